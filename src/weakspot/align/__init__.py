@@ -1,0 +1,1 @@
+"""Learns the text side of a frozen image encoder."""

@@ -1,0 +1,1 @@
+"""Top: the terminal."""

@@ -1,0 +1,275 @@
+"""What the classifier saw and said: samples with labels, predictions, probabilities, splits and free metadata."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from weakspot.core.errors import DataError
+
+NO_LABEL = -1
+METADATA_PREFIX = "meta."
+
+
+class Split(StrEnum):
+    """What a sample is for."""
+
+    TRAIN = "train"
+    VALIDATION = "validation"
+    TEST = "test"
+    POOL = "pool"
+
+
+SPLIT_ORDER: tuple[Split, ...] = tuple(Split)
+
+
+class Task(StrEnum):
+    """How many labels a sample can have."""
+
+    SINGLE_LABEL = "single-label"
+    MULTI_LABEL = "multi-label"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RawSample:
+    """One sample as its source tells it, before anything was checked.
+
+    Args:
+        key: where it stands in the source (row number, file name); shown to people, unique in the source.
+        location: where its picture is (path, URL, or either with `#bytes=offset-length`); None without a picture.
+        data: the encoded picture when the source holds it itself and no location can point to it.
+        labels: true labels as given; empty for an unlabelled sample.
+        split: the split as given, or None.
+        predictions: predicted labels as given, or None.
+        probabilities: probability by class name, or None.
+        metadata: free columns.
+    """
+
+    key: str
+    location: str | None = None
+    data: bytes | None = field(default=None, repr=False)
+    labels: tuple[str, ...] = ()
+    split: str | None = None
+    predictions: tuple[str, ...] | None = None
+    probabilities: Mapping[str, float] | None = None
+    metadata: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExaminedSample:
+    """A sample whose picture was read, hashed and found usable.
+
+    Args:
+        raw: the sample as given.
+        content_hash: 32 hexadecimal digits over the encoded picture, or over the key when there is none.
+        width: pixels after orientation, 0 without a picture.
+        height: pixels after orientation, 0 without a picture.
+        notes: what had to be handled, for example `exif-rotated` or `cmyk`.
+    """
+
+    raw: RawSample
+    content_hash: str
+    width: int = 0
+    height: int = 0
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuarantinedSample:
+    """A sample that was set aside, with the reason."""
+
+    key: str
+    location: str | None
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Dataset:
+    """Samples in a fixed order, as columns.
+
+    Args:
+        class_names: the classes, in the order of codes and of probability columns.
+        task: single-label or multi-label.
+        table: one row a sample. Columns: `sample_id`, `content_hash`, `location` (string or null), `key`, `split` (int8, position
+            in `SPLIT_ORDER`), `label` (int32, -1 unlabelled; multi-label: list<int32> column `labels` instead, null unlabelled),
+            `width`, `height`, and metadata columns whose names start with `meta.`.
+        predictions: predicted class [n] (single-label; -1 where unknown), or None. Multi-label predictions follow from
+            probabilities and thresholds, or from `predicted_matrix`.
+        predicted_matrix: predicted labels [n, c] of a multi-label task that has no probabilities.
+        probabilities: probability [n, c], or None; may be memory-mapped.
+        thresholds: multi-label decision threshold of every class [c], or None.
+    """
+
+    class_names: tuple[str, ...]
+    task: Task
+    table: pa.Table
+    predictions: IntArray | None = None
+    predicted_matrix: BoolArray | None = None
+    probabilities: FloatArray | None = None
+    thresholds: FloatArray | None = None
+
+    def __len__(self) -> int:
+        """Return the number of samples."""
+        return int(self.table.num_rows)
+
+    @property
+    def n_classes(self) -> int:
+        """Return the number of classes."""
+        return len(self.class_names)
+
+    @cached_property
+    def splits(self) -> AnyArray:
+        """Return the position of every sample's split in `SPLIT_ORDER` [n]."""
+        return self._numbers("split", np.int8)
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """Return the class of every sample [n], -1 where unlabelled; single-label only."""
+        if self.task is not Task.SINGLE_LABEL:
+            raise DataError("A multi-label data set has no single label per sample.", fix="Read label_matrix instead.")
+        return self._numbers("label", np.int64)
+
+    @cached_property
+    def label_matrix(self) -> BoolArray:
+        """Return which labels every sample has [n, c]; all False where unlabelled."""
+        matrix = np.zeros((len(self), self.n_classes), dtype=np.bool_)
+        if self.task is Task.SINGLE_LABEL:
+            known = np.flatnonzero(self.labels >= 0)
+            matrix[known, self.labels[known]] = True
+            return matrix
+        column = self.table.column("labels").combine_chunks()
+        counts = np.asarray(column.value_lengths().fill_null(0))
+        matrix[np.repeat(np.arange(len(self)), counts), np.asarray(column.flatten())] = True
+        return matrix
+
+    @cached_property
+    def is_labelled(self) -> BoolArray:
+        """Return which samples have a true label [n]."""
+        if self.task is Task.SINGLE_LABEL:
+            return self.labels >= 0
+        return np.asarray(self.table.column("labels").combine_chunks().is_valid())
+
+    @property
+    def has_outcomes(self) -> bool:
+        """Return whether anything is known of what the classifier said."""
+        return self.predictions is not None or self.predicted_matrix is not None or self.probabilities is not None
+
+    @property
+    def has_pictures(self) -> bool:
+        """Return whether at least one sample has a picture."""
+        return bool(self.table.column("location").null_count < len(self))
+
+    def rows_of(self, *splits: Split) -> IntArray:
+        """Return the rows of the given splits, in order."""
+        return np.flatnonzero(np.isin(self.splits, [SPLIT_ORDER.index(split) for split in splits]))
+
+    def sample_ids(self, rows: IntArray | None = None) -> list[str]:
+        """Return the ids of the given rows (all by default)."""
+        return self._strings("sample_id", rows)
+
+    def content_hashes(self, rows: IntArray | None = None) -> list[str]:
+        """Return the content hashes of the given rows (all by default)."""
+        return self._strings("content_hash", rows)
+
+    def locations(self, rows: IntArray | None = None) -> list[str | None]:
+        """Return where the pictures of the given rows are (all by default)."""
+        column = self.table.column("location")
+        return list((column if rows is None else column.take(pa.array(rows))).to_pylist())
+
+    @property
+    def metadata_names(self) -> tuple[str, ...]:
+        """Return the names of the free columns."""
+        return tuple(name[len(METADATA_PREFIX) :] for name in self.table.column_names if name.startswith(METADATA_PREFIX))
+
+    def metadata(self, name: str) -> pa.ChunkedArray:
+        """Return one free column."""
+        if name not in self.metadata_names:
+            raise DataError(f"There is no metadata column {name!r}.", given=name, fix=f"Choose one of {list(self.metadata_names)}.")
+        return self.table.column(METADATA_PREFIX + name)
+
+    def class_code(self, name: str) -> int:
+        """Return the code of a class."""
+        if name not in self.class_names:
+            raise DataError(f"There is no class {name!r}.", given=name, fix=f"Choose one of {list(self.class_names)}.")
+        return self.class_names.index(name)
+
+    def with_outcomes(
+        self,
+        *,
+        predictions: IntArray | None = None,
+        predicted_matrix: BoolArray | None = None,
+        probabilities: FloatArray | None = None,
+        thresholds: FloatArray | None = None,
+    ) -> "Dataset":
+        """Return the same samples with other predictions; whatever is not given is forgotten."""
+        return replace(
+            self,
+            predictions=predictions,
+            predicted_matrix=predicted_matrix,
+            probabilities=probabilities,
+            thresholds=thresholds,
+        )
+
+    def _numbers(self, name: str, kind: type[np.generic]) -> AnyArray:
+        return np.asarray(self.table.column(name).combine_chunks()).astype(kind, copy=False)
+
+    def _strings(self, name: str, rows: IntArray | None) -> list[str]:
+        column = self.table.column(name)
+        return list((column if rows is None else column.take(pa.array(rows))).to_pylist())
+
+
+def dataset_from_columns(  # noqa: PLR0913 - one argument a column
+    *,
+    class_names: Sequence[str],
+    labels: Sequence[int] | IntArray | None = None,
+    label_lists: Sequence[Sequence[int] | None] | None = None,
+    splits: Sequence[str] | None = None,
+    sample_ids: Sequence[str] | None = None,
+    locations: Sequence[str | None] | None = None,
+    content_hashes: Sequence[str] | None = None,
+    metadata: Mapping[str, Sequence[object] | AnyArray] | None = None,
+    predictions: IntArray | None = None,
+    predicted_matrix: BoolArray | None = None,
+    probabilities: FloatArray | None = None,
+    thresholds: FloatArray | None = None,
+) -> Dataset:
+    """Build a data set from columns in memory; give `labels` (single-label) or `label_lists` (multi-label).
+
+    >>> data = dataset_from_columns(class_names=["cat", "dog"], labels=[0, 1, 1], splits=["train", "test", "test"])
+    >>> len(data), data.rows_of(Split.TEST).tolist()
+    (3, [1, 2])
+    """
+    if (labels is None) == (label_lists is None):
+        raise DataError("Give either labels (single-label) or label_lists (multi-label).")
+    target = labels if labels is not None else label_lists
+    n_samples = len(target) if target is not None else 0
+    ids = list(sample_ids) if sample_ids is not None else [f"{number:032x}" for number in range(n_samples)]
+    split_names = list(splits) if splits is not None else [Split.TEST.value] * n_samples
+    columns: dict[str, pa.Array] = {
+        "sample_id": pa.array(ids, pa.string()),
+        "content_hash": pa.array(list(content_hashes) if content_hashes is not None else ids, pa.string()),
+        "location": pa.array(list(locations) if locations is not None else [None] * n_samples, pa.string()),
+        "key": pa.array(ids, pa.string()),
+        "split": pa.array([SPLIT_ORDER.index(Split(name)) for name in split_names], pa.int8()),
+    }
+    if labels is not None:
+        columns["label"] = pa.array(np.asarray(labels), pa.int32())
+    else:
+        columns["labels"] = pa.array([None if item is None else list(item) for item in label_lists or []], pa.list_(pa.int32()))
+    columns["width"] = columns["height"] = pa.array(np.zeros(n_samples), pa.int32())
+    for name, values in (metadata or {}).items():
+        columns[METADATA_PREFIX + name] = pa.array(values)
+    return Dataset(
+        class_names=tuple(class_names),
+        task=Task.SINGLE_LABEL if labels is not None else Task.MULTI_LABEL,
+        table=pa.table(columns),
+        predictions=predictions,
+        predicted_matrix=predicted_matrix,
+        probabilities=probabilities,
+        thresholds=thresholds,
+    )

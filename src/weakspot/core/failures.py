@@ -1,0 +1,215 @@
+"""What counts as a failure, and the per-class problems that follow from it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from weakspot.core.dataset import Dataset, Task
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.hierarchy import LabelHierarchy
+
+FailureKind = Literal["top-1", "top-k", "parent", "low-confidence", "target"]
+
+
+class Side(StrEnum):
+    """Which half of a multi-label class is meant: samples that have the label, or samples that lack it."""
+
+    PRESENT = "present"
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailureCriterion:
+    """When an outcome counts as a failure.
+
+    Args:
+        kind: `top-1` predicted label wrong; `top-k` true label not among the k likeliest; `parent` none of the k likeliest under
+            the same parent as the true label; `low-confidence` probability of the true label below `threshold`; `target` predicted as
+            the class `target` although that is not the true label.
+        k: for `top-k` and `parent`.
+        threshold: for `low-confidence`.
+        target: for `target`.
+        hierarchy: for `parent`.
+    """
+
+    kind: FailureKind = "top-1"
+    k: int = 1
+    threshold: float = 0.5
+    target: str | None = None
+    hierarchy: LabelHierarchy = field(default_factory=LabelHierarchy)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot mean anything."""
+        if self.k < 1:
+            raise ConfigError("The setting failure.k must be at least 1.", given=self.k)
+        if not 0.0 < self.threshold <= 1.0:
+            raise ConfigError("The setting failure.threshold must lie in (0, 1].", given=self.threshold)
+        if self.kind == "target" and not self.target:
+            raise ConfigError("The failure kind 'target' needs the setting failure.target.", fix="Name one class.")
+
+    def failed(self, dataset: Dataset, rows: IntArray) -> BoolArray:
+        """Return which of the rows failed [len(rows)]; single-label only, labelled rows only."""
+        labels = dataset.labels[rows]
+        if self.kind == "top-1":
+            return np.not_equal(predicted_classes(dataset, rows), labels)
+        if self.kind == "target":
+            target = dataset.class_code(self.target or "")
+            return np.asarray((predicted_classes(dataset, rows) == target) & (labels != target), dtype=np.bool_)
+        probabilities = probabilities_of(dataset, rows, purpose=f"the failure kind {self.kind!r}")
+        if self.kind == "low-confidence":
+            return np.less(probabilities[np.arange(len(rows)), labels], self.threshold)
+        likeliest = top_classes(probabilities, min(self.k, dataset.n_classes))
+        if self.kind == "top-k":
+            return np.asarray(np.all(likeliest != labels[:, None], axis=1), dtype=np.bool_)
+        parents = self.hierarchy.parent_codes(dataset.class_names)
+        return np.asarray(np.all(parents[likeliest] != parents[labels][:, None], axis=1), dtype=np.bool_)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassProblem:
+    """The labelled rows of one class and how the classifier did on them.
+
+    Args:
+        class_name: the true class.
+        side: for multi-label tasks, whether the rows have or lack the label; None otherwise.
+        rows: rows of the data set.
+        failed: which of them failed.
+        confidence: probability that the classifier gave to the truth, NaN where unknown.
+    """
+
+    class_name: str
+    side: Side | None
+    rows: IntArray
+    failed: BoolArray
+    confidence: FloatArray
+
+    @property
+    def title(self) -> str:
+        """Return the class as people read it, for example `no effusion`."""
+        return f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
+
+    @property
+    def n_failed(self) -> int:
+        """Return the number of failures."""
+        return int(self.failed.sum())
+
+    @property
+    def n_right(self) -> int:
+        """Return the number of rows that did not fail."""
+        return int(len(self.failed) - self.failed.sum())
+
+
+def class_problems(dataset: Dataset, rows: IntArray, criterion: FailureCriterion) -> tuple[ClassProblem, ...]:
+    """Split labelled rows into one problem per class (single-label) or two per label (multi-label: has it, lacks it)."""
+    if not dataset.has_outcomes:
+        raise DataError("Nothing is known of what the classifier said.", fix="Give a classifier, predictions or probabilities.")
+    labelled = rows[dataset.is_labelled[rows]]
+    build = _single_label_problems if dataset.task is Task.SINGLE_LABEL else _multi_label_problems
+    return tuple(problem for problem in build(dataset, labelled, criterion) if len(problem.rows))
+
+
+def _single_label_problems(dataset: Dataset, rows: IntArray, criterion: FailureCriterion) -> Iterator[ClassProblem]:
+    if dataset.predictions is not None:
+        rows = rows[dataset.predictions[rows] >= 0]
+    failed = criterion.failed(dataset, rows)
+    labels = dataset.labels[rows]
+    confidence = np.full(len(rows), np.nan, dtype=np.float32)
+    if dataset.probabilities is not None:
+        confidence = np.asarray(dataset.probabilities[rows, labels], dtype=np.float32)
+    for code, name in enumerate(dataset.class_names):
+        chosen = labels == code
+        yield ClassProblem(class_name=name, side=None, rows=rows[chosen], failed=failed[chosen], confidence=confidence[chosen])
+
+
+def _multi_label_problems(dataset: Dataset, rows: IntArray, criterion: FailureCriterion) -> Iterator[ClassProblem]:
+    truth = dataset.label_matrix[rows]
+    said = predicted_labels(dataset, rows)
+    names = [criterion.target] if criterion.kind == "target" and criterion.target else list(dataset.class_names)
+    for name in names:
+        code = dataset.class_code(name)
+        confidence = _confidence_in_truth(dataset, rows, code, truth[:, code])
+        failed = said[:, code] != truth[:, code]
+        if criterion.kind == "low-confidence":
+            failed = confidence < criterion.threshold
+        for side, chosen in ((Side.PRESENT, truth[:, code]), (Side.ABSENT, ~truth[:, code])):
+            if criterion.kind == "target" and side is Side.PRESENT:
+                continue
+            yield ClassProblem(class_name=name, side=side, rows=rows[chosen], failed=failed[chosen], confidence=confidence[chosen])
+
+
+def _confidence_in_truth(dataset: Dataset, rows: IntArray, code: int, truth: BoolArray) -> FloatArray:
+    if dataset.probabilities is None:
+        return np.full(len(rows), np.nan, dtype=np.float32)
+    positive = np.asarray(dataset.probabilities[rows, code], dtype=np.float32)
+    return np.where(truth, positive, 1.0 - positive).astype(np.float32)
+
+
+def predicted_classes(dataset: Dataset, rows: IntArray) -> IntArray:
+    """Return the predicted class of every row; from predictions, else the likeliest class."""
+    if dataset.predictions is not None:
+        return dataset.predictions[rows]
+    return np.asarray(np.argmax(probabilities_of(dataset, rows, purpose="a predicted class"), axis=1), dtype=np.int64)
+
+
+def predicted_labels(dataset: Dataset, rows: IntArray) -> BoolArray:
+    """Return which labels were predicted [len(rows), c] in a multi-label task."""
+    if dataset.predicted_matrix is not None:
+        return dataset.predicted_matrix[rows]
+    probabilities = probabilities_of(dataset, rows, purpose="predicted labels")
+    thresholds = dataset.thresholds if dataset.thresholds is not None else np.full(dataset.n_classes, 0.5, dtype=np.float32)
+    return np.greater_equal(probabilities, thresholds[None, :])
+
+
+def probabilities_of(dataset: Dataset, rows: IntArray, *, purpose: str) -> FloatArray:
+    """Return probabilities of the rows [len(rows), c]."""
+    if dataset.probabilities is None:
+        raise DataError(
+            f"Probabilities are needed for {purpose}.", fix="Give a classifier, or probability columns in the manifest."
+        )
+    return np.asarray(dataset.probabilities[rows], dtype=np.float32)
+
+
+def top_classes(probabilities: FloatArray, k: int) -> IntArray:
+    """Return the k likeliest classes of every row [n, k], likeliest first; ties go to the lower class number."""
+    return np.argsort(-probabilities, axis=1, kind="stable")[:, :k]
+
+
+def best_f1_thresholds(probabilities: FloatArray, truth: BoolArray) -> FloatArray:
+    """Return for every label [c] the threshold with the best F1 on labelled rows; 0.5 for a label that never occurs.
+
+    >>> best_f1_thresholds(np.array([[0.1], [0.3], [0.4]], dtype=np.float32), np.array([[False], [True], [True]])).round(2).tolist()
+    [0.30000001192092896]
+    """
+    columns = [_best_f1_threshold(probabilities[:, code], truth[:, code]) for code in range(truth.shape[1])]
+    return np.array(columns, dtype=np.float32)
+
+
+def _best_f1_threshold(scores: AnyArray, truth: AnyArray) -> float:
+    if not truth.any():
+        return 0.5
+    order = np.argsort(-scores, kind="stable")
+    ranked, hits = scores[order], np.cumsum(truth[order])
+    f1 = 2 * hits / (np.arange(1, len(hits) + 1) + truth.sum())
+    f1[:-1][ranked[:-1] == ranked[1:]] = -1.0
+    return float(ranked[int(np.argmax(f1))])
+
+
+def describe_criterion(criterion: FailureCriterion) -> str:
+    """Return the criterion as a sentence for reports."""
+    sentences: dict[str, str] = {
+        "top-1": "the predicted label is not the true one",
+        "top-k": f"the true label is not among the {criterion.k} likeliest",
+        "parent": f"none of the {criterion.k} likeliest labels shares the true label's parent",
+        "low-confidence": f"the true label gets a probability below {criterion.threshold:g}",
+        "target": f"the sample is taken for {criterion.target!r}",
+    }
+    return sentences[criterion.kind]
+
+
+def names_of(problems: Sequence[ClassProblem]) -> tuple[str, ...]:
+    """Return the titles of problems, in order."""
+    return tuple(problem.title for problem in problems)

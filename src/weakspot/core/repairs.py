@@ -1,0 +1,167 @@
+"""What to change, and what changing it did."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from pydantic import Field, JsonValue
+
+from weakspot.core.arrays import DoubleArray, FloatArray, IntArray
+from weakspot.core.dataset import Task
+from weakspot.core.evidence import Interval
+from weakspot.core.slices import DataUse, Record
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Head:
+    """The last linear layer of a classifier.
+
+    Args:
+        weights: [c, d].
+        bias: [c].
+        task: softmax for single-label, one sigmoid per label for multi-label.
+    """
+
+    weights: FloatArray
+    bias: FloatArray
+    task: Task = Task.SINGLE_LABEL
+
+    def logits(self, features: FloatArray) -> FloatArray:
+        """Return logits [n, c] of features [n, d]."""
+        return np.asarray(features @ self.weights.T + self.bias, dtype=np.float32)
+
+    def probabilities(self, features: FloatArray) -> FloatArray:
+        """Return probabilities [n, c] of features [n, d]."""
+        logits = self.logits(features).astype(np.float64)
+        if self.task is Task.MULTI_LABEL:
+            return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logits, -60, 60))), dtype=np.float32)
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainingSelection:
+    """Which samples the last layer is retrained on and how much each counts.
+
+    Args:
+        rows: rows of the data set.
+        weights: weight of each of them; their mean is one.
+        note: one sentence for the report on what was done.
+    """
+
+    rows: IntArray
+    weights: DoubleArray
+    note: str
+
+
+class RepairPlan(Record):
+    """What is going to be changed.
+
+    Args:
+        slice_ids: the slices to repair.
+        repairer: registered name of the strategy.
+        parameters: what the strategy is set to.
+        budget: how many samples may be taken from a pool, 0 for none.
+        seed: seed of the run.
+        trained_on: the data that is trained on.
+    """
+
+    slice_ids: tuple[str, ...]
+    repairer: str
+    parameters: dict[str, JsonValue] = Field(default_factory=dict)
+    budget: int = 0
+    seed: int = 0
+    trained_on: DataUse | None = None
+
+
+class GroupKind(StrEnum):
+    """What a group of a before/after table is."""
+
+    OVERALL = "overall"
+    SLICE = "slice"
+    COMPLEMENT = "rest of the class"
+    CLASS = "class"
+
+
+class GroupChange(Record):
+    """Accuracy of one group before and after.
+
+    Args:
+        group: its name.
+        kind: what it is.
+        n_samples: its size.
+        right_before: how many were right before.
+        right_after: how many are right after.
+        gained: wrong before, right after.
+        lost: right before, wrong after.
+        interval_before: interval of the accuracy before.
+        interval_after: interval of the accuracy after.
+        p_value: McNemar's exact test of gained against lost.
+    """
+
+    group: str
+    kind: GroupKind
+    n_samples: int
+    right_before: int
+    right_after: int
+    gained: int
+    lost: int
+    interval_before: Interval
+    interval_after: Interval
+    p_value: float
+
+    @property
+    def accuracy_before(self) -> float:
+        """Return the share that was right before."""
+        return self.right_before / self.n_samples if self.n_samples else float("nan")
+
+    @property
+    def accuracy_after(self) -> float:
+        """Return the share that is right after."""
+        return self.right_after / self.n_samples if self.n_samples else float("nan")
+
+    @property
+    def change(self) -> float:
+        """Return the change of accuracy; larger is better."""
+        return self.accuracy_after - self.accuracy_before
+
+
+class RepairArm(Record):
+    """One way of retraining, measured on all groups.
+
+    Args:
+        arm: registered name of the strategy, or of the baseline.
+        is_baseline: whether it only stands there for comparison.
+        note: what was done, in a sentence.
+        n_trained: samples trained on.
+        changes: one entry a group.
+        got_worse: names of groups whose accuracy fell.
+    """
+
+    arm: str
+    is_baseline: bool
+    note: str
+    n_trained: int
+    changes: tuple[GroupChange, ...]
+    got_worse: tuple[str, ...] = ()
+
+
+class RepairOutcome(Record):
+    """What a repair did, beside its baselines.
+
+    Args:
+        plan: what was meant to be changed.
+        measured_on: data that nothing was trained, thresholded or chosen on.
+        arms: the repair first, then baselines.
+        head_file: the repaired last layer, relative to the run's folder; None if it was not kept.
+    """
+
+    plan: RepairPlan
+    measured_on: DataUse
+    arms: tuple[RepairArm, ...]
+    head_file: str | None = None
+
+    @property
+    def repaired(self) -> RepairArm:
+        """Return the arm of the repair itself."""
+        return next(arm for arm in self.arms if not arm.is_baseline)

@@ -1,0 +1,233 @@
+"""Every replaceable part of weakspot, as one Protocol each.
+
+This file is the list of extension points. Built-ins and third parties register under the entry-point group of the role (see
+`weakspot.core.registry`), and the checks of `weakspot.testing.checks` hold for every class that does. Parts are built from keyword
+arguments only; methods (discoverers, describers, verifiers, repairers) are frozen dataclasses whose fields are their parameters.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol, TypeVar, runtime_checkable
+
+from PIL import Image
+from pydantic import JsonValue
+
+from weakspot.core.arrays import AnyArray, FloatArray
+from weakspot.core.dataset import Task
+from weakspot.core.evidence import Evidence
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.repairs import Head, TrainingSelection
+from weakspot.core.run import ClassNote
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+EmbedTexts = Callable[[Sequence[str]], FloatArray]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassifierOutput:
+    """What a classifier says of a batch.
+
+    Args:
+        probabilities: [n, c], rows sum to one for single-label tasks.
+        features: [n, d] input of the last linear layer, or None when the classifier cannot give it.
+    """
+
+    probabilities: FloatArray
+    features: FloatArray | None = None
+
+
+@runtime_checkable
+class Classifier(Protocol):
+    """The model under test. Called by the ingest stage, batch by batch.
+
+    `prepare` runs in decoder threads and must not touch the model; `classify` runs in one thread and gets prepared items in order.
+    """
+
+    @property
+    def classifier_id(self) -> str:
+        """Name and hash of weights and pre-processing: two classifiers with the same id answer alike."""
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The classes in the order of the probability columns; None when only the project knows them."""
+
+    @property
+    def task(self) -> Task:
+        """Single-label or multi-label."""
+
+    @property
+    def picture_side(self) -> int | None:
+        """Shortest picture side in pixels that `prepare` needs; None for full size. JPEGs are decoded no larger than needed."""
+
+    @property
+    def head(self) -> Head | None:
+        """The last linear layer, if it is known; repair starts from it."""
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Turn one RGB picture into what `classify` takes."""
+
+    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
+        """Return probabilities, and features where possible, of prepared pictures."""
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Pictures, and phrases if it can, to vectors of one space. Called by the embed and describe stages."""
+
+    @property
+    def encoder_id(self) -> str:
+        """Name and hash: vectors with the same id can be compared and cached together."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+
+    @property
+    def picture_side(self) -> int | None:
+        """Shortest picture side in pixels that `prepare` needs; None for full size."""
+
+    @property
+    def has_text(self) -> bool:
+        """Whether `embed_texts` works."""
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Turn one RGB picture into what `embed_prepared` takes; runs in decoder threads."""
+
+    def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
+        """Return unit vectors [n, d] of prepared pictures."""
+
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Return unit vectors [m, d] of phrases."""
+
+
+@runtime_checkable
+class Captioner(Protocol):
+    """Pictures to sentences. Called by describers that want a second witness."""
+
+    @property
+    def captioner_id(self) -> str:
+        """Name and hash."""
+
+    def caption(self, pictures: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
+        """Return one sentence a picture, about the given class if named."""
+
+
+@runtime_checkable
+class QuestionAnswerer(Protocol):
+    """Pictures and a question to short answers. Called by attribute methods."""
+
+    @property
+    def answerer_id(self) -> str:
+        """Name and hash."""
+
+    def answer(self, pictures: Sequence[Image.Image], question: str) -> list[str]:
+        """Return one short answer a picture."""
+
+
+@runtime_checkable
+class TextGenerator(Protocol):
+    """A prompt to text. Called for proposals (attributes, captions); answers are parsed as JSON, never executed."""
+
+    @property
+    def generator_id(self) -> str:
+        """Name and hash."""
+
+    def generate(self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0) -> str:
+        """Return the answer; JSON that fits the schema when one is given."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GeneratedPicture:
+    """A synthetic picture with its provenance; it is marked synthetic for ever.
+
+    Args:
+        picture: the picture itself.
+        prompt: the words it was made from.
+        seed: the seed it was made with.
+        generator_id: who made it.
+        verdicts: what gates said of it, by gate name.
+    """
+
+    picture: Image.Image
+    prompt: str
+    seed: int
+    generator_id: str
+    verdicts: Mapping[str, str] = field(default_factory=dict)
+
+
+@runtime_checkable
+class ImageGenerator(Protocol):
+    """Words to pictures. Called by search and by synthetic repair."""
+
+    @property
+    def generator_id(self) -> str:
+        """Name and hash."""
+
+    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedPicture]:
+        """Return one picture a prompt, the same for the same prompt and seed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Discovery:
+    """What a discoverer found, and why it says nothing of some classes."""
+
+    slices: tuple[FailureSlice, ...]
+    notes: tuple[ClassNote, ...] = ()
+
+
+@runtime_checkable
+class Discoverer(Protocol):
+    """Vectors and failures to failure slices. Called once a run with the discovery samples."""
+
+    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int) -> Discovery:
+        """Return slices of the samples; it never sees the confirmation samples."""
+
+
+@runtime_checkable
+class Describer(Protocol):
+    """Slices to names. Called after discovery, with the same samples and a text side."""
+
+    def describe(
+        self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, embed_texts: EmbedTexts
+    ) -> tuple[FailureSlice, ...]:
+        """Return the same slices, in the same order, with names."""
+
+
+@runtime_checkable
+class Verifier(Protocol):
+    """Slices to evidence. Called once with everything that is to be tested, so that error rates hold over all of it."""
+
+    def verify(
+        self,
+        slices: Sequence[FailureSlice],
+        *,
+        discovery: SampleSet,
+        confirmation: SampleSet,
+        criterion: FailureCriterion,
+    ) -> tuple[Evidence, ...]:
+        """Return one entry a slice, measured on confirmation samples; it refuses samples that discovery saw."""
+
+
+@runtime_checkable
+class Repairer(Protocol):
+    """Confirmed slices to a weighted training set. The last layer is then trained on it, for repairs and baselines alike."""
+
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is only there for comparison."""
+
+    def select(
+        self, slices: Sequence[FailureSlice], *, training: SampleSet, pool: SampleSet | None, budget: int, seed: int
+    ) -> TrainingSelection:
+        """Return which training and pool rows to train on and how much each counts."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs the heavy maps: in this process's threads, in other processes, or on a cluster."""
+
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
+        """Yield `function(item)` for every item, in the order of items, with a bounded number under way."""

@@ -1,0 +1,92 @@
+"""The record of one run: enough to repeat it and to read its results."""
+
+from pydantic import Field, JsonValue
+
+from weakspot.core.evidence import Evidence
+from weakspot.core.repairs import RepairOutcome
+from weakspot.core.slices import FailureSlice, Record
+
+RECORD_VERSION = 1
+
+
+class ClassNote(Record):
+    """Why nothing could be said of a class, or what to know about it."""
+
+    class_name: str
+    note: str
+
+
+class StageRecord(Record):
+    """One stage of a run.
+
+    Args:
+        stage: its name.
+        seconds: how long it took.
+        summary: one sentence on what came out.
+        was_cached: whether an earlier result was taken.
+    """
+
+    stage: str
+    seconds: float
+    summary: str
+    was_cached: bool = False
+
+
+class ClassifierFacts(Record):
+    """How the classifier does on the data that slices are looked for in."""
+
+    n_samples: int
+    n_failed: int
+    per_class: dict[str, tuple[int, int]] = Field(description="class -> (samples, failures)")
+
+
+class RunRecord(Record):
+    """Inputs, settings, versions and results of one run.
+
+    Args:
+        run_id: time and hash.
+        command: what was asked for, as typed.
+        started: ISO 8601, UTC.
+        finished: ISO 8601, UTC; None while it runs.
+        seed: seed of the run.
+        settings_given: the settings as the user wrote them.
+        settings: all settings with defaults filled in.
+        versions: library versions and platform.
+        inputs: hash of every input (data set, classifier, encoder).
+        stages: stages in order.
+        criterion: what counts as a failure, in words.
+        classifier: how the classifier does before any repair.
+        slices: everything that was tested, published or not.
+        evidence: what was measured, one entry a slice.
+        repairs: what repairs did.
+        notes: what to know about single classes.
+        record_version: version of this layout.
+    """
+
+    run_id: str
+    command: str
+    started: str
+    finished: str | None = None
+    seed: int
+    settings_given: dict[str, JsonValue] = Field(default_factory=dict)
+    settings: dict[str, JsonValue] = Field(default_factory=dict)
+    versions: dict[str, str] = Field(default_factory=dict)
+    inputs: dict[str, str] = Field(default_factory=dict)
+    stages: tuple[StageRecord, ...] = ()
+    criterion: str = ""
+    classifier: ClassifierFacts | None = None
+    slices: tuple[FailureSlice, ...] = ()
+    evidence: tuple[Evidence, ...] = ()
+    repairs: tuple[RepairOutcome, ...] = ()
+    notes: tuple[ClassNote, ...] = ()
+    record_version: int = RECORD_VERSION
+
+    def slice_by_id(self, slice_id: str) -> FailureSlice:
+        """Return a slice of this run."""
+        return next(found for found in self.slices if found.slice_id == slice_id)
+
+    def published(self) -> tuple[tuple[FailureSlice, Evidence], ...]:
+        """Return the confirmed slices with their evidence, largest gap first."""
+        confirmed = [item for item in self.evidence if item.verdict == "confirmed"]
+        ordered = sorted(confirmed, key=lambda item: (-item.gap, item.slice_id))
+        return tuple((self.slice_by_id(item.slice_id), item) for item in ordered)

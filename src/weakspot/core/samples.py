@@ -1,0 +1,73 @@
+"""Rows of a data set together with the vectors that methods read."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from weakspot.core.arrays import FloatArray, IntArray
+from weakspot.core.dataset import Dataset
+from weakspot.core.errors import DataError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class VectorSpace:
+    """Vectors of one encoder for every row of a data set.
+
+    Args:
+        encoder_id: which encoder made them, with version or hash.
+        vectors: [n, d], aligned with the rows of the data set; may be memory-mapped. A row of NaN means: no vector.
+        has_text: whether phrases can be embedded into the same space.
+    """
+
+    encoder_id: str
+    vectors: FloatArray
+    has_text: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SampleSet:
+    """The rows that a method may look at.
+
+    Args:
+        dataset: all samples of the project.
+        rows: the rows meant, ascending.
+        spaces: vectors by space name; `joint` is shared with text, `own` is the classifier's last layer input.
+        name: how the set is called in reports, for example `validation, discovery half`.
+        reference_rows: rows whose vectors (never labels) may be used for means and deviations; training rows.
+    """
+
+    dataset: Dataset
+    rows: IntArray
+    spaces: Mapping[str, VectorSpace] = field(default_factory=dict)
+    name: str = "samples"
+    reference_rows: IntArray | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows meant."""
+        return len(self.rows)
+
+    def space(self, name: str) -> VectorSpace:
+        """Return a vector space by name."""
+        if name not in self.spaces:
+            raise DataError(
+                f"There are no vectors called {name!r}.",
+                given=name,
+                fix=f"Choose one of {sorted(self.spaces)}, or run weakspot embed.",
+            )
+        return self.spaces[name]
+
+    def vectors(self, space: str, rows: IntArray | None = None) -> FloatArray:
+        """Return vectors [n, d] of the given rows (its own by default) as float32."""
+        wanted = self.rows if rows is None else rows
+        return np.asarray(self.space(space).vectors[wanted], dtype=np.float32)
+
+    def only(self, rows: IntArray, *, name: str | None = None) -> "SampleSet":
+        """Return the same view on other rows."""
+        return replace(self, rows=rows, name=self.name if name is None else name)
+
+    def digest(self) -> str:
+        """Return a hash over the ids of the rows: which data was looked at."""
+        ids = "\n".join(self.dataset.sample_ids(self.rows))
+        return hashlib.sha256(ids.encode()).hexdigest()[:32]

@@ -1,0 +1,1 @@
+"""Intervals, exact tests and false-discovery control."""

@@ -1,0 +1,1 @@
+"""Stage 4: slices to names, one method per file."""

@@ -1,0 +1,1 @@
+"""Stage 3: vectors and failures to failure slices, one method per file."""

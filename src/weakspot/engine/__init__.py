@@ -1,0 +1,1 @@
+"""Side: where heavy maps run."""

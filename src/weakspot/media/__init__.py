@@ -1,0 +1,1 @@
+"""Opening locations and decoding pictures: shared by every stage that touches pixels."""

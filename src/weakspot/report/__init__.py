@@ -1,0 +1,1 @@
+"""Stage 7: a run record to something a person reads."""

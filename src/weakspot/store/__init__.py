@@ -1,0 +1,1 @@
+"""Side: the project folder on disk."""
