@@ -28,8 +28,8 @@ class FailureCriterion:
 
     Args:
         kind: `top-1` predicted label wrong; `top-k` true label not among the k likeliest; `parent` none of the k likeliest under
-            the same parent as the true label; `low-confidence` probability of the true label below `threshold`; `target` predicted as
-            the class `target` although that is not the true label.
+            the same parent as the true label; `low-confidence` probability of the true label below `threshold`; `target` predicted
+            as the class `target` although that is not the true label.
         k: for `top-k` and `parent`.
         threshold: for `low-confidence`.
         target: for `target`.

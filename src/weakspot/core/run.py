@@ -1,5 +1,7 @@
 """The record of one run: enough to repeat it and to read its results."""
 
+from collections.abc import Callable
+
 from pydantic import Field, JsonValue
 
 from weakspot.core.evidence import Evidence
@@ -7,6 +9,13 @@ from weakspot.core.repairs import RepairOutcome
 from weakspot.core.slices import FailureSlice, Record
 
 RECORD_VERSION = 1
+
+Progress = Callable[[int, int | None], None]
+"""Told how many items of a long step are done, and how many there are if that is known."""
+
+
+def no_progress(_done: int, _total: int | None) -> None:
+    """Ignore progress."""
 
 
 class ClassNote(Record):
