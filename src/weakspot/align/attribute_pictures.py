@@ -14,6 +14,7 @@ import numpy.typing as npt
 from PIL import Image, ImageEnhance, ImageFilter, ImageOps
 
 SIDE = 224
+HALF = 0.5
 
 Pixels = npt.NDArray[np.uint8]
 
@@ -47,7 +48,7 @@ def recolour(cutout: Image.Image, colour: str, generator: np.random.Generator) -
     """
     rgba = np.asarray(cutout.convert("RGBA"), dtype=np.float64)
     light = rgba[..., :3] @ np.array([0.299, 0.587, 0.114]) / 255.0
-    inside = rgba[..., 3] > 127
+    inside = rgba[..., 3] > HALF * 255
     middle = float(np.median(light[inside])) if inside.any() else 0.5
     shade = np.clip(0.85 + 0.8 * (light - middle), 0.25, 1.35)[..., None]
     base = np.array(COLOURS[colour]) + generator.normal(0.0, 8.0, 3)
@@ -108,7 +109,7 @@ def random_view(photograph: Image.Image, generator: np.random.Generator) -> Imag
     top = int(generator.integers(0, photograph.height - side + 1))
     view = photograph.convert("RGB").crop((left, top, left + side, top + side))
     view = view.resize((SIDE, SIDE), Image.Resampling.BICUBIC)
-    return ImageOps.mirror(view) if generator.random() < 0.5 else view
+    return ImageOps.mirror(view) if generator.random() < HALF else view
 
 
 def _from_float(values: npt.NDArray[np.float64]) -> Image.Image:
@@ -175,7 +176,7 @@ def _night(picture: Image.Image, generator: np.random.Generator) -> Image.Image:
 
 def _upside_down(picture: Image.Image, generator: np.random.Generator) -> Image.Image:
     turned = picture.transpose(Image.Transpose.ROTATE_180)
-    return ImageOps.mirror(turned) if generator.random() < 0.5 else turned
+    return ImageOps.mirror(turned) if generator.random() < HALF else turned
 
 
 def _clear(picture: Image.Image, generator: np.random.Generator) -> Image.Image:

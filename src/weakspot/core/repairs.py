@@ -54,6 +54,37 @@ class TrainingSelection:
     note: str
 
 
+RankRows = Callable[[FailureSlice, SampleSet, IntArray], DoubleArray]
+"""Orders the rows of a slice's class: those with the largest numbers are chosen first."""
+
+
+def balanced_selection(
+    slices: Sequence[FailureSlice], *, training: SampleSet, pool: SampleSet | None, budget: int, rank: RankRows
+) -> TrainingSelection:
+    """Give chosen rows of every class that has slices the same total weight as the rest of that class.
+
+    As many rows are chosen for a slice as it has members, and as many are added from the pool as it has members there, within the
+    budget. So strategies that differ only in `rank` differ only in which rows they choose. The total weight of a class stays in
+    proportion to its size, and the mean weight is one.
+    """
+    train_rows = training.rows[training.dataset.is_labelled[training.rows]]
+    added = _from_pool(slices, pool, budget, rank)
+    rows = np.concatenate([train_rows, *added])
+    factors = np.ones(len(rows))
+    position = {int(row): place for place, row in enumerate(rows)}
+    chosen_total = 0
+    for _, same_class in groupby(sorted(slices, key=_class_of), key=_class_of):
+        ordered = [found for found in slices if found in list(same_class)]
+        groups = _groups_of_class(ordered, training, added, rank)
+        chosen_total += sum(len(group) for group in groups[:-1])
+        filled = [group for group in groups if len(group)]
+        n_class = sum(len(group) for group in filled)
+        for group in filled:
+            factors[[position[int(row)] for row in group]] *= n_class / (len(filled) * len(group))
+    note = f"{chosen_total} of {len(rows)} samples chosen"
+    return TrainingSelection(rows=rows, weights=factors / factors.mean(), note=note)
+
+
 class RepairPlan(Record):
     """What is going to be changed.
 

@@ -14,8 +14,16 @@ Progress = Callable[[int, int | None], None]
 """Told how many items of a long step are done, and how many there are if that is known."""
 
 
+StageProgress = Callable[[str, int, int | None], None]
+"""The same for several steps, each with its name first."""
+
+
 def no_progress(_done: int, _total: int | None) -> None:
     """Ignore progress."""
+
+
+def no_stage_progress(_stage: str, _done: int, _total: int | None) -> None:
+    """Ignore progress of named steps."""
 
 
 class ClassNote(Record):

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
+from weakspot.core.dataset import Task
 from weakspot.core.errors import DataError
 from weakspot.core.failures import ClassProblem, Side
 from weakspot.core.samples import SampleSet
@@ -206,6 +207,16 @@ class FailureSlice(Record):
         """Return the member rows among the given rows (the set's own by default), whatever their class."""
         wanted = samples.rows if rows is None else rows
         return wanted[self.rule.members(samples, wanted)]
+
+    def class_rows(self, samples: SampleSet) -> IntArray:
+        """Return the labelled rows of the set that belong to the class and side of the slice."""
+        dataset = samples.dataset
+        code = dataset.class_code(self.class_name)
+        labelled = samples.rows[dataset.is_labelled[samples.rows]]
+        if dataset.task is Task.SINGLE_LABEL:
+            return np.asarray(labelled[dataset.labels[labelled] == code], dtype=np.int64)
+        has_label = dataset.label_matrix[labelled, code]
+        return np.asarray(labelled[~has_label if self.side is Side.ABSENT else has_label], dtype=np.int64)
 
     def inside(self, samples: SampleSet, problem: ClassProblem) -> BoolArray:
         """Return which rows of a class problem are members."""

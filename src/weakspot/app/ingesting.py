@@ -1,0 +1,169 @@
+"""Stage 1: a source of samples to the tables of a project; one pass, resumable, broken samples set aside."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from weakspot.app.flushing import FlushClock, FlushPolicy
+from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, Task
+from weakspot.core.errors import StoreError
+from weakspot.core.roles import Engine
+from weakspot.core.run import Progress, no_progress
+from weakspot.ingest.assemble import Assembly, assemble
+from weakspot.ingest.assembly_settings import AssemblySettings
+from weakspot.ingest.examine import examine
+from weakspot.ingest.examined_table import Examined, examined_table
+from weakspot.ingest.source import SampleSource
+from weakspot.store.pictures import PicturePack
+from weakspot.store.project import ProjectStore
+from weakspot.store.sample_parts import SampleParts
+from weakspot.store.samples import SampleTables
+
+TABLES_VERSION = 1
+FLUSH_POLICY = FlushPolicy(n_samples=4096, seconds=5.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestSummary:
+    """What came out of an ingest.
+
+    Args:
+        source: kind and place of the source.
+        n_samples: usable samples.
+        n_unlabelled: those among them without a true label.
+        class_names: the classes.
+        task: single-label or multi-label.
+        per_split: samples by split.
+        quarantined: samples set aside, by reason.
+        n_duplicated: contents that occur more than once.
+        n_across_splits: those among them that occur in different splits.
+        n_conflicting: those among them that have different labels.
+        has_outcomes: whether predictions or probabilities came with the samples.
+        was_cached: whether nothing had to be done.
+    """
+
+    source: str
+    n_samples: int
+    n_unlabelled: int
+    class_names: tuple[str, ...]
+    task: Task
+    per_split: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    n_duplicated: int
+    n_across_splits: int
+    n_conflicting: int
+    has_outcomes: bool
+    was_cached: bool = False
+
+    @property
+    def n_quarantined(self) -> int:
+        """Return the number of samples set aside."""
+        return sum(self.quarantined.values())
+
+
+def ingest(
+    project: ProjectStore,
+    source: SampleSource,
+    *,
+    engine: Engine,
+    progress: Progress = no_progress,
+    settings: AssemblySettings | None = None,
+    flush: FlushPolicy = FLUSH_POLICY,
+) -> IngestSummary:
+    """Bring the samples of a source into a project; killed at any instant, the next call goes on where this one was.
+
+    A source that has not changed since costs nothing; one that has is read anew, and takes the place of the old one only when it is
+    complete. Read the result with `project.dataset()`.
+
+    Raises:
+        DataError: listing everything that is wrong with labels, splits and predictions.
+        NotEnoughDataError: if not one sample can be used, with the reasons.
+    """
+    chosen = settings or AssemblySettings()
+    fingerprint = source.fingerprint()
+    tables = project.tables(_tables_key(fingerprint, chosen))
+    if tables.exists and project.current_tables() == tables:
+        return _summary(tables, was_cached=True)
+    with project.writing():
+        parts = project.sample_parts(fingerprint)
+        parts.resume(fingerprint=fingerprint, kind=source.kind)
+        if not parts.is_finished:
+            _read_source(source, parts, engine, progress, flush)
+        if not tables.exists:
+            _write_tables(tables, assemble(parts.tables, chosen, where=source.location), source)
+        project.adopt(tables, parts)
+    return _summary(tables)
+
+
+def _tables_key(fingerprint: str, settings: AssemblySettings) -> str:
+    content = json.dumps([TABLES_VERSION, fingerprint, asdict(settings)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def _read_source(source: SampleSource, parts: SampleParts, engine: Engine, progress: Progress, flush: FlushPolicy) -> None:
+    total = source.count()
+    clock = FlushClock(flush)
+    waiting: list[Examined] = []
+    position = parts.reached
+    progress(position, total)
+    for found in engine.map(examine, source.read(position)):
+        waiting.append(_with_location(found, parts.pictures))
+        position += 1
+        if clock.is_due(len(waiting)):
+            parts.append(examined_table(waiting), stop=position)
+            waiting = []
+            clock.flushed()
+        progress(position, total)
+    if waiting:
+        parts.append(examined_table(waiting), stop=position)
+    parts.finish()
+
+
+def _with_location(found: Examined, pictures: PicturePack) -> Examined:
+    """Put a picture that the source holds only in memory into the pack, so that it can be read again."""
+    if not isinstance(found, ExaminedSample) or found.raw.data is None or found.raw.location is not None:
+        return found
+    return replace(found, raw=replace(found.raw, data=None, location=pictures.append(found.raw.data)))
+
+
+def _write_tables(tables: SampleTables, assembly: Assembly, source: SampleSource) -> None:
+    with tables.writing(n_samples=assembly.n_samples) as writer:
+        for batch in assembly.batches():
+            writer.add(batch.samples, batch.outcomes)
+        duplicates = assembly.duplicates()
+        writer.add_side_tables(quarantine=assembly.quarantine(), duplicates=duplicates)
+        writer.note(_facts(assembly, duplicates, source))
+
+
+def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> dict[str, JsonValue]:
+    counts = np.bincount(assembly.splits, minlength=len(SPLIT_ORDER))
+    return {
+        "source": f"{source.kind}: {source.location}",
+        "n_samples": assembly.n_samples,
+        "n_unlabelled": int((~assembly.is_labelled).sum()),
+        "class_names": list(assembly.class_names),
+        "task": assembly.task.value,
+        "per_split": {split.value: int(count) for split, count in zip(SPLIT_ORDER, counts, strict=True)},
+        "quarantined": dict(assembly.seen.reasons.most_common()),
+        "n_duplicated": duplicates.num_rows,
+        "n_across_splits": int(pc.sum(duplicates.column("crosses_splits")).as_py() or 0),
+        "n_conflicting": int(pc.sum(duplicates.column("has_conflicting_labels")).as_py() or 0),
+        "has_outcomes": bool(assembly.seen.n_predicted or assembly.seen.n_probable),
+    }
+
+
+def _summary(tables: SampleTables, *, was_cached: bool = False) -> IngestSummary:
+    try:
+        return TypeAdapter(IngestSummary).validate_python({**tables.facts, "was_cached": was_cached})
+    except ValidationError as error:
+        raise StoreError(
+            f"The notes about the samples are damaged: {error.error_count()} are wrong or missing.",
+            where=str(tables.folder),
+            fix="Delete this folder and run `weakspot ingest` again.",
+        ) from error

@@ -1,0 +1,96 @@
+"""Settings to ready parts: the only place that builds classifiers, embedders, methods and engines."""
+
+import inspect
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from weakspot.app.config import PartSettings, Settings
+from weakspot.core.errors import ConfigError, WeakspotError, raise_all
+from weakspot.core.registry import part_class
+from weakspot.core.roles import Classifier, Describer, Discoverer, Engine, Repairer, Verifier
+
+PATH_OPTIONS = frozenset({"path", "folder", "checkpoint", "state", "image_tower", "text_tower", "tokenizer"})
+
+
+def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where: str) -> Any:
+    """Build a registered part from keyword options.
+
+    Raises:
+        ConfigError: if the name is unknown, or with every option that the part does not take or misses.
+    """
+    part = part_class(role, name)
+    _check_options(part, options, where=where)
+    try:
+        return part(**{key: _frozen(value) for key, value in options.items()})
+    except WeakspotError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{name!r} cannot be built from its options: {error}.", where=where, given=dict(options)) from error
+
+
+def _check_options(part: Any, options: Mapping[str, JsonValue], *, where: str) -> None:
+    parameters = inspect.signature(part).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        return
+    known = ", ".join(sorted(parameters)) or "none"
+    problems = [f"{key}: there is no such option (known: {known})" for key in options if key not in parameters]
+    problems += [
+        f"{key}: is needed"
+        for key, parameter in parameters.items()
+        if parameter.default is inspect.Parameter.empty and key not in options
+    ]
+    raise_all(problems, error=ConfigError, what="Some options cannot be used:", where=where)
+
+
+def _frozen(value: JsonValue) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+
+
+def resolved_options(options: Mapping[str, JsonValue], folder: Path) -> dict[str, JsonValue]:
+    """Return options with relative paths made relative to the project folder, where such a file exists."""
+    resolved = dict(options)
+    for key in PATH_OPTIONS & set(options):
+        value = options[key]
+        if isinstance(value, str) and (folder / value).exists():
+            resolved[key] = str(folder / value)
+    return resolved
+
+
+def build_classifier(settings: PartSettings, folder: Path) -> Classifier | None:
+    """Return the classifier that is configured, or None when only predictions are given."""
+    if not settings.name:
+        return None
+    options = resolved_options(settings.options, folder)
+    return cast(Classifier, build_part("classifiers", settings.name, options, where="[classifier] options"))
+
+
+def build_engine(settings: Settings) -> Engine:
+    """Return the engine that is configured."""
+    return cast(Engine, build_part("engines", settings.engine, {}, where="engine"))
+
+
+def build_discoverer(settings: Settings) -> Discoverer:
+    """Return the discoverer that is configured."""
+    chosen = settings.discover
+    return cast(Discoverer, build_part("discoverers", chosen.method, chosen.parameters, where="[discover] parameters"))
+
+
+def build_describer(settings: Settings) -> Describer:
+    """Return the describer that is configured."""
+    chosen = settings.describe
+    return cast(Describer, build_part("describers", chosen.method, chosen.parameters, where="[describe] parameters"))
+
+
+def build_verifier(settings: Settings) -> Verifier:
+    """Return the verifier that is configured."""
+    chosen = settings.verify
+    return cast(Verifier, build_part("verifiers", chosen.method, chosen.parameters, where="[verify] parameters"))
+
+
+def build_repairer(settings: Settings) -> Repairer:
+    """Return the repairer that is configured."""
+    chosen = settings.repair
+    return cast(Repairer, build_part("repairers", chosen.method, chosen.parameters, where="[repair] parameters"))

@@ -1,0 +1,176 @@
+"""What a network gives to probabilities that can be trusted: the one place where answers are checked."""
+
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, FloatArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.repairs import Head
+
+SCORE_KINDS = ("auto", "logits", "probabilities")
+SUM_TOLERANCE = 1e-2
+RANGE_TOLERANCE = 1e-4
+_MATRIX = 2
+_PAIR = 2
+
+
+def softmax(logits: AnyArray) -> FloatArray:
+    """Return the soft-max of every row, for logits of any size.
+
+    >>> softmax(np.array([[1000.0, 1000.0]])).tolist()
+    [[0.5, 0.5]]
+    """
+    values = np.asarray(logits, dtype=np.float64)
+    powers = np.exp(values - values.max(axis=1, keepdims=True))
+    return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
+
+
+def sigmoid(logits: AnyArray) -> FloatArray:
+    """Return the logistic function of every number, for logits of any size."""
+    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(logits, dtype=np.float64))), dtype=np.float32)
+
+
+def parsed_task(task: str) -> Task:
+    """Return a task by name."""
+    if task not in tuple(Task):
+        raise ConfigError("There is no such task.", where="task", given=task, fix=f"Choose one of {[item.value for item in Task]}.")
+    return Task(task)
+
+
+def parsed_score_kind(kind: str) -> str:
+    """Return what a model is said to give, checked."""
+    if kind not in SCORE_KINDS:
+        raise ConfigError(
+            "scores says what the model gives.", where="scores", given=kind, fix=f"Choose one of {list(SCORE_KINDS)}."
+        )
+    return kind
+
+
+def score_kinds(asked: str, known: str | None = None) -> tuple[str, ...]:
+    """Return what scores can be: what the user says, else what the model says, else both, logits first."""
+    if asked != "auto":
+        return (asked,)
+    return (known,) if known is not None else ("logits", "probabilities")
+
+
+def parsed_class_names(names: Any) -> tuple[str, ...] | None:
+    """Return class names as a tuple of distinct strings, or None."""
+    if names is None or len(names) == 0:
+        return None
+    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+        raise ConfigError("class_names is a list of strings, in the order of the model's outputs.", given=names)
+    repeated = sorted({name for name in names if list(names).count(name) > 1}) if len(set(names)) < len(names) else []
+    if repeated:
+        raise ConfigError("Two outputs of the model have the same class name.", where="class_names", given=repeated)
+    return tuple(names)
+
+
+def looks_like_probabilities(scores: AnyArray, task: Task) -> bool:
+    """Return whether scores [n, c] are probabilities already."""
+    values = np.asarray(scores, dtype=np.float64)
+    if not ((values >= -RANGE_TOLERANCE) & (values <= 1 + RANGE_TOLERANCE)).all():
+        return False
+    return task is Task.MULTI_LABEL or bool(np.allclose(values.sum(axis=1), 1.0, atol=SUM_TOLERANCE))
+
+
+def probabilities_from(scores: AnyArray, kind: str, task: Task) -> FloatArray:
+    """Return probabilities [n, c] of scores that are `logits` or `probabilities`."""
+    if kind == "probabilities":
+        return np.asarray(scores, dtype=np.float32)
+    return sigmoid(scores) if task is Task.MULTI_LABEL else softmax(scores)
+
+
+def checked_probabilities(values: Any, *, n_rows: int, class_names: tuple[str, ...] | None, task: Task, where: str) -> FloatArray:
+    """Return probabilities [n, c] as float32 if they are probabilities, rows summing to one for single-label tasks.
+
+    Raises:
+        ModelError: with the first thing that is wrong and the row it is wrong in.
+    """
+    matrix = _as_matrix(values, n_rows=n_rows, name="probabilities", where=where)
+    if class_names is not None and matrix.shape[1] != len(class_names):
+        raise ModelError(
+            f"The classifier gives {matrix.shape[1]} probabilities a picture, but there are {len(class_names)} class names.",
+            where=where,
+            fix="Give one class name an output, in the order of the outputs.",
+        )
+    outside = np.flatnonzero(((matrix < -RANGE_TOLERANCE) | (matrix > 1 + RANGE_TOLERANCE)).any(axis=1))
+    if len(outside):
+        raise ModelError(
+            f"Probabilities of picture {outside[0]} of the batch are outside 0 to 1.",
+            where=where,
+            given=matrix[outside[0]][:8].round(4).tolist(),
+            fix="If the model gives logits, say scores = 'logits'.",
+        )
+    return _summing_to_one(np.clip(matrix, 0.0, 1.0), where=where) if task is Task.SINGLE_LABEL else _clipped(matrix)
+
+
+def checked_features(values: Any, *, n_rows: int, where: str) -> FloatArray | None:
+    """Return features [n, d] as float32, or None when there are none."""
+    if values is None:
+        return None
+    return np.asarray(_as_matrix(values, n_rows=n_rows, name="features", where=where), dtype=np.float32)
+
+
+def head_explains(head: Head, features: AnyArray, scores: AnyArray, kind: str) -> bool:
+    """Return whether a linear layer on features gives the model's scores, up to what half precision costs."""
+    if features.shape[1] != head.weights.shape[1]:
+        return False
+    logits = head.logits(np.asarray(features, dtype=np.float32))
+    expected = probabilities_from(logits, "logits", head.task) if kind == "probabilities" else logits
+    found = np.asarray(scores, dtype=np.float64)
+    if expected.shape != found.shape:
+        return False
+    spread = float(np.abs(found - found.mean()).max())
+    return bool(np.allclose(expected, found, atol=1e-2 * spread + 1e-6, rtol=0.0))
+
+
+def is_single_output(n_columns: int, class_names: tuple[str, ...] | None, task: Task) -> bool:
+    """Return whether a model tells two classes apart with one number, that of the second class."""
+    return n_columns == 1 and task is Task.SINGLE_LABEL and class_names is not None and len(class_names) == _PAIR
+
+
+def paired_scores(scores: AnyArray, kind: str) -> AnyArray:
+    """Return scores [n, 2] of a model that gives the second class only [n, 1]."""
+    first = 1.0 - scores if kind == "probabilities" else np.zeros_like(scores)
+    return np.concatenate([first, scores], axis=1)
+
+
+def paired_head(head: Head) -> Head:
+    """Return the head of two classes for a layer [1, d] that scores the second class only."""
+    weights = np.concatenate([np.zeros_like(head.weights), head.weights])
+    return Head(weights=weights, bias=np.concatenate([np.zeros_like(head.bias), head.bias]), task=head.task)
+
+
+def _as_matrix(values: Any, *, n_rows: int, name: str, where: str) -> AnyArray:
+    try:
+        matrix = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"The {name} are no table of numbers.", where=where, given=type(values).__name__) from error
+    if matrix.ndim != _MATRIX or len(matrix) != n_rows or matrix.shape[1] == 0:
+        raise ModelError(
+            f"The {name} have the wrong shape: one row a picture is needed, and there are {n_rows} pictures.",
+            where=where,
+            given=matrix.shape,
+        )
+    broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
+    if len(broken):
+        raise ModelError(f"The {name} of picture {broken[0]} of the batch hold NaN or infinity.", where=where)
+    return matrix
+
+
+def _clipped(matrix: AnyArray) -> FloatArray:
+    return np.asarray(np.clip(matrix, 0.0, 1.0), dtype=np.float32)
+
+
+def _summing_to_one(matrix: AnyArray, *, where: str) -> FloatArray:
+    totals = matrix.sum(axis=1, keepdims=True)
+    wrong = np.flatnonzero(np.abs(totals[:, 0] - 1.0) > SUM_TOLERANCE)
+    if len(wrong):
+        raise ModelError(
+            f"Probabilities of picture {wrong[0]} of the batch sum to {totals[wrong[0], 0]:.4g}, not to 1.",
+            where=where,
+            fix="Say task = 'multi-label' if labels do not exclude each other, or scores = 'logits' if these are logits.",
+        )
+    return np.asarray(matrix / totals, dtype=np.float32)

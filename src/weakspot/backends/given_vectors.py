@@ -1,0 +1,182 @@
+"""Vectors that the user already has, aligned to samples by name; phrases through another embedder's text side."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+import pyarrow.compute as pc
+from PIL import Image
+
+from weakspot.backends.registry_source import file_sha256
+from weakspot.backends.vector_files import VectorFile, read_vector_file
+from weakspot.core.arrays import AnyArray, FloatArray, IntArray, unit_rows
+from weakspot.core.dataset import Dataset
+from weakspot.core.errors import DataError, ModelError
+from weakspot.core.registry import part_class
+from weakspot.core.roles import Embedder
+
+MATCH_COLUMNS = ("sample_id", "key", "location", "content_hash")
+_N_EXAMPLES = 3
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AlignedVectors:
+    """Given vectors in the order of a data set.
+
+    Args:
+        vectors: [n, d] unit vectors; rows of NaN where none was given.
+        n_missing: how many rows have none.
+        matched_by: which column of the data set the names were found in.
+    """
+
+    vectors: FloatArray
+    n_missing: int
+    matched_by: str
+
+
+class GivenVectors:
+    """Vectors from a `.npy`, `.npz` or Parquet file.
+
+    Args:
+        path: the file. `.npz` holds `vectors` and `ids`; Parquet has a list column of vectors and a column of names.
+        ids: text file with one name a line, for a `.npy` file; without it rows stand in the order of the data set.
+        vector_column: Parquet column of vectors; found by itself when there is only one list column.
+        id_column: Parquet column of names; by default the first of sample_id, id, key, path, location, file_name.
+        text: an embedder of the same space, or its `{"name": ..., "options": ...}`, for phrases.
+    """
+
+    def __init__(
+        self,
+        *,
+        path: str | Path,
+        ids: str | Path | None = None,
+        vector_column: str = "",
+        id_column: str = "",
+        text: Embedder | Mapping[str, Any] | None = None,
+    ) -> None:
+        self._path = Path(path)
+        self._ids = None if ids is None else Path(ids)
+        self._vector_column = vector_column
+        self._id_column = id_column
+        self._text = text
+
+    @cached_property
+    def encoder_id(self) -> str:
+        """Name and hash of the file, and of the text side."""
+        if not self._path.is_file():
+            raise DataError("The file of vectors is missing.", where=str(self._path), fix="Correct the path.")
+        text = "" if self._text_side is None else f"+{self._text_side.encoder_id}"
+        return f"given/{self._path.name}@{file_sha256(self._path)[:16]}{text}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        return int(self._file.vectors.shape[1])
+
+    @property
+    def picture_side(self) -> int | None:
+        """Pictures are not looked at."""
+        return None
+
+    @property
+    def has_text(self) -> bool:
+        """Whether a text side was given."""
+        return self._text is not None
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Refuse: only the given samples have vectors."""
+        self._refuse(picture.size)
+
+    def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
+        """Refuse: only the given samples have vectors."""
+        self._refuse(len(prepared))
+
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Return unit vectors [m, d] of phrases, by the text side."""
+        side = self._text_side
+        if side is None:
+            raise ModelError(
+                "These vectors have no text side.",
+                where=str(self._path),
+                fix="Set embedder.options.text to the embedder that made them.",
+            )
+        vectors = side.embed_texts(texts)
+        if vectors.shape[1] != self.dimension:
+            raise ModelError(
+                f"The text side gives {vectors.shape[1]} numbers a phrase, the given vectors have {self.dimension}.",
+                where=str(self._path),
+                given=side.encoder_id,
+                fix="Name the embedder that made the vectors.",
+            )
+        return vectors
+
+    def vectors_for(self, dataset: Dataset) -> AlignedVectors:
+        """Return the vectors in the order of a data set; names are looked up in whichever column holds most of them.
+
+        Raises:
+            DataError: if no name is found, or the order has to be relied on and the numbers differ.
+        """
+        file = self._file
+        if file.names is None:
+            return self._in_order(file, dataset)
+        found = {column: _positions(dataset, column, file.names) for column in MATCH_COLUMNS}
+        column = max(found, key=lambda name: int((found[name] >= 0).sum()))
+        rows = found[column]
+        if not (rows >= 0).any():
+            raise DataError(
+                "None of the samples is named in the file of vectors.",
+                where=str(self._path),
+                given=file.names[:_N_EXAMPLES],
+                fix=f"Name them as the data set does, for example {_examples(dataset)}.",
+            )
+        vectors = np.full((len(dataset), self.dimension), np.nan, dtype=np.float32)
+        vectors[rows >= 0] = unit_rows(file.vectors[rows[rows >= 0]])
+        return _aligned(vectors, column)
+
+    @cached_property
+    def _file(self) -> VectorFile:
+        return read_vector_file(self._path, ids=self._ids, vector_column=self._vector_column, id_column=self._id_column)
+
+    @cached_property
+    def _text_side(self) -> Embedder | None:
+        if not isinstance(self._text, Mapping):
+            return self._text
+        embedder: Embedder = part_class("embedders", str(self._text.get("name", "")))(**self._text.get("options", {}))
+        return embedder
+
+    def _in_order(self, file: VectorFile, dataset: Dataset) -> AlignedVectors:
+        if len(file.vectors) != len(dataset):
+            raise DataError(
+                f"There are {len(file.vectors)} vectors without names for {len(dataset)} samples.",
+                where=str(self._path),
+                fix="Give a file of names, one a line, as embedder.options.ids.",
+            )
+        return _aligned(unit_rows(file.vectors), "order")
+
+    def _refuse(self, given: object) -> NoReturn:
+        raise ModelError(
+            "Given vectors cannot be made for new pictures.",
+            where=str(self._path),
+            given=given,
+            fix="Call vectors_for with the data set, or use an embedder that reads pictures.",
+        )
+
+
+def _aligned(vectors: FloatArray, matched_by: str) -> AlignedVectors:
+    unusable = ~np.isfinite(vectors).all(axis=1)
+    vectors[unusable] = np.nan
+    return AlignedVectors(vectors=vectors, n_missing=int(unusable.sum()), matched_by=matched_by)
+
+
+def _positions(dataset: Dataset, column: str, names: Sequence[str]) -> IntArray:
+    import pyarrow as pa
+
+    found = pc.index_in(dataset.table.column(column), value_set=pa.array(names, pa.string()), skip_nulls=True)
+    return np.asarray(found.combine_chunks().fill_null(-1)).astype(np.int64)
+
+
+def _examples(dataset: Dataset) -> list[str]:
+    return [str(name) for name in dataset.table.column("key").slice(0, _N_EXAMPLES).to_pylist()]

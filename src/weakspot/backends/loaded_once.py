@@ -1,0 +1,29 @@
+"""A property that is filled on first use, by one thread while others wait."""
+
+from collections.abc import Callable
+from threading import RLock
+from typing import Any, Generic, TypeVar
+
+Value = TypeVar("Value")
+
+
+class LoadedOnce(Generic[Value]):
+    """Decorator for a method without arguments whose answer is kept; a failed load is tried again.
+
+    Decoder threads may be the first to ask a classifier for its input size, and the model must not be loaded once a thread.
+    """
+
+    def __init__(self, load: Callable[[Any], Value]) -> None:
+        self.__doc__ = load.__doc__
+        self._load = load
+        self._name = load.__name__
+        self._lock = RLock()
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Value:
+        """Return the kept value, loading it if need be."""
+        kept = vars(instance)
+        with self._lock:
+            if self._name not in kept:
+                kept[self._name] = self._load(instance)
+        value: Value = kept[self._name]
+        return value

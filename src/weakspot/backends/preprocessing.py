@@ -1,0 +1,190 @@
+"""Pictures to the numbers that a network takes: the one place where that is done."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypedDict
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.arrays import AnyArray
+from weakspot.core.errors import ConfigError, raise_all
+
+Crop = Literal["centre", "none"]
+Layout = Literal["channels-first", "channels-last"]
+Colour = Literal["rgb", "bgr", "grey"]
+
+RESAMPLES = {
+    "nearest": Image.Resampling.NEAREST,
+    "lanczos": Image.Resampling.LANCZOS,
+    "bilinear": Image.Resampling.BILINEAR,
+    "bicubic": Image.Resampling.BICUBIC,
+    "box": Image.Resampling.BOX,
+    "hamming": Image.Resampling.HAMMING,
+}
+CROPS = ("centre", "none")
+LAYOUTS = ("channels-first", "channels-last")
+COLOURS = ("rgb", "bgr", "grey")
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+
+
+class PictureSettings(TypedDict, total=False):
+    """What a user may say about pre-processing; whatever is left out comes from the model or from the defaults.
+
+    `picture_side` is one number or (height, width); the rest is described at `Preprocessing`.
+    """
+
+    picture_side: int | Sequence[int]
+    resize_side: int
+    crop: str
+    resample: str
+    scale: float
+    mean: float | Sequence[float]
+    std: float | Sequence[float]
+    colour: str
+    layout: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Preprocessing:
+    """How a picture becomes numbers: resize, crop, scale, normalise, lay out.
+
+    Args:
+        height: of what the network takes.
+        width: of what the network takes.
+        resize_side: the shorter side is resized to this before the centre is cut out; by default the longer of height and width.
+        crop: `centre` keeps the aspect ratio and cuts out the centre; `none` squeezes the whole picture into height x width.
+        resample: filter of the resize.
+        scale: pixels 0 to 255 are multiplied by this.
+        mean: subtracted after scaling, one number a channel.
+        std: divided by after that, one number a channel.
+        colour: order of the channels, or `grey` for a single one.
+        layout: [channels, height, width] or [height, width, channels].
+        dtype: kind of number; uint8 pixels are neither scaled nor normalised.
+    """
+
+    height: int
+    width: int
+    resize_side: int | None = None
+    crop: str = "centre"
+    resample: str = "bicubic"
+    scale: float = 1 / 255
+    mean: tuple[float, ...] = (0.0, 0.0, 0.0)
+    std: tuple[float, ...] = (1.0, 1.0, 1.0)
+    colour: str = "rgb"
+    layout: str = "channels-first"
+    dtype: str = "float32"
+
+    def __post_init__(self) -> None:
+        """Report every setting that cannot be used, at once."""
+        raise_all(_problems(self), error=ConfigError, what="Pictures cannot be prepared like this:", where="classifier settings")
+
+    @property
+    def needed_side(self) -> int:
+        """Return the shortest picture side from which nothing is lost."""
+        longest = max(self.height, self.width)
+        return longest if self.crop == "none" else max(longest, self.resize_side or 0)
+
+    @property
+    def n_channels(self) -> int:
+        """Return the number of channels."""
+        return 1 if self.colour == "grey" else 3
+
+    def apply(self, picture: Image.Image) -> AnyArray:
+        """Return one picture as the network takes it, without a batch axis."""
+        resized = self._resized(picture.convert("L" if self.colour == "grey" else "RGB"))
+        pixels = np.asarray(resized).reshape(self.height, self.width, self.n_channels)
+        if self.colour == "bgr":
+            pixels = pixels[:, :, ::-1]
+        numbers = pixels if self.dtype == "uint8" else self._normalised(pixels)
+        ordered = numbers.transpose(2, 0, 1) if self.layout == "channels-first" else numbers
+        return np.ascontiguousarray(ordered)
+
+    def as_settings(self) -> dict[str, Any]:
+        """Return everything that decides the numbers, for the classifier's id."""
+        return asdict(self)
+
+    def _normalised(self, pixels: AnyArray) -> AnyArray:
+        mean = np.asarray(self.mean[: self.n_channels], dtype=np.float32)
+        std = np.asarray(self.std[: self.n_channels], dtype=np.float32)
+        return ((pixels.astype(np.float32) * np.float32(self.scale) - mean) / std).astype(self.dtype)
+
+    def _resized(self, picture: Image.Image) -> Image.Image:
+        filter_ = RESAMPLES[self.resample]
+        if self.crop == "none":
+            return picture.resize((self.width, self.height), filter_)
+        scaled = resize_shorter_side(picture, self.resize_side or max(self.height, self.width), self.resample)
+        left = round((scaled.width - self.width) / 2)
+        top = round((scaled.height - self.height) / 2)
+        return scaled.crop((left, top, left + self.width, top + self.height))
+
+
+def resize_shorter_side(picture: Image.Image, side: int, resample: str = "bicubic") -> Image.Image:
+    """Return the picture with its shorter side resized to `side`, the longer one rounded down."""
+    shorter = min(picture.size)
+    width, height = (side if length == shorter else int(side * length / shorter) for length in picture.size)
+    return picture if picture.size == (width, height) else picture.resize((width, height), RESAMPLES[resample])
+
+
+def preprocessing_from(settings: Mapping[str, Any], **from_model: Any) -> Preprocessing:
+    """Return pre-processing from what the user set, then what the model says, then the defaults.
+
+    Args:
+        settings: the user's `PictureSettings`.
+        from_model: fields of `Preprocessing` that the model itself declares.
+
+    Raises:
+        ConfigError: if a setting is unknown or impossible, or the size is nowhere given.
+    """
+    given = dict(settings)
+    unknown = sorted(set(given) - set(PictureSettings.__annotations__))
+    known = ", ".join(PictureSettings.__annotations__)
+    raise_all(
+        [f"{name}: there is no such option (known for pictures: {known})" for name in unknown],
+        error=ConfigError,
+        what="Some options cannot be used:",
+        where="classifier settings",
+    )
+    fields = {name: value for name, value in from_model.items() if value is not None}
+    if given.get("picture_side") is not None:
+        fields["height"], fields["width"] = sides(given.pop("picture_side"))
+    fields.update({name: value for name, value in given.items() if value is not None and name != "picture_side"})
+    if "height" not in fields or "width" not in fields:
+        raise ConfigError("The model does not say how large its pictures are.", fix="Set picture_side, for example 224.")
+    for name in ("mean", "std"):
+        if name in fields:
+            fields[name] = _per_channel(fields[name])
+    return Preprocessing(**fields)
+
+
+def sides(given: int | Sequence[int]) -> tuple[int, int]:
+    """Return (height, width) of a side given as one number or two."""
+    pair = (given, given) if isinstance(given, int) else tuple(given)
+    if len(pair) != 2 or not all(isinstance(side, int) and side > 0 for side in pair):  # noqa: PLR2004 - height and width
+        raise ConfigError("picture_side is one number of pixels or [height, width].", given=given)
+    return pair[0], pair[1]
+
+
+def _per_channel(given: float | Sequence[float]) -> tuple[float, ...]:
+    numbers = (given,) * 3 if isinstance(given, int | float) else tuple(given)
+    return numbers * 3 if len(numbers) == 1 else numbers
+
+
+def _problems(wanted: Preprocessing) -> list[str]:
+    problems = []
+    choices = (("crop", CROPS), ("resample", tuple(RESAMPLES)), ("layout", LAYOUTS), ("colour", COLOURS))
+    for name, allowed in choices:
+        if getattr(wanted, name) not in allowed:
+            problems.append(f"{name}: {getattr(wanted, name)!r} is none of {', '.join(allowed)}")
+    for name in ("mean", "std"):
+        numbers = getattr(wanted, name)
+        if len(numbers) not in {wanted.n_channels, 3} or not all(np.isfinite(number) for number in numbers):
+            problems.append(f"{name}: {list(numbers)} is not one number a channel")
+    if any(number == 0 for number in wanted.std):
+        problems.append("std: holds a zero, and pictures are divided by it")
+    if wanted.height < 1 or wanted.width < 1:
+        problems.append(f"picture_side: {wanted.height} x {wanted.width} is no size")
+    if wanted.crop == "centre" and wanted.resize_side is not None and wanted.resize_side < max(wanted.height, wanted.width):
+        problems.append(f"resize_side: {wanted.resize_side} is smaller than the centre that is cut out")
+    return problems

@@ -1,0 +1,126 @@
+"""A torch module as a classifier's network: device, features, head and how its answers are read."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from weakspot.backends.class_scores import score_kinds
+from weakspot.backends.model_hash import arrays_hash
+from weakspot.backends.network_answer import AnswerReader, Probe, settle
+from weakspot.backends.optional_library import require_library
+from weakspot.backends.torch_features import NO_LAYER, NO_SCRIPT_LAYER, TorchRunner, head_of, last_layer
+from weakspot.backends.torch_files import PURPOSE
+from weakspot.backends.torch_script import widened_script
+from weakspot.core.arrays import AnyArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ConfigError
+from weakspot.core.roles import ClassifierOutput
+
+DTYPES = ("float32", "float16", "bfloat16", "float64")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSettings:
+    """What a user says about running a network.
+
+    Args:
+        class_names: the classes, or None.
+        task: single-label or multi-label.
+        scores: `auto`, `logits` or `probabilities`.
+        feature_layer: name of the linear layer whose input is taken as features, or None for the last.
+        device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`.
+        dtype: kind of number.
+    """
+
+    class_names: tuple[str, ...] | None
+    task: Task
+    scores: str = "auto"
+    feature_layer: str | None = None
+    device: str = "cpu"
+    dtype: str = "float32"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TorchNetwork:
+    """A module that is ready to classify, and the hash of its weights."""
+
+    runner: TorchRunner
+    reader: AnswerReader
+    weights_hash: str
+
+    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
+        """Return probabilities and features."""
+        if not prepared:
+            return self.reader.empty()
+        scores, features = self.runner.run(prepared)
+        return self.reader.output(scores, features, n_rows=len(prepared))
+
+
+def make_network(module: Any, settings: NetworkSettings, *, probes: Sequence[AnyArray], where: str) -> TorchNetwork:
+    """Put a module to work: evaluation mode, device, last layer, kind of scores.
+
+    Args:
+        module: owned by the network from now on.
+        settings: what the user says.
+        probes: prepared probe pictures.
+        where: the model, for messages.
+    """
+    torch = require_library("torch", extra="torch", purpose=PURPOSE)
+    weights_hash = _weights_hash(module)
+    device, dtype = chosen_device(settings.device), chosen_dtype(settings.dtype)
+    runner = TorchRunner(module=module.eval().to(device=device, dtype=dtype), device=device, dtype=dtype, where=where)
+    make = _with_script if isinstance(module, torch.jit.ScriptModule) else _with_hook
+    runner, reader = make(runner, settings, probes)
+    return TorchNetwork(runner=runner, reader=reader, weights_hash=weights_hash)
+
+
+def _with_hook(runner: TorchRunner, settings: NetworkSettings, probes: Sequence[AnyArray]) -> tuple[TorchRunner, AnswerReader]:
+    kinds = score_kinds(settings.scores)
+    layer = last_layer(runner, probes, only=settings.feature_layer, kinds=kinds, task=settings.task)
+    runner = replace(runner, layer=layer)
+    scores, features = runner.run(probes)
+    head = head_of(layer, settings.task) if layer is not None else None
+    probe = Probe(scores=scores, features=features, head=head, note=NO_LAYER if layer is None else None)
+    return runner, _settled(probe, settings, runner.where)
+
+
+def _with_script(runner: TorchRunner, settings: NetworkSettings, probes: Sequence[AnyArray]) -> tuple[TorchRunner, AnswerReader]:
+    runner, head = widened_script(runner, probes, only=settings.feature_layer, task=settings.task)
+    scores, features = runner.run(probes)
+    probe = Probe(scores=scores, features=features, head=head, note=NO_SCRIPT_LAYER if head is None else None)
+    return runner, _settled(probe, settings, runner.where)
+
+
+def _settled(probe: Probe, settings: NetworkSettings, where: str) -> AnswerReader:
+    return settle(
+        probe, kinds=score_kinds(settings.scores), task=settings.task, class_names=settings.class_names, where=where
+    )
+
+
+def chosen_device(name: str) -> Any:
+    """Return a torch device; `auto` takes a graphics processor if there is one."""
+    torch = require_library("torch", extra="torch", purpose=PURPOSE)
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        raise ConfigError("torch has no such device here.", where="device", given=name, fix="Choose cpu, cuda or auto.") from error
+    return device
+
+
+def chosen_dtype(name: str) -> Any:
+    """Return a torch kind of number by name."""
+    torch = require_library("torch", extra="torch", purpose=PURPOSE)
+    if name not in DTYPES:
+        raise ConfigError("There is no such kind of number.", where="dtype", given=name, fix=f"Choose one of {list(DTYPES)}.")
+    return getattr(torch, name)
+
+
+def _weights_hash(module: Any) -> str:
+    import torch
+
+    state = module.state_dict()
+    arrays = {name: value.detach().cpu().contiguous() for name, value in state.items() if isinstance(value, torch.Tensor)}
+    return arrays_hash({f"{name}|{value.dtype}": value.reshape(-1).view(torch.uint8).numpy() for name, value in arrays.items()})

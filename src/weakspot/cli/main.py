@@ -1,0 +1,48 @@
+"""The command `weakspot`: parse, call app, print."""
+
+import sys
+
+import typer
+
+from weakspot import __version__
+from weakspot.cli import making, running, setting_up
+
+app = typer.Typer(
+    name="weakspot",
+    help="Finds, names, proves and repairs the systematic failures of image classifiers.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+setting_up.register(app)
+running.register(app)
+making.register(app)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"weakspot {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
+) -> None:
+    """Finds, names, proves and repairs the systematic failures of image classifiers."""
+
+
+def main() -> None:
+    """Run the command line; the exit code is 0, 1 (finding above the threshold) or 2 (bad input)."""
+    from weakspot.cli.terminal import report_error
+    from weakspot.core.errors import WeakspotError
+
+    try:
+        app(standalone_mode=True)
+    except WeakspotError as error:
+        report_error(error)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        sys.stderr.write("\nInterrupted. What was finished is kept; the same command continues from there.\n")
+        raise SystemExit(130) from None

@@ -1,0 +1,110 @@
+"""Records to the lines that the terminal shows."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from weakspot.core.evidence import Evidence, Verdict
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome
+from weakspot.core.run import RunRecord
+from weakspot.core.slices import FailureSlice
+
+
+def percent(rate: float) -> str:
+    """Return a rate as a person reads it.
+
+    >>> percent(0.625)
+    '62 %'
+    """
+    return f"{100 * rate:.0f} %"
+
+
+def candidates(record: RunRecord) -> str:
+    """Return what was found on the discovery half, with the warning that nothing is confirmed."""
+    lines = [*_classifier_line(record), f"{len(record.slices)} candidate slices, none confirmed yet (next: weakspot verify):"]
+    lines += [f"  {found.title}  (strength {_number(found.strength)}, {found.n_found} members)" for found in record.slices]
+    return "\n".join([*lines, *_notes(record)])
+
+
+def findings(record: RunRecord) -> str:
+    """Return the confirmed slices, and how many others were tested."""
+    published = record.published()
+    lines = [*_classifier_line(record), f"{len(published)} of {len(record.evidence)} tested slices confirmed:"]
+    for found, evidence in published:
+        lines += list(_finding(found, evidence))
+    refused = [item for item in record.evidence if item.verdict is not Verdict.CONFIRMED]
+    lines += [
+        f"  not published: {record.slice_by_id(item.slice_id).title} ({item.verdict}, q = {item.q_value:.3g})" for item in refused
+    ]
+    return "\n".join([*lines, *_notes(record)])
+
+
+def _finding(found: FailureSlice, evidence: Evidence) -> Iterator[str]:
+    inside, outside = evidence.interval_inside, evidence.interval_outside
+    yield f"  {found.title}"
+    if found.names:
+        yield f"    in words: {', '.join(name.phrase for name in found.names[:3])}"
+    yield (
+        f"    wrong on {percent(evidence.rate_inside)} of {evidence.n_inside} "
+        f"(interval {percent(inside.low)} to {percent(inside.high)}), "
+        f"against {percent(evidence.rate_outside)} of the other {evidence.n_outside} "
+        f"({percent(outside.low)} to {percent(outside.high)}); p = {evidence.p_value:.2g}, q = {evidence.q_value:.2g}"
+    )
+    if evidence.cause is not None and evidence.cause.sentence:
+        yield f"    why: {evidence.cause.sentence}"
+
+
+def repairs(record: RunRecord) -> str:
+    """Return before and after of every repair beside its baselines."""
+    if not record.repairs:
+        return "No repair: no slice was confirmed, or the classifier's last layer is not known."
+    return "\n".join(line for outcome in record.repairs for line in _repair(outcome))
+
+
+def _repair(outcome: RepairOutcome) -> Iterator[str]:
+    groups = [change for change in outcome.repaired.changes if change.kind in (GroupKind.SLICE, GroupKind.OVERALL)]
+    yield f"Repair, measured on {outcome.measured_on.name} ({outcome.measured_on.n_samples} samples):"
+    yield "  " + "arm".ljust(18) + "".join(_heading(change).rjust(30) for change in groups)
+    yield "  " + "before".ljust(18) + "".join(percent(change.accuracy_before).rjust(30) for change in groups)
+    for arm in outcome.arms:
+        yield "  " + arm.arm.ljust(18) + "".join(_after(arm, change).rjust(30) for change in groups)
+    worse = outcome.repaired.got_worse
+    yield f"  got worse: {', '.join(worse) if worse else 'nothing'}"
+
+
+def _heading(change: GroupChange) -> str:
+    return f"{change.group[:24]} ({change.n_samples})"
+
+
+def _after(arm: RepairArm, wanted: GroupChange) -> str:
+    change = next(item for item in arm.changes if (item.group, item.kind) == (wanted.group, wanted.kind))
+    return f"{percent(change.accuracy_after)} ({100 * change.change:+.0f})"
+
+
+def whole_run(record: RunRecord) -> str:
+    """Return findings and repairs of a run."""
+    return f"{findings(record)}\n{repairs(record)}"
+
+
+def _classifier_line(record: RunRecord) -> list[str]:
+    facts = record.classifier
+    if facts is None:
+        return []
+    rate = percent(facts.n_failed / facts.n_samples) if facts.n_samples else "0 %"
+    return [
+        f"The classifier fails on {facts.n_failed} of {facts.n_samples} samples looked at ({rate}); failure: {record.criterion}."
+    ]
+
+
+def _notes(record: RunRecord) -> list[str]:
+    return [f"  note on {note.class_name}: {note.note}" for note in record.notes]
+
+
+def _number(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.2f}"
+
+
+def facts_of(summary: Any) -> dict[str, Any]:
+    """Return a summary dataclass as plain values for JSON."""
+    import dataclasses
+
+    return dataclasses.asdict(summary)

@@ -1,0 +1,129 @@
+"""English captions with the right articles."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Literal
+
+from weakspot.describe.caption_grammar.vocabulary import ClassWords, Vocabulary, built_in_vocabulary
+
+Slot = Literal["look", "adjective", "noun", "place"]
+_SOUNDS_LIKE_YOU = re.compile(r"(uni(?!n|m)|use|usu|eu|ewe|one\b|once|uranium|utensil|ufo)", re.IGNORECASE)
+_SILENT_H = re.compile(r"(hour|honest|honour|honor|heir)", re.IGNORECASE)
+_PLURAL = re.compile(r"[^sui]s$")
+_SEPARATORS = re.compile(r"[_\-/\s]+")
+
+
+class Counting(StrEnum):
+    """How a noun is counted."""
+
+    ONE = "one"
+    MANY = "many"
+    MASS = "mass"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caption:
+    """One caption and what it adds to the plain one.
+
+    Args:
+        noun: the noun, None for "a photo" of anything.
+        look: what kind of picture, None for "photo".
+        adjective: stands before the noun.
+        place: stands after the noun.
+        added: (slot, words shown to people) of everything that the plain caption lacks.
+    """
+
+    noun: str | None
+    look: str | None = None
+    adjective: str | None = None
+    place: str | None = None
+    added: tuple[tuple[Slot, str], ...] = ()
+
+    @property
+    def phrase(self) -> str:
+        """Return the caption in words."""
+        parts = [with_article(self.look or "photo")]
+        if self.noun is not None:
+            parts += ["of", counted(f"{self.adjective} {self.noun}" if self.adjective else self.noun, self.noun)]
+        elif self.adjective:
+            parts += ["of", with_article(f"{self.adjective} thing")]
+        return " ".join([*parts, self.place] if self.place else parts)
+
+    @property
+    def contrast(self) -> str:
+        """Return what is added, as people read it."""
+        return ", ".join(words for _, words in self.added)
+
+    def combined(self, other: "Caption") -> "Caption":
+        """Return the caption that adds what both add; they must use different slots."""
+        return replace(
+            self,
+            noun=other.noun if any(slot == "noun" for slot, _ in other.added) else self.noun,
+            look=self.look or other.look,
+            adjective=self.adjective or other.adjective,
+            place=self.place or other.place,
+            added=self.added + other.added,
+        )
+
+
+def noun_of(class_name: str) -> str:
+    """Return a class name as words: `Golden-Delicious_apple` becomes `golden delicious apple`."""
+    words = _SEPARATORS.sub(" ", class_name).strip()
+    return words if words.isupper() else words.lower()
+
+
+def with_article(words: str) -> str:
+    """Put `a` or `an` before words, by sound.
+
+    >>> [with_article(word) for word in ("apple", "unripe pear", "unicorn", "hour", "one-eyed cat")]
+    ['an apple', 'an unripe pear', 'a unicorn', 'an hour', 'a one-eyed cat']
+    """
+    starts_with_vowel = words[:1].lower() in tuple("aeiou") and not _SOUNDS_LIKE_YOU.match(words)
+    return f"{'an' if starts_with_vowel or _SILENT_H.match(words) else 'a'} {words}"
+
+
+def counting_of(noun: str, vocabulary: Vocabulary | None = None) -> Counting:
+    """Return how a noun is counted, judged by its last word.
+
+    >>> [counting_of(noun).value for noun in ("apple", "satsumas", "school bus", "oat milk", "children", "glasses")]
+    ['one', 'many', 'one', 'mass', 'many', 'many']
+    """
+    known = vocabulary or built_in_vocabulary()
+    last = noun.lower().split(" ")[-1]
+    if last in known.mass:
+        return Counting.MASS
+    if last in known.plural:
+        return Counting.MANY
+    return Counting.MANY if _PLURAL.search(last) and last not in known.singular else Counting.ONE
+
+
+def counted(words: str, noun: str) -> str:
+    """Put an article before words that end in a noun, unless it is a plural or is not counted."""
+    return with_article(words) if counting_of(noun) is Counting.ONE else words
+
+
+def plain_caption(class_name: str, *, is_absent: bool = False) -> Caption:
+    """Return the caption that fits every sample of a class; of samples that lack a label nothing but "a photo" is sure."""
+    return Caption(noun=None if is_absent else noun_of(class_name))
+
+
+def single_additions(plain: Caption, words: ClassWords, vocabulary: Vocabulary) -> Iterator[Caption]:
+    """Yield every caption that adds one thing to the plain one."""
+    for adjective in words.adjectives:
+        yield replace(plain, adjective=adjective, added=(("adjective", adjective),))
+    for shown, look in vocabulary.looks.items():
+        yield replace(plain, look=look, added=(("look", shown),))
+    for noun in words.nouns:
+        yield replace(plain, noun=noun_of(noun), added=(("noun", noun_of(noun)),))
+    for place in words.places:
+        yield replace(plain, place=place, added=(("place", place),))
+
+
+def pairs_of(singles: Sequence[Caption]) -> Iterator[Caption]:
+    """Yield every caption that adds two things of different kinds, in the order of the given ones."""
+    for position, first in enumerate(singles):
+        for second in singles[position + 1 :]:
+            if first.added[0][0] != second.added[0][0]:
+                yield first.combined(second)

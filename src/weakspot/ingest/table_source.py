@@ -1,0 +1,181 @@
+"""Samples from one table or from many table files of the same columns."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import PurePosixPath
+
+from weakspot.core.dataset import RawSample, Split
+from weakspot.core.errors import DataError
+from weakspot.ingest.arrow_tables import ArrowTable, ParquetTable
+from weakspot.ingest.cells import is_whole_number
+from weakspot.ingest.columns import ColumnRoles, did_you_mean, resolve_columns
+from weakspot.ingest.problems import Problems
+from weakspot.ingest.rows import ClassNames, RowLayout, samples_of
+from weakspot.ingest.table_survey import Survey, Surveyor
+from weakspot.ingest.tables import TABLE_EXTENSIONS, TableFile, TableHeader
+from weakspot.ingest.text_tables import DelimitedTable, JsonLinesTable
+from weakspot.media.locations import parent_location, shown_location
+
+_WHAT = "The table cannot be used."
+
+
+def open_table(location: str) -> TableFile:
+    """Return the reader of a table file, chosen by its extension."""
+    extension = PurePosixPath(location.partition("::")[0]).suffix.lower()
+    kind = TABLE_EXTENSIONS.get(extension)
+    if kind == "csv":
+        return DelimitedTable(location=location)
+    if kind == "tsv":
+        return DelimitedTable(location=location, delimiter="\t")
+    if kind == "jsonl":
+        return JsonLinesTable(location=location)
+    if kind == "parquet":
+        return ParquetTable(location=location)
+    if kind == "arrow":
+        return ArrowTable(location=location)
+    raise DataError(
+        f"A file with the extension {extension!r} is no table that weakspot reads{did_you_mean(extension, tuple(TABLE_EXTENSIONS))}.",
+        where=shown_location(location),
+        fix=f"Give a file with one of {', '.join(TABLE_EXTENSIONS)}.",
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TablePart:
+    """One file of a source.
+
+    Args:
+        table: its reader.
+        name: written before row numbers; empty when the source is one file.
+        split: split of its rows, when the file's place tells.
+    """
+
+    table: TableFile
+    name: str = ""
+    split: Split | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TableSamples:
+    """Samples of tables; the shared inside of manifests, Hugging Face folders and predictions.
+
+    Args:
+        where: the source, for messages.
+        parts: its files, in order.
+        columns: role to column name, as the user says.
+        default_split: split of rows that name none.
+        class_names: names of the classes, when something beside the table tells them.
+        with_pictures: whether every row must have a picture; otherwise every table must have outcomes.
+    """
+
+    where: str
+    parts: tuple[TablePart, ...]
+    columns: Mapping[str, str] = field(default_factory=dict)
+    default_split: Split | None = None
+    class_names: tuple[str, ...] | None = None
+    with_pictures: bool = True
+
+    def read(self, start: int = 0) -> Iterator[RawSample]:
+        """Yield samples from `start` on, after a look at the whole source."""
+        survey = self.survey
+        done = 0
+        for part, n_rows in zip(self.parts, survey.n_rows, strict=True):
+            if start < done + n_rows:
+                yield from self._read_part(part, survey, max(0, start - done))
+            done += n_rows
+
+    @property
+    def n_samples(self) -> int:
+        """Return the number of rows."""
+        return sum(self.survey.n_rows)
+
+    @cached_property
+    def header(self) -> TableHeader:
+        """Return the columns of all files, checked to be the same."""
+        problems = Problems()
+        headers = [part.table.header(problems) for part in self.parts]
+        for part, header in zip(self.parts, headers, strict=True):
+            if set(header.names) != set(headers[0].names):
+                odd = sorted(set(header.names) ^ set(headers[0].names))
+                problems.add(f"The file {part.name!r} has other columns than the first one: {odd}.")
+        self._raise(problems)
+        return headers[0]
+
+    @cached_property
+    def roles(self) -> ColumnRoles:
+        """Return which column means what."""
+        problems = Problems()
+        roles = resolve_columns(self.header, self.columns, problems, with_pictures=self.with_pictures)
+        if self.with_pictures and roles.picture is None:
+            problems.add(
+                f"No column says where the picture is: there is no path, url, image, file_name or bytes; found {_listed(self.header)}."
+            )
+        if not self.with_pictures and not roles.has_outcomes:
+            problems.add(
+                f"No column says what was predicted: no prediction, probabilities or prob_<class>; found {_listed(self.header)}."
+            )
+        if not self.with_pictures and roles.labels is None:
+            problems.add(f"No column says what is true: there is no label or labels; found {_listed(self.header)}.")
+        self._raise(problems)
+        return roles
+
+    @cached_property
+    def survey(self) -> Survey:
+        """Return what the first look found; raise everything that is wrong."""
+        problems = Problems()
+        layout = self._layout()
+        listed = layout.prediction_names or layout.label_names
+        surveyor = Surveyor(header=self.header, class_names=listed.names if listed else None, problems=problems)
+        for part in self.parts:
+            surveyor.begin_file()
+            for batch in part.table.batches(problems, without=layout.heavy):
+                surveyor.look(batch, _for_part(layout, part))
+        found = surveyor.finish()
+        self._raise(problems)
+        if sum(found.n_rows) == 0:
+            raise DataError("The table has no rows.", where=shown_location(self.where))
+        return found
+
+    def _read_part(self, part: TablePart, survey: Survey, start: int) -> Iterator[RawSample]:
+        problems = Problems()
+        layout = replace(
+            _for_part(self._layout(), part),
+            metadata_kinds=survey.metadata_kinds,
+            probability_names=survey.probability_names,
+        )
+        unused = (self.header.binary | self.header.pictures) - {layout.roles.picture}
+        for batch in part.table.batches(problems, start=start, without=frozenset(unused)):
+            yield from samples_of(batch, layout, problems)
+        self._raise(problems)
+
+    def _layout(self) -> RowLayout:
+        heavy = self.header.binary | self.header.pictures
+        return RowLayout(
+            roles=self.roles,
+            split=self.default_split,
+            heavy=heavy,
+            label_names=self._names_behind(self.roles.labels),
+            prediction_names=self._names_behind(self.roles.predictions),
+        )
+
+    def _names_behind(self, column: str | None) -> ClassNames | None:
+        if column is not None and column in self.header.class_names:
+            return ClassNames(names=self.header.class_names[column], are_codes=True)
+        if self.class_names is None:
+            known = self.header.class_names.get(self.roles.labels or "")
+            return ClassNames(names=known, are_codes=True) if known is not None and column is not None else None
+        has_numbers = any(is_whole_number(name) for name in self.class_names)
+        return ClassNames(names=self.class_names, are_codes=not has_numbers)
+
+    def _raise(self, problems: Problems) -> None:
+        problems.raise_if_any(what=_WHAT, where=shown_location(self.where), fix="Correct these, then run again.")
+
+
+def _for_part(layout: RowLayout, part: TablePart) -> RowLayout:
+    prefix = f"{part.name} " if part.name else ""
+    return replace(layout, folder=parent_location(part.table.location), split=part.split or layout.split, row_prefix=prefix)
+
+
+def _listed(header: TableHeader) -> str:
+    return ", ".join(header.names[:12]) + (", ..." if len(header.names) > 12 else "")  # noqa: PLR2004

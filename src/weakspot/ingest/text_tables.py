@@ -1,0 +1,128 @@
+"""CSV, TSV and JSON-lines files as tables."""
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+
+from weakspot.core.errors import DataError
+from weakspot.ingest.problems import Problems
+from weakspot.ingest.tables import TableBatch, TableHeader, note_repeated
+from weakspot.media.locations import open_location, shown_location
+
+BATCH_ROWS = 4096
+
+
+@dataclass(frozen=True, kw_only=True)
+class DelimitedTable:
+    """A CSV or TSV file with a header line; `;` is recognised as delimiter of CSV files too."""
+
+    location: str
+    delimiter: str | None = None
+
+    def header(self, problems: Problems) -> TableHeader:
+        """Return the columns of the header line."""
+        names = next(self._lines(), None)
+        if not names or not any(name.strip() for name in names):
+            raise DataError("The table is empty: there is no header line.", where=shown_location(self.location))
+        note_repeated(names, problems)
+        return TableHeader(names=tuple(dict.fromkeys(names)), is_text=True)
+
+    def batches(self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()) -> Iterator[TableBatch]:
+        """Yield rows; a row with too few or too many fields is a problem."""
+        lines = self._lines()
+        names = next(lines, [])
+        row = start
+        lines = islice(lines, start, None)
+        while block := list(islice(lines, BATCH_ROWS)):
+            good = []
+            for number, fields in enumerate(block, start=row + 1):
+                if len(fields) == len(names):
+                    good.append(fields)
+                else:
+                    problems.add(f"A row has {len(fields)} fields where the header has {len(names)}.", row=f"row {number}")
+            columns = {name: [fields[place] for fields in good] for place, name in enumerate(names) if name not in without}
+            yield TableBatch(first_row=row, n_rows=len(good), columns=columns)
+            row += len(block)
+
+    def _lines(self) -> Iterator[list[str]]:
+        with open_location(self.location) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+            try:
+                first = text.readline()
+                text.seek(0)
+                delimiter = self.delimiter or (";" if ";" in first and "," not in first else ",")
+                reader = csv.reader(text, delimiter=delimiter)
+                yield from (fields for fields in reader if fields)
+            except UnicodeDecodeError as error:
+                raise _not_utf8(self.location) from error
+            except csv.Error as error:
+                raise DataError(
+                    f"The table cannot be read: {error}.",
+                    where=f"{shown_location(self.location)}, line {reader.line_num}",
+                    fix="Correct the quotes there; put large values into files, JSON lines or Parquet.",
+                ) from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonLinesTable:
+    """A file with one JSON object a line; a column that a line lacks is empty there."""
+
+    location: str
+
+    def header(self, problems: Problems) -> TableHeader:
+        """Return every name that occurs in any line, in the order of first appearance."""
+        names: dict[str, None] = {}
+        for _, record in self._records(problems):
+            names.update(dict.fromkeys(record))
+        if not names:
+            raise DataError("The table is empty: no line holds a JSON object.", where=shown_location(self.location))
+        return TableHeader(names=tuple(names))
+
+    def batches(self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()) -> Iterator[TableBatch]:
+        """Yield rows; lines that are no JSON object were noted when the header was read."""
+        records = islice((record for _, record in self._records(Problems())), start, None)
+        row = start
+        while block := list(islice(records, BATCH_ROWS)):
+            names = [name for name in dict.fromkeys(name for record in block for name in record) if name not in without]
+            columns = {name: [record.get(name) for record in block] for name in names}
+            yield TableBatch(first_row=row, n_rows=len(block), columns=columns)
+            row += len(block)
+
+    def _records(self, problems: Problems) -> Iterator[tuple[int, dict[str, object]]]:
+        with open_location(self.location) as file:
+            for number, line in enumerate(file, start=1):
+                text = _decoded(line, self.location).strip()
+                if not text:
+                    continue
+                record = _parsed(text, problems, f"line {number}")
+                if record is not None:
+                    yield number, record
+
+
+def _parsed(text: str, problems: Problems, row: str) -> dict[str, object] | None:
+    def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        if len({name for name, _ in pairs}) < len(pairs):
+            problems.add("A JSON object has the same name twice.", row=row)
+        return dict(pairs)
+
+    try:
+        record = json.loads(text, object_pairs_hook=unique)
+    except (json.JSONDecodeError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        problems.add("A line is not a JSON object.", row=row)
+        return None
+    return record
+
+
+def _decoded(line: bytes, location: str) -> str:
+    try:
+        return line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _not_utf8(location) from error
+
+
+def _not_utf8(location: str) -> DataError:
+    return DataError("The table is not UTF-8 text.", where=shown_location(location), fix="Save it with the encoding UTF-8.")

@@ -1,0 +1,136 @@
+"""The project folder: where everything is, who may write, and which layout it has."""
+
+import hashlib
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from weakspot.core.dataset import Dataset
+from weakspot.core.errors import StoreError
+from weakspot.store import atomic, lock, migrations
+from weakspot.store.names import folder_name
+from weakspot.store.outcomes import OutcomeCache
+from weakspot.store.runs import RunStore
+from weakspot.store.sample_parts import SampleParts
+from weakspot.store.samples import SampleTables
+from weakspot.store.vectors import VectorCache
+
+DATA_FOLDER = ".weakspot"
+
+
+class ProjectStore:
+    """A project on disk.
+
+    Reading needs no lock. Whoever writes does it inside `with project.writing():`, which may be nested.
+
+    Args:
+        root: the project folder; everything of ours is in `.weakspot` inside it.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.absolute()
+        self.data = self.root / DATA_FOLDER
+        self._depth = 0
+        self._guard = threading.RLock()
+
+    @classmethod
+    def open(cls, root: Path | str) -> "ProjectStore":
+        """Open a project that exists, bringing it to today's layout if it is older.
+
+        Raises:
+            StoreError: if there is none, it is damaged, or a newer weakspot wrote it.
+        """
+        project = cls(Path(root))
+        if not project.data.is_dir():
+            raise StoreError("There is no weakspot data here yet.", where=str(project.root), fix="Run `weakspot ingest` first.")
+        if migrations.layout_version(project.data) < migrations.SCHEMA_VERSION:
+            with project.writing():
+                migrations.migrate(project.data)
+        return project
+
+    @classmethod
+    def create(cls, root: Path | str) -> "ProjectStore":
+        """Open a project, making its folders if they are not there yet."""
+        data = Path(root) / DATA_FOLDER
+        try:
+            if not data.is_dir():
+                data.mkdir(parents=True, exist_ok=True)
+                migrations.write_version(data, migrations.SCHEMA_VERSION)
+                atomic.write_bytes(data / ".gitignore", b"*\n")
+        except OSError as error:
+            raise StoreError(f"The project folder cannot be made: {error.strerror}.", where=str(root)) from error
+        return cls.open(root)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Be the only writer of the project; leftovers of interrupted writers are removed first.
+
+        Raises:
+            StoreError: if another process writes, with its id.
+        """
+        with self._guard:
+            if self._depth:
+                yield
+                return
+            with lock.exclusive(self.data / "lock"):
+                self._depth += 1
+                try:
+                    atomic.remove_leftovers(self.data)
+                    yield
+                finally:
+                    self._depth -= 1
+
+    def sample_parts(self, fingerprint: str) -> SampleParts:
+        """Return what a reading of the source with this fingerprint has brought."""
+        return SampleParts(self._packs / hashlib.sha256(fingerprint.encode()).hexdigest()[:16])
+
+    def tables(self, key: str) -> SampleTables:
+        """Return the tables of a key, whether they exist or not."""
+        return SampleTables(folder=self.data / "tables" / key, packs=self._packs)
+
+    def current_tables(self) -> SampleTables | None:
+        """Return the tables that the project works with, or None before the first ingest."""
+        path = self.data / migrations.CURRENT_FILE
+        if not path.exists():
+            return None
+        tables = self.tables(str(atomic.read_json(path).get("tables")))
+        if not tables.exists:
+            raise atomic.damaged(path, "the tables it names are not there")
+        return tables
+
+    def adopt(self, tables: SampleTables, parts: SampleParts) -> None:
+        """Make tables the ones that the project works with, and delete older tables and readings of sources."""
+        atomic.write_json(self.data / migrations.CURRENT_FILE, {"tables": tables.folder.name})
+        for folder, kept in ((tables.folder.parent, tables.folder), (self._packs, parts.folder)):
+            for other in folder.iterdir():
+                if other != kept:
+                    atomic.remove(other)
+
+    def dataset(self) -> Dataset:
+        """Return the samples of the project.
+
+        Raises:
+            StoreError: if nothing was ingested yet.
+        """
+        tables = self.current_tables()
+        if tables is None:
+            raise StoreError("The project has no samples yet.", where=str(self.root), fix="Run `weakspot ingest` first.")
+        return tables.dataset()
+
+    def vectors(self, encoder_id: str) -> VectorCache:
+        """Return the vectors of an encoder."""
+        return VectorCache(self.data / "vectors" / folder_name(encoder_id), identity=encoder_id)
+
+    def outcomes(self, classifier_id: str) -> OutcomeCache:
+        """Return what a classifier said."""
+        return OutcomeCache(self.data / "outcomes" / folder_name(classifier_id), identity=classifier_id)
+
+    @property
+    def runs(self) -> RunStore:
+        """Return the runs of the project."""
+        return RunStore(folder=self.data / "runs")
+
+    @property
+    def _packs(self) -> Path:
+        return self.data / "ingest"

@@ -1,0 +1,231 @@
+"""Deterministic stand-ins for every model role, exact on planted pictures.
+
+They read the machine-readable strip of a planted picture and know what is in it. They are for tests: given any other picture they
+raise an error, and no part of weakspot chooses one of them by itself.
+"""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from PIL import Image
+from pydantic import JsonValue
+
+from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ConfigError
+from weakspot.core.repairs import Head
+from weakspot.core.roles import ClassifierOutput, GeneratedPicture
+from weakspot.core.seeding import generator
+from weakspot.testing.marker import N_INSTANCES, read_marker
+from weakspot.testing.planted import PlantedWorld
+from weakspot.testing.planted_features import ENCODER_ID, JOINT_DIMENSION, OwnFeatures, phrase_vectors, scene_vectors
+from weakspot.testing.proposals import propose
+from weakspot.testing.renderer import SIDE, render
+from weakspot.testing.scenes import FACTOR_NAMES, Scene, factors_of, scene_from_phrase, words_of
+
+
+def _prepared(picture: Image.Image) -> IntArray:
+    scene = read_marker(picture)
+    return np.array([*scene.codes, scene.instance], dtype=np.int64)
+
+
+def _stacked(prepared: Sequence[AnyArray]) -> tuple[ByteArray, IntArray]:
+    rows = np.stack(prepared) if len(prepared) else np.zeros((0, len(FACTOR_NAMES) + 1), dtype=np.int64)
+    return rows[:, :-1].astype(np.uint8), rows[:, -1].astype(np.int64)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedEmbedder:
+    """Embeds planted pictures by what is in them, and phrases by the words they share with that world.
+
+    Args:
+        noise_scale: noise on every dimension, the same for the same picture; with the default a picture gets the very vector that
+            `PlantedWorld.vectors` gives.
+    """
+
+    noise_scale: float = 0.05
+
+    @property
+    def encoder_id(self) -> str:
+        """Name, and the noise if it is not the usual."""
+        return ENCODER_ID if self.noise_scale == PlantedEmbedder().noise_scale else f"{ENCODER_ID}-noise-{self.noise_scale:g}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        return JOINT_DIMENSION
+
+    @property
+    def picture_side(self) -> int | None:
+        """Full size, because the strip must be whole."""
+        return None
+
+    @property
+    def has_text(self) -> bool:
+        """Yes."""
+        return True
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Read what is in a planted picture."""
+        return _prepared(picture)
+
+    def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
+        """Return unit vectors [n, 64]."""
+        codes, instances = _stacked(prepared)
+        return scene_vectors(codes, instances, noise_scale=self.noise_scale)
+
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Return unit vectors [m, 64] of phrases."""
+        return phrase_vectors(texts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedCaptioner:
+    """Says exactly what is in a planted picture."""
+
+    @property
+    def captioner_id(self) -> str:
+        """Name."""
+        return "planted-captioner-1"
+
+    def caption(self, pictures: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
+        """Return one sentence a picture; if it is about a class that is not in the picture, the sentence says so."""
+        scenes = [read_marker(picture) for picture in pictures]
+        return [scene.caption if about is None or _shows(scene, about) else f"{scene.caption}, no {about}" for scene in scenes]
+
+
+def _shows(scene: Scene, about: str) -> bool:
+    return set(factors_of(about).get("kind", ())) <= set(scene.kinds)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedAnswerer:
+    """Answers questions about planted pictures.
+
+    A question that names a factor ("what colour is it?") is answered with its value; one that names values ("is it a red disc?")
+    with yes or no; any other with `unknown`.
+    """
+
+    @property
+    def answerer_id(self) -> str:
+        """Name."""
+        return "planted-answerer-1"
+
+    def answer(self, pictures: Sequence[Image.Image], question: str) -> list[str]:
+        """Return one short answer a picture."""
+        return [self._answer(read_marker(picture), question) for picture in pictures]
+
+    def _answer(self, scene: Scene, question: str) -> str:
+        values = {name: (getattr(scene, name),) for name in FACTOR_NAMES[1:]} | {"kind": scene.kinds}
+        asked = words_of(question)
+        factor = next((name for name in FACTOR_NAMES if name in map(QUESTION_WORDS.get, asked) or name in asked), None)
+        named = factors_of(question)
+        if factor is not None and factor not in named:
+            return " and ".join(values[factor])
+        if not named:
+            return "unknown"
+        return "yes" if all(set(wanted) <= set(values[name]) for name, wanted in named.items()) else "no"
+
+
+QUESTION_WORDS: Mapping[str, str] = {
+    "color": "colour",
+    "object": "kind",
+    "shape": "kind",
+    "big": "size",
+    "many": "count",
+    "number": "count",
+    "where": "position",
+    "light": "lighting",
+    "texture": "background",
+    "behind": "background",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedTextGenerator:
+    """Proposes attributes, values and phrases of the planted world, as JSON."""
+
+    @property
+    def generator_id(self) -> str:
+        """Name."""
+        return "planted-text-1"
+
+    def generate(self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0) -> str:
+        """Return JSON that fits the schema, or `{"attributes": {factor: values}}` without one."""
+        return propose(prompt, schema=schema, seed=seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedImageGenerator:
+    """Draws what a prompt says; what it leaves open is drawn at random by seed.
+
+    Args:
+        side: width and height of the pictures.
+    """
+
+    side: int = SIDE
+
+    @property
+    def generator_id(self) -> str:
+        """Name and size."""
+        return f"planted-image-1-{self.side}"
+
+    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedPicture]:
+        """Return one picture a prompt."""
+        if len(prompts) != len(seeds):
+            raise ConfigError("Every prompt needs one seed.", given=(len(prompts), len(seeds)))
+        return [self._generated(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+
+    def _generated(self, prompt: str, seed: int) -> GeneratedPicture:
+        random = generator(seed, "planted image", prompt)
+        scene = scene_from_phrase(prompt, generator=random, instance=int(random.integers(N_INSTANCES)))
+        picture = render(scene, side=self.side)
+        return GeneratedPicture(picture=picture, prompt=prompt, seed=seed, generator_id=self.generator_id)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class PlantedClassifier:
+    """A linear classifier on the features of planted pictures, as a world trained it.
+
+    Args:
+        class_names: the classes, in the order of the head's rows.
+        head: the last layer.
+        own: what its features are made of.
+    """
+
+    class_names: tuple[str, ...]
+    head: Head
+    own: OwnFeatures
+
+    @property
+    def classifier_id(self) -> str:
+        """Name and hash of the weights."""
+        content = self.head.weights.tobytes() + self.head.bias.tobytes() + repr((self.class_names, self.own)).encode()
+        return f"planted-{hashlib.sha256(content).hexdigest()[:16]}"
+
+    @property
+    def task(self) -> Task:
+        """Single-label or multi-label."""
+        return self.head.task
+
+    @property
+    def picture_side(self) -> int | None:
+        """Full size, because the strip must be whole."""
+        return None
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Read what is in a planted picture."""
+        return _prepared(picture)
+
+    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
+        """Return probabilities and features."""
+        codes, instances = _stacked(prepared)
+        features = self.own.of(codes, instances)
+        return ClassifierOutput(probabilities=self.head.probabilities(features), features=features)
+
+
+def planted_classifier(world: PlantedWorld) -> PlantedClassifier:
+    """Return the classifier of a world; on the world's pictures it says what the world's outcomes say."""
+    return PlantedClassifier(class_names=world.dataset.class_names, head=world.head, own=world.own)

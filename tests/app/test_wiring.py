@@ -1,0 +1,38 @@
+import pytest
+
+from weakspot.app.config import Settings
+from weakspot.app.wiring import build_engine, build_part, resolved_options
+from weakspot.core.errors import ConfigError
+
+
+def test_build_part__unknown_name_lists_known_ones():
+    with pytest.raises(ConfigError, match="no discoverer called 'direction'.*directions"):
+        build_part("discoverers", "direction", {}, where="here")
+
+
+def test_build_part__unknown_option_lists_known_ones():
+    with pytest.raises(ConfigError, match=r"n_fold: there is no such option \(known: .*n_folds"):
+        build_part("discoverers", "directions", {"n_fold": 3}, where="[discover] parameters")
+
+
+def test_build_part__lists_become_tuples():
+    discoverer = build_part("discoverers", "directions", {"costs": [0.1, 1.0]}, where="here")
+    assert discoverer.costs == (0.1, 1.0)
+
+
+def test_build_part__missing_option():
+    with pytest.raises(ConfigError, match="path: is needed"):
+        build_part("classifiers", "onnx", {}, where="[classifier] options")
+
+
+def test_build_engine__default_is_local():
+    assert list(build_engine(Settings()).map(abs, [-1, 2, -3])) == [1, 2, 3]
+
+
+def test_resolved_options__only_existing_files_are_resolved(tmp_path):
+    (tmp_path / "model.onnx").write_bytes(b"")
+    assert resolved_options({"path": "model.onnx", "output": "logits"}, tmp_path) == {
+        "path": str(tmp_path / "model.onnx"),
+        "output": "logits",
+    }
+    assert resolved_options({"path": "elsewhere.onnx"}, tmp_path) == {"path": "elsewhere.onnx"}

@@ -1,0 +1,153 @@
+import numpy as np
+import pytest
+
+from weakspot.core.errors import InputError
+from weakspot.core.statistics import (
+    accepted_at,
+    association,
+    balanced_accuracy,
+    exact_interval,
+    fisher_p,
+    mcnemar_p,
+    permutation_p,
+    q_values,
+    wilson_interval,
+)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"),
+    [(8, 10, 0.490162, 0.943318), (0, 10, 0.0, 0.277533), (10, 10, 0.722467, 1.0), (1, 2, 0.094531, 0.905469)],
+)
+def test_wilson_interval__known_values(successes, trials, low, high):
+    assert wilson_interval(successes, trials) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_wilson_interval__other_level_and_no_trials():
+    assert wilson_interval(50, 100, level=0.9) == pytest.approx((0.418848, 0.581152), abs=1e-6)
+    assert wilson_interval(0, 0) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("successes", "trials", "low", "high"), [(0, 10, 0.0, 0.308497), (5, 10, 0.187086, 0.812914), (10, 10, 0.691503, 1.0)]
+)
+def test_exact_interval__known_values(successes, trials, low, high):
+    assert exact_interval(successes, trials) == pytest.approx((low, high), abs=1e-6)
+
+
+def test_intervals__refuse_impossible_counts_and_levels():
+    with pytest.raises(InputError, match="0 <= successes <= trials"):
+        wilson_interval(3, 2)
+    with pytest.raises(InputError, match="0 <= successes <= trials"):
+        exact_interval(-1, 2)
+    with pytest.raises(InputError, match="level"):
+        wilson_interval(1, 2, level=95)
+
+
+def test_intervals__cover_the_true_rate_as_often_as_they_say():
+    # The chance that the interval holds the true rate, summed exactly over all outcomes of 40 trials at rate 0.3.
+    chances = [1.0]
+    for _ in range(40):
+        chances = [0.7 * keep + 0.3 * add for keep, add in zip([*chances, 0.0], [0.0, *chances], strict=True)]
+    covered = {
+        interval.__name__: sum(
+            chance for count, chance in enumerate(chances) if interval(count, 40)[0] <= 0.3 <= interval(count, 40)[1]
+        )
+        for interval in (wilson_interval, exact_interval)
+    }
+    assert 0.93 < covered["wilson_interval"] < 0.97
+    assert covered["exact_interval"] >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ((3, 4, 1, 4), 17 / 70),  # (C(4,3)C(4,1) + C(4,4)C(4,0)) / C(8,4)
+        ((4, 4, 0, 4), 1 / 70),
+        ((0, 4, 4, 4), 1.0),
+        ((2, 2, 0, 3), 1 / 10),
+        ((0, 0, 3, 4), 1.0),
+        ((2, 4, 0, 0), 1.0),
+        ((0, 5, 0, 5), 1.0),
+    ],
+)
+def test_fisher_p__counted_by_hand(table, expected):
+    assert fisher_p(*table) == pytest.approx(expected, rel=1e-12)
+
+
+def test_fisher_p__large_counts_and_tiny_values():
+    # All 1,000 failures among the 1,000 inside of 2,000,000: 1 / C(2000000, 1000), about 10 ** -3733.
+    assert fisher_p(1_000, 1_000, 0, 1_999_000) == 0.0
+    # Ten failures, all inside half of the samples: C(1000000, 10) / C(2000000, 10), a little under 2 ** -10.
+    assert fisher_p(10, 1_000_000, 0, 1_000_000) == pytest.approx(0.000976540, rel=1e-5)
+    assert fisher_p(50_000, 1_000_000, 50_000, 1_000_000) == pytest.approx(0.5, abs=0.002)
+
+
+def test_fisher_p__keeps_its_level_when_there_is_nothing():
+    draws = np.random.default_rng(7)
+    inside, outside = draws.binomial(30, 0.2, 4_000), draws.binomial(90, 0.2, 4_000)
+    p_values = np.array([fisher_p(int(left), 30, int(right), 90) for left, right in zip(inside, outside, strict=True)])
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(p_values <= level) <= level
+    assert np.mean(p_values <= 0.2) > 0.08
+
+
+@pytest.mark.parametrize(
+    ("gained", "lost", "expected"), [(5, 0, 0.0625), (0, 5, 0.0625), (8, 2, 0.109375), (3, 3, 1.0), (0, 0, 1.0)]
+)
+def test_mcnemar_p__counted_by_hand(gained, lost, expected):
+    assert mcnemar_p(gained, lost) == pytest.approx(expected, rel=1e-12)
+
+
+def test_q_values__unsorted_input_keeps_its_places():
+    # Sorted 0.01 0.02 0.03 0.5 times 4/rank: 0.04 0.04 0.04 0.5.
+    assert q_values([0.5, 0.01, 0.03, 0.02]) == pytest.approx([0.5, 0.04, 0.04, 0.04])
+    assert q_values([0.9, 0.8]) == pytest.approx([0.9, 0.9])
+    assert q_values([]).tolist() == []
+
+
+def test_q_values__refuse_what_is_no_probability():
+    with pytest.raises(InputError, match="p-value"):
+        q_values([0.2, float("nan")])
+
+
+def test_accepted_at__a_larger_one_carries_a_smaller_one():
+    # 0.03 > 0.05 * 1/2 alone, but 0.04 <= 0.05 * 2/2 accepts both.
+    assert accepted_at([0.04, 0.03], alpha=0.05).tolist() == [True, True]
+    assert accepted_at([0.06, 0.03], alpha=0.05).tolist() == [False, False]
+
+
+def test_accepted_at__false_discovery_rate_holds_in_simulated_screens():
+    draws = np.random.default_rng(3)
+    false_shares, n_found = [], 0
+    for _ in range(400):
+        is_real = np.arange(20) < 5
+        inside = draws.binomial(40, np.where(is_real, 0.5, 0.15))
+        outside = draws.binomial(80, 0.15, 20)
+        p_values = [fisher_p(int(left), 40, int(right), 80) for left, right in zip(inside, outside, strict=True)]
+        accepted = accepted_at(p_values, alpha=0.1)
+        false_shares.append(np.sum(accepted & ~is_real) / max(1, accepted.sum()))
+        n_found += int(np.sum(accepted & is_real))
+    assert np.mean(false_shares) <= 0.1
+    assert n_found / (400 * 5) > 0.9
+
+
+def test_permutation_p__counts_the_observed_value_too():
+    assert permutation_p(0.9, [0.1] * 19) == pytest.approx(0.05)
+    assert permutation_p(0.1, [0.1, 0.1]) == 1.0
+    assert permutation_p(0.5, []) == 1.0
+
+
+def test_balanced_accuracy__ignores_how_common_each_side_is():
+    truth = np.array([True] * 90 + [False] * 10)
+    assert balanced_accuracy(truth, np.ones(100, dtype=bool)) == 0.5
+    assert balanced_accuracy(truth, truth) == 1.0
+    assert balanced_accuracy(np.array([True, True]), np.array([True, False])) == 0.5
+    assert np.isnan(balanced_accuracy(np.array([], dtype=bool), np.array([], dtype=bool)))
+
+
+def test_association__signs_and_constants():
+    yes_no = np.array([True, False, True, False])
+    assert association(yes_no, yes_no) == pytest.approx(1.0)
+    assert association(yes_no, ~yes_no) == pytest.approx(-1.0)
+    assert association(yes_no, np.ones(4, dtype=bool)) == 0.0

@@ -1,0 +1,78 @@
+"""Documents cannot go stale: what exists must be documented, generated pages must be current."""
+
+import importlib.util
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from weakspot.core import errors, roles
+from weakspot.core.registry import ROLES, registered
+
+ROOT = Path(__file__).parent.parent
+
+
+def _text(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+def _reference_pages():
+    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "tools/make_reference.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.PAGES
+
+
+@pytest.mark.parametrize("name", ["cli.md", "settings.md"])
+def test_reference__generated_pages_are_current(name):
+    assert _text(f"docs/reference/{name}") == _reference_pages()[name](), "run tools/make_reference.py"
+
+
+def test_methods_page__names_every_registered_part():
+    page = _text("docs/reference/methods.md")
+    missing = [f"{role}: {name}" for role in ROLES for name in registered(role) if "/" not in name and f"`{name}`" not in page]
+    assert missing == []
+
+
+def test_plug_ins_page__names_every_role():
+    page = _text("docs/guide/plug-ins.md")
+    protocols = [name for name, value in vars(roles).items() if inspect.isclass(value) and getattr(value, "_is_protocol", False)]
+    protocols = [name for name in protocols if name != "Protocol"]
+    assert len(protocols) == 11
+    assert [name for name in protocols if name not in page] == []
+
+
+def test_errors__tree_in_the_docstring_is_complete():
+    names = [name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, errors.WeakspotError)]
+    assert [name for name in names if name not in (errors.__doc__ or "")] == []
+
+
+def test_architecture__names_every_folder():
+    page = _text("ARCHITECTURE.md")
+    folders = [path.name for path in (ROOT / "src/weakspot").iterdir() if (path / "__init__.py").is_file()]
+    assert [name for name in folders if f"`{name}`" not in page] == []
+
+
+def test_third_party__names_every_dependency():
+    listed = _text("THIRD_PARTY.md").lower()
+    pyproject = _text("pyproject.toml")
+    names = set(re.findall(r'^  "([A-Za-z0-9_.-]+?)(?:\[|>|=|")', pyproject.split("[project.optional-dependencies]")[0], re.M))
+    extras = pyproject.split("[project.optional-dependencies]")[1].split("[project.scripts]")[0]
+    names |= {name for name in re.findall(r'"([A-Za-z0-9_.-]+?)(?:\[|>|=|")', extras) if name != "weakspot"}
+    wanted = {name for name in names if not name.startswith(("Development", "Intended", "Programming", "Topic", "Typing"))}
+    assert len(wanted) > 15
+    assert sorted(name for name in wanted if name.lower() not in listed) == []
+
+
+def test_readme__links_lead_somewhere():
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", _text("README.md"))
+    assert links
+    assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_changelog__has_an_unreleased_section_of_sentences():
+    section = _text("CHANGELOG.md").split("## Unreleased")[1].split("\n## ")[0]
+    entries = [line for line in section.splitlines() if line.startswith("- ")]
+    assert entries
+    assert [entry for entry in entries if not entry.endswith(".")] == []
