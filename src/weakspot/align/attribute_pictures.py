@@ -54,7 +54,7 @@ def recolour(cutout: Image.Image, colour: str, generator: np.random.Generator) -
     base = np.array(COLOURS[colour]) + generator.normal(0.0, 8.0, 3)
     highlight = np.clip(shade - 1.0, 0.0, 1.0) * 140.0
     painted = np.clip(base * shade + highlight, 0.0, 255.0)
-    return Image.fromarray(np.dstack([painted, rgba[..., 3]]).round().astype(np.uint8), "RGBA")
+    return Image.fromarray(np.dstack([painted, rgba[..., 3]]).round().astype(np.uint8))
 
 
 def place(
@@ -98,7 +98,7 @@ def plain_background(generator: np.random.Generator, colour: str | None = None) 
     down, across = np.mgrid[-0.5 : 0.5 : SIDE * 1j, -0.5 : 0.5 : SIDE * 1j]
     ramp = (slope[0] * down + slope[1] * across)[..., None]
     grain = generator.normal(0, 3, (SIDE, SIDE, 1))
-    return Image.fromarray(np.clip(base + ramp + grain, 0, 255).astype(np.uint8), "RGB")
+    return Image.fromarray(np.clip(base + ramp + grain, 0, 255).astype(np.uint8))
 
 
 def random_view(photograph: Image.Image, generator: np.random.Generator) -> Image.Image:
@@ -113,7 +113,7 @@ def random_view(photograph: Image.Image, generator: np.random.Generator) -> Imag
 
 
 def _from_float(values: npt.NDArray[np.float64]) -> Image.Image:
-    return Image.fromarray(np.clip(values, 0, 255).astype(np.uint8), "RGB")
+    return Image.fromarray(np.clip(values, 0, 255).astype(np.uint8))
 
 
 def _dark(picture: Image.Image, generator: np.random.Generator) -> Image.Image:

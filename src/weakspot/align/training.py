@@ -36,6 +36,7 @@ class AlignParameters:
         learning_rate: At the start; it falls to zero along a cosine.
         temperature: Of the contrastive loss.
         presence_weight: Of the "is this word seen" loss beside it.
+        words_per_step: Words of each group that this loss looks at in one step.
         weight_decay: Pull of the weights towards zero.
         ridge_penalty: Of the closed form, per pair.
         text_noise: Length of the random vector added to a sentence vector.
@@ -49,10 +50,11 @@ class AlignParameters:
     loss: Literal["contrastive", "ridge"] = "contrastive"
     hidden: int = 1024
     steps: int = 1500
-    batch_size: int = 384
+    batch_size: int = 256
     learning_rate: float = 1e-3
     temperature: float = 0.07
     presence_weight: float = 1.0
+    words_per_step: int = 128
     weight_decay: float = 0.05
     ridge_penalty: float = 3e-3
     text_noise: float = 0.2
@@ -217,12 +219,13 @@ class _Learner:
         concepts = group.concepts
         if concepts is None:
             raise DataError("The group has no words with known presence.", where=group.name)
-        count, ways, _ = concepts.text_vectors.shape
-        chosen = concepts.text_vectors[np.arange(count), self.rng.integers(0, ways, count)]
-        made = forward(self.weights, self._noisy(chosen))
-        seen = concepts.presence[rows]
-        _, slope, offset_slope = presence(made.outputs, images, seen, self.offsets[index], scale=10.0)
-        self.offsets[index] -= 5.0 * count * self.parameters.learning_rate * offset_slope
+        total, ways, _ = concepts.text_vectors.shape
+        count = min(total, self.parameters.words_per_step)
+        words = self.rng.permutation(total)[:count]
+        made = forward(self.weights, self._noisy(concepts.text_vectors[words, self.rng.integers(0, ways, count)]))
+        seen, offsets = concepts.presence[np.ix_(rows, words)], self.offsets[index][words]
+        _, slope, offset_slope = presence(made.outputs, images, seen, offsets, scale=10.0)
+        self.offsets[index][words] -= 5.0 * count * self.parameters.learning_rate * offset_slope
         return made, slope
 
     def _images(self, index: int, rows: IntArray) -> FloatArray:

@@ -20,6 +20,7 @@ from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.examine import examine
 from weakspot.ingest.examined_table import Examined, examined_table
 from weakspot.ingest.source import SampleSource
+from weakspot.media.locations import shown_location
 from weakspot.store.pictures import PicturePack
 from weakspot.store.project import ProjectStore
 from weakspot.store.sample_parts import SampleParts
@@ -86,13 +87,14 @@ def ingest(
         NotEnoughDataError: if not one sample can be used, with the reasons.
     """
     chosen = settings or AssemblySettings()
-    fingerprint = source.fingerprint()
+    # The place belongs to it: a folder that was moved has the same content, but its samples must point to the new place.
+    fingerprint = f"{source.fingerprint()} {source.location}"
     tables = project.tables(_tables_key(fingerprint, chosen))
     if tables.exists and project.current_tables() == tables:
         return _summary(tables, was_cached=True)
     with project.writing():
         parts = project.sample_parts(fingerprint)
-        parts.resume(fingerprint=fingerprint, kind=source.kind)
+        parts.resume()
         if not parts.is_finished:
             _read_source(source, parts, engine, progress, flush)
         if not tables.exists:
@@ -144,7 +146,7 @@ def _write_tables(tables: SampleTables, assembly: Assembly, source: SampleSource
 def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> dict[str, JsonValue]:
     counts = np.bincount(assembly.splits, minlength=len(SPLIT_ORDER))
     return {
-        "source": f"{source.kind}: {source.location}",
+        "source": f"{source.kind}: {shown_location(source.location)}",
         "n_samples": assembly.n_samples,
         "n_unlabelled": int((~assembly.is_labelled).sum()),
         "class_names": list(assembly.class_names),

@@ -89,7 +89,7 @@ class EmbeddedDefault:
     @LoadedOnce
     def encoder_id(self) -> str:
         """Name, hashes of tower, sentence encoder and projection, and of the picture preparation."""
-        projection = file_sha256(self._projection_path)[:12]
+        projection = file_sha256(self._readable_projection)[:12]
         pictures = settings_hash(_INPUT.as_settings())[:8]
         tower, sentences = IMAGE_TOWER.sha256[:12], SENTENCE_MODEL.sha256[:12]
         return f"embedded:clip-vit-b16@{tower}+minilm@{sentences}+text@{projection}+pictures@{pictures}"
@@ -123,9 +123,15 @@ class EmbeddedDefault:
         """Return unit vectors [m, 512] of phrases."""
         return self._projection.apply(self._sentences.encode(list(texts)))
 
+    @property
+    def _readable_projection(self) -> Path:
+        if not self._projection_path.is_file():
+            raise ModelError("The file of the text side is missing.", where=str(self._projection_path), fix=_LEARN_AGAIN)
+        return self._projection_path
+
     @LoadedOnce
     def _projection(self) -> TextProjection:
-        return TextProjection.load(self._projection_path)
+        return TextProjection.load(self._readable_projection)
 
     @LoadedOnce
     def _sentences(self) -> SentenceEncoder:
@@ -137,7 +143,7 @@ class EmbeddedDefault:
         if not path.is_file():
             dequantise_file(self._fetched(IMAGE_TOWER), path)
         tower = make_session(path, threads=self._threads)
-        expected = read_arrays(self._projection_path).get(KNOWN_VECTOR)
+        expected = read_arrays(self._readable_projection).get(KNOWN_VECTOR)
         if expected is None:
             raise ModelError(
                 "The text side lacks the vector of the known picture.", where=str(self._projection_path), fix=_LEARN_AGAIN

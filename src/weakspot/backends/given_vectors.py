@@ -133,7 +133,7 @@ class GivenVectors:
                 fix=f"Name them as the data set does, for example {_examples(dataset)}.",
             )
         vectors = np.full((len(dataset), self.dimension), np.nan, dtype=np.float32)
-        vectors[rows >= 0] = unit_rows(file.vectors[rows[rows >= 0]])
+        vectors[rows >= 0] = file.vectors[rows[rows >= 0]]
         return _aligned(vectors, column)
 
     @cached_property
@@ -154,7 +154,7 @@ class GivenVectors:
                 where=str(self._path),
                 fix="Give a file of names, one a line, as embedder.options.ids.",
             )
-        return _aligned(unit_rows(file.vectors), "order")
+        return _aligned(np.array(file.vectors, dtype=np.float32), "order")
 
     def _refuse(self, given: object) -> NoReturn:
         raise ModelError(
@@ -168,7 +168,7 @@ class GivenVectors:
 def _aligned(vectors: FloatArray, matched_by: str) -> AlignedVectors:
     unusable = ~np.isfinite(vectors).all(axis=1)
     vectors[unusable] = np.nan
-    return AlignedVectors(vectors=vectors, n_missing=int(unusable.sum()), matched_by=matched_by)
+    return AlignedVectors(vectors=unit_rows(vectors), n_missing=int(unusable.sum()), matched_by=matched_by)
 
 
 def _positions(dataset: Dataset, column: str, names: Sequence[str]) -> IntArray:

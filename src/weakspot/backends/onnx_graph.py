@@ -81,13 +81,12 @@ class OnnxGraph:
 
     def __init__(self, path: Path) -> None:
         import onnx
-        from google.protobuf.message import DecodeError
 
         if not path.is_file():
             raise ModelError("There is no such ONNX file.", where=str(path), fix="Correct the path.")
         try:
             self.model: Any = onnx.load(str(path), load_external_data=False)
-        except (DecodeError, ValueError, RuntimeError) as error:
+        except Exception as error:
             raise ModelError("This is no ONNX file, or it is cut short.", where=str(path), fix="Export it again.") from error
         self.path = path
         self._initialisers = {tensor.name: tensor for tensor in self.model.graph.initializer}

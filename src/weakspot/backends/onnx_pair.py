@@ -91,12 +91,11 @@ class OnnxPairEmbedder:
         tower, said = self._image_tower, self._description
         entry = tower.get_inputs()[0]
         name = said.image_input or entry.name
-        whole = np.stack(prepared)
-        step = entry.shape[0] if isinstance(entry.shape[0], int) else len(whole)
-        parts = [
-            self._vectors(tower, {name: whole[start : start + step]}, said.image_output) for start in range(0, len(whole), step)
-        ]
-        return unit_rows(np.concatenate(parts))
+        step = entry.shape[0] if isinstance(entry.shape[0], int) else len(prepared)
+        filled = [*prepared, *[prepared[-1]] * (-len(prepared) % step)]
+        starts = range(0, len(filled), step)
+        parts = [self._vectors(tower, {name: np.stack(filled[start : start + step])}, said.image_output) for start in starts]
+        return unit_rows(np.concatenate(parts)[: len(prepared)])
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases."""

@@ -63,11 +63,15 @@ class TorchRunner:
             raise
         except Exception as error:
             raise ModelError(
-                f"The module fails on a batch: {type(error).__name__}: {str(error).strip().splitlines()[-1][:300] if str(error) else ''}",
+                f"The module fails on a batch: {type(error).__name__}: {_last_line(error)}",
                 where=self.where,
                 given=tuple(batch.shape),
                 fix="Check picture_side, layout and dtype.",
             ) from error
+
+
+def _last_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [""])[-1][:300]
 
 
 def to_numpy(tensor: Any) -> AnyArray:
@@ -109,7 +113,9 @@ def linear_layers_called(runner: TorchRunner, prepared: Sequence[AnyArray], *, o
 
     named = {name: layer for name, layer in runner.module.named_modules() if isinstance(layer, torch.nn.Linear)}
     if only is not None and only not in named:
-        raise ConfigError("The module has no such linear layer.", where="feature_layer", given=only, fix=f"Choose one of {list(named)}.")
+        raise ConfigError(
+            "The module has no such linear layer.", where="feature_layer", given=only, fix=f"Choose one of {list(named)}."
+        )
     wanted = [named[only]] if only is not None else list(named.values())
     seen: list[tuple[Any, AnyArray]] = []
     hooks = [layer.register_forward_pre_hook(lambda called, inputs: seen.append((called, to_numpy(inputs[0])))) for layer in wanted]

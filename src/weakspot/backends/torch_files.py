@@ -9,6 +9,7 @@ from typing import Any
 
 from weakspot.backends.import_string import load_object
 from weakspot.backends.optional_library import require_library
+from weakspot.backends.torch_device import require_torch
 from weakspot.core.errors import ConfigError, ModelError
 
 PURPOSE = "Torch classifiers"
@@ -53,7 +54,7 @@ def is_script(path: Path) -> bool:
 
 def load_script(source: Any) -> Any:
     """Load TorchScript from a path or an open stream."""
-    torch = require_library("torch", extra="torch", purpose=PURPOSE)
+    torch = require_torch(PURPOSE)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning)
         try:
@@ -70,7 +71,7 @@ def load_state(path: Path) -> dict[str, Any]:
             return dict(library.load_file(str(path)))
         except Exception as error:
             raise ModelError("This is no safetensors file, or it is cut short.", where=str(path), fix="Save it again.") from error
-    torch = require_library("torch", extra="torch", purpose=PURPOSE)
+    torch = require_torch(PURPOSE)
     try:
         found = torch.load(str(path), map_location="cpu", weights_only=True)
     except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
@@ -94,7 +95,7 @@ def fill(module: Any, state: Mapping[str, Any], *, where: str) -> None:
 
 
 def _built(factory: str, arguments: Mapping[str, Any] | None, folder: str | Path | None) -> Any:
-    torch = require_library("torch", extra="torch", purpose=PURPOSE)
+    torch = require_torch(PURPOSE)
     build = load_object(factory, folder=folder)
     if not callable(build):
         raise ConfigError("The factory cannot be called.", where="factory", given=factory)
@@ -125,11 +126,15 @@ def _shape_lines(error: Exception) -> str:
 
 def _refused(path: Path) -> ModelError:
     return ModelError(
-        "This file is a pickle, and opening one can run any code it holds, so weakspot does not.", where=str(path), fix=AS_SAFETENSORS
+        "This file is a pickle, and opening one can run any code it holds, so weakspot does not.",
+        where=str(path),
+        fix=AS_SAFETENSORS,
     )
 
 
 def _without_factory(path: Path) -> ConfigError:
     return ConfigError(
-        "A safetensors file holds weights only.", where=str(path), fix="Set factory = 'package.module:function' that builds the module."
+        "A safetensors file holds weights only.",
+        where=str(path),
+        fix="Set factory = 'package.module:function' that builds the module.",
     )

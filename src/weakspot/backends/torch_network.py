@@ -7,16 +7,13 @@ from typing import Any
 from weakspot.backends.class_scores import score_kinds
 from weakspot.backends.model_hash import arrays_hash
 from weakspot.backends.network_answer import AnswerReader, Probe, settle
-from weakspot.backends.optional_library import require_library
+from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
 from weakspot.backends.torch_features import NO_LAYER, NO_SCRIPT_LAYER, TorchRunner, head_of, last_layer
 from weakspot.backends.torch_files import PURPOSE
 from weakspot.backends.torch_script import widened_script
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
-from weakspot.core.errors import ConfigError
 from weakspot.core.roles import ClassifierOutput
-
-DTYPES = ("float32", "float16", "bfloat16", "float64")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,9 +62,9 @@ def make_network(module: Any, settings: NetworkSettings, *, probes: Sequence[Any
         probes: prepared probe pictures.
         where: the model, for messages.
     """
-    torch = require_library("torch", extra="torch", purpose=PURPOSE)
+    torch = require_torch(PURPOSE)
     weights_hash = _weights_hash(module)
-    device, dtype = chosen_device(settings.device), chosen_dtype(settings.dtype)
+    device, dtype = torch_device(torch, settings.device), torch_dtype(torch, settings.dtype)
     runner = TorchRunner(module=module.eval().to(device=device, dtype=dtype), device=device, dtype=dtype, where=where)
     make = _with_script if isinstance(module, torch.jit.ScriptModule) else _with_hook
     runner, reader = make(runner, settings, probes)
@@ -92,30 +89,7 @@ def _with_script(runner: TorchRunner, settings: NetworkSettings, probes: Sequenc
 
 
 def _settled(probe: Probe, settings: NetworkSettings, where: str) -> AnswerReader:
-    return settle(
-        probe, kinds=score_kinds(settings.scores), task=settings.task, class_names=settings.class_names, where=where
-    )
-
-
-def chosen_device(name: str) -> Any:
-    """Return a torch device; `auto` takes a graphics processor if there is one."""
-    torch = require_library("torch", extra="torch", purpose=PURPOSE)
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "mps" if torch.backends.mps.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        raise ConfigError("torch has no such device here.", where="device", given=name, fix="Choose cpu, cuda or auto.") from error
-    return device
-
-
-def chosen_dtype(name: str) -> Any:
-    """Return a torch kind of number by name."""
-    torch = require_library("torch", extra="torch", purpose=PURPOSE)
-    if name not in DTYPES:
-        raise ConfigError("There is no such kind of number.", where="dtype", given=name, fix=f"Choose one of {list(DTYPES)}.")
-    return getattr(torch, name)
+    return settle(probe, kinds=score_kinds(settings.scores), task=settings.task, class_names=settings.class_names, where=where)
 
 
 def _weights_hash(module: Any) -> str:

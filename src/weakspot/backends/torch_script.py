@@ -17,7 +17,9 @@ TRIED_LAYERS = 4
 _MATRIX = 2
 
 
-def widened_script(runner: TorchRunner, prepared: Sequence[AnyArray], *, only: str | None, task: Task) -> tuple[TorchRunner, Head | None]:
+def widened_script(
+    runner: TorchRunner, prepared: Sequence[AnyArray], *, only: str | None, task: Task
+) -> tuple[TorchRunner, Head | None]:
     """Return a runner whose last linear layer gives its scores and then its own input, and that layer as a head.
 
     The layer's weights W and bias b become [W; I] and [b; 0], so that one pass gives logits and features. If that changes the

@@ -1,8 +1,9 @@
 """torchvision beside a torch without CUDA.
 
-The torchvision wheel of the package index is built for CUDA. Beside a CPU build of torch its compiled part cannot be loaded, and its
-Python part then fails on import because two operators of object detection are unknown, which takes timm, open_clip and transformers down with it.
-No classifier calls those operators. Declaring their names, without any implementation, is enough for the Python part.
+The torchvision wheel of the package index is built for CUDA. Beside a CPU build of torch its compiled part cannot be loaded, and
+its Python part then fails on import because two operators of object detection are unknown, which takes timm, open_clip and
+transformers down with it. No classifier calls those operators. Declaring their names, without any implementation, is enough for
+the Python part.
 """
 
 import importlib.util

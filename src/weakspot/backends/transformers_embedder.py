@@ -85,15 +85,18 @@ class TransformersEmbedder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         torch, model = require_torch(PURPOSE), self._model
         with torch.inference_mode():
-            return _unit(model.get_text_features(**self._tokens(list(texts)).to(model.device)))
+            tokens = {name: values.to(model.device) for name, values in self._tokens(list(texts)).items()}
+            return _unit(model.get_text_features(**tokens))
 
-    def _tokens(self, texts: list[str]) -> Any:
+    def _tokens(self, texts: list[str]) -> dict[str, Any]:
+        """Return token ids; SigLIP was trained on lower-cased phrases padded to the end, without a mask."""
         longest = int(getattr(self._config.text_config, "max_position_embeddings", 77))
-        is_padded = self._config.model_type in _PADDED_TO_THE_END
-        wording = [text.lower() for text in texts] if is_padded else texts
-        return self._tokenizer(
-            wording, padding="max_length" if is_padded else True, truncation=True, max_length=longest, return_tensors="pt"
-        )
+        cut = {"truncation": True, "max_length": longest, "return_tensors": "pt"}
+        if self._config.model_type in _PADDED_TO_THE_END:
+            found = self._tokenizer([text.lower() for text in texts], padding="max_length", **cut)
+            return {"input_ids": found["input_ids"]}
+        found = self._tokenizer(texts, padding=True, **cut)
+        return {name: found[name] for name in ("input_ids", "attention_mask")}
 
     @LoadedOnce
     def _pictures(self) -> Preprocessing:

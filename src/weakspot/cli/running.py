@@ -1,5 +1,6 @@
 """Commands of the loop: ingest, embed, discover, verify, repair, report, run."""
 
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +25,7 @@ def ingest(project: Path = ProjectOption, as_json: bool = JsonOption) -> None:
     with terminal.showing_progress() as progress:
         summary = Project.open(project, progress=progress).ingest()
     if as_json:
-        terminal.print_json(wording.ingest_facts(summary))
+        terminal.print_json(dataclasses.asdict(summary))
     else:
         terminal.say(wording.ingest_sentence(summary))
 
@@ -37,7 +38,7 @@ def embed(project: Path = ProjectOption, as_json: bool = JsonOption) -> None:
     with terminal.showing_progress() as progress:
         summary = Project.open(project, progress=progress).embed()
     if as_json:
-        terminal.print_json(wording.embed_facts(summary))
+        terminal.print_json(dataclasses.asdict(summary))
     else:
         terminal.say(wording.embed_sentence(summary))
 

@@ -1,21 +1,14 @@
 """Records to the lines that the terminal shows."""
 
 from collections.abc import Iterator
-from typing import Any
 
+from weakspot.app.ingesting import IngestSummary
+from weakspot.app.preparation import EmbedSummary
 from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
-
-
-def percent(rate: float) -> str:
-    """Return a rate as a person reads it.
-
-    >>> percent(0.625)
-    '62 %'
-    """
-    return f"{100 * rate:.0f} %"
+from weakspot.report.wording import percent
 
 
 def candidates(record: RunRecord) -> str:
@@ -103,8 +96,28 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
-def facts_of(summary: Any) -> dict[str, Any]:
-    """Return a summary dataclass as plain values for JSON."""
-    import dataclasses
+def ingest_sentence(summary: IngestSummary) -> str:
+    """Return what came out of an ingest."""
+    splits = ", ".join(f"{count} {name}" for name, count in summary.per_split.items() if count)
+    lines = [f"{summary.n_samples} samples of {len(summary.class_names)} classes ({splits}) from {summary.source}."]
+    if summary.n_unlabelled:
+        lines.append(f"  {summary.n_unlabelled} of them have no label.")
+    if summary.n_quarantined:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in summary.quarantined.items())
+        lines.append(f"  {summary.n_quarantined} samples are in quarantine: {reasons}.")
+    if summary.n_duplicated:
+        lines.append(
+            f"  {summary.n_duplicated} pictures occur more than once, {summary.n_across_splits} of them in different splits "
+            f"and {summary.n_conflicting} with different labels."
+        )
+    return "\n".join(lines)
 
-    return dataclasses.asdict(summary)
+
+def embed_sentence(summary: EmbedSummary) -> str:
+    """Return what came out of embedding and classifying."""
+    lines = [f"{summary.n_vectors} vectors, {summary.n_new_vectors} of them new. {summary.reason}"]
+    if summary.classifier_id:
+        lines.append(f"{summary.n_outcomes} outcomes of {summary.classifier_id}, {summary.n_new_outcomes} of them new.")
+    if summary.n_unreadable:
+        lines.append(f"{summary.n_unreadable} pictures could not be read; they are tried again next time.")
+    return "\n".join(lines)

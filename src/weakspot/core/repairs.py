@@ -1,5 +1,6 @@
 """What to change, and what changing it did."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,7 +10,8 @@ from pydantic import Field, JsonValue
 from weakspot.core.arrays import DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.evidence import Interval
-from weakspot.core.slices import DataUse, Record
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse, FailureSlice, Record
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -61,28 +63,55 @@ RankRows = Callable[[FailureSlice, SampleSet, IntArray], DoubleArray]
 def balanced_selection(
     slices: Sequence[FailureSlice], *, training: SampleSet, pool: SampleSet | None, budget: int, rank: RankRows
 ) -> TrainingSelection:
-    """Give chosen rows of every class that has slices the same total weight as the rest of that class.
+    """Give the rows chosen for a slice the same total weight as the rest of its class.
 
-    As many rows are chosen for a slice as it has members, and as many are added from the pool as it has members there, within the
-    budget. So strategies that differ only in `rank` differ only in which rows they choose. The total weight of a class stays in
-    proportion to its size, and the mean weight is one.
+    As many rows are chosen as the slice has members, and as many are added from the pool as it has members there, within the
+    budget: strategies that differ only in `rank` differ only in which rows they choose. With several slices in a class every
+    slice and the rest get the same total, earlier slices choosing first. The share of each class in the total stays as it was,
+    and the mean weight is one.
     """
-    train_rows = training.rows[training.dataset.is_labelled[training.rows]]
-    added = _from_pool(slices, pool, budget, rank)
-    rows = np.concatenate([train_rows, *added])
-    factors = np.ones(len(rows))
-    position = {int(row): place for place, row in enumerate(rows)}
-    chosen_total = 0
-    for _, same_class in groupby(sorted(slices, key=_class_of), key=_class_of):
-        ordered = [found for found in slices if found in list(same_class)]
-        groups = _groups_of_class(ordered, training, added, rank)
-        chosen_total += sum(len(group) for group in groups[:-1])
-        filled = [group for group in groups if len(group)]
-        n_class = sum(len(group) for group in filled)
-        for group in filled:
-            factors[[position[int(row)] for row in group]] *= n_class / (len(filled) * len(group))
-    note = f"{chosen_total} of {len(rows)} samples chosen"
-    return TrainingSelection(rows=rows, weights=factors / factors.mean(), note=note)
+    labelled = training.rows[training.dataset.is_labelled[training.rows]]
+    added = _added_rows(slices, pool, budget, rank)
+    rows = np.unique(np.concatenate([labelled, *added]).astype(np.int64))
+    n_chosen = [int(found.rule.members(training, found.class_rows(training)).sum()) for found in slices]
+    weights = np.ones(len(rows))
+    for class_key in dict.fromkeys(map(_class_key, slices)):
+        rest = training.only(rows)
+        groups: list[IntArray] = []
+        for found, n_members, extra in zip(slices, n_chosen, added, strict=True):
+            if _class_key(found) == class_key:
+                groups.append(_first_by_rank(found, rest, n_members + len(extra), rank))
+                rest = rest.only(np.setdiff1d(found.class_rows(rest), groups[-1]))
+        groups = [group for group in [*groups, rest.rows] if len(group)]
+        n_class = sum(map(len, groups))
+        for group in groups:
+            weights[np.searchsorted(rows, group)] *= n_class / (len(groups) * len(group))
+    n_added = sum(len(extra) for extra in added)
+    note = f"{sum(n_chosen) + n_added} of {len(rows)} samples chosen, {n_added} of them added from the pool."
+    return TrainingSelection(rows=rows, weights=weights / weights.mean() if len(rows) else weights, note=note)
+
+
+def _class_key(found: FailureSlice) -> tuple[str, str | None]:
+    return found.class_name, found.side
+
+
+def _first_by_rank(found: FailureSlice, samples: SampleSet, n_wanted: int, rank: RankRows) -> IntArray:
+    candidates = found.class_rows(samples)
+    order = np.argsort(-np.nan_to_num(rank(found, samples, candidates), nan=-np.inf), kind="stable")
+    return np.sort(candidates[order[:n_wanted]])
+
+
+def _added_rows(slices: Sequence[FailureSlice], pool: SampleSet | None, budget: int, rank: RankRows) -> list[IntArray]:
+    """Return for every slice the rows it adds from the pool; what one slice cannot use is left to the next."""
+    if pool is None:
+        return [np.zeros(0, dtype=np.int64) for _ in slices]
+    added: list[IntArray] = []
+    for position, found in enumerate(slices):
+        n_members = int(found.rule.members(pool, found.class_rows(pool)).sum())
+        share = -(-(budget - sum(map(len, added))) // (len(slices) - position))
+        added.append(_first_by_rank(found, pool, min(share, n_members), rank))
+        pool = pool.only(np.setdiff1d(pool.rows, added[-1]))
+    return added
 
 
 class RepairPlan(Record):

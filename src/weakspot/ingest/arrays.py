@@ -1,8 +1,8 @@
 """Pictures that are already in memory."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from io import BytesIO
 from typing import ClassVar
 
@@ -82,11 +82,8 @@ class ArraySource:
         problems.raise_if_any(what="The arrays do not fit together.", where=self.location)
         for place, picture in enumerate(self.pictures):
             row = f"picture {place + 1}"
-            for check in (lambda given=picture: check_pixels(given), lambda at=place: self._check_columns(at)):
-                try:
-                    check()
-                except CellError as error:
-                    problems.add(str(error), row=row)
+            _note(partial(check_pixels, picture), problems, row)
+            _note(partial(self._check_columns, place), problems, row)
         problems.raise_if_any(what="The arrays cannot be used.", where=self.location, fix="Correct these, then run again.")
         return {name: self._kind_of(column) for name, column in self.metadata.items()}
 
@@ -161,6 +158,13 @@ def encode_png(picture: AnyArray | Image.Image) -> bytes:
     buffer = BytesIO()
     picture.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
+
+
+def _note(check: Callable[[], None], problems: Problems, row: str) -> None:
+    try:
+        check()
+    except CellError as error:
+        problems.add(str(error), row=row)
 
 
 def _plain(value: object) -> object:

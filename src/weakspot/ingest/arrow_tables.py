@@ -33,7 +33,13 @@ class ParquetTable:
         with self._opened() as file:
             return int(file.metadata.num_rows)
 
-    def batches(self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()) -> Iterator[TableBatch]:
+    def batches(
+        self,
+        problems: Problems,  # noqa: ARG002 - the schema guarantees that every row can be read
+        *,
+        start: int = 0,
+        without: frozenset[str] = frozenset(),
+    ) -> Iterator[TableBatch]:
         """Yield rows; row groups before `start` are not touched."""
         with self._opened() as file:
             names = [name for name in file.schema_arrow.names if name not in without]
@@ -67,7 +73,13 @@ class ArrowTable:
         with self._opened() as (_, batches):
             return sum(batch.num_rows for batch in batches)
 
-    def batches(self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()) -> Iterator[TableBatch]:
+    def batches(
+        self,
+        problems: Problems,  # noqa: ARG002 - the schema guarantees that every row can be read
+        *,
+        start: int = 0,
+        without: frozenset[str] = frozenset(),
+    ) -> Iterator[TableBatch]:
         """Yield rows."""
         with self._opened() as (schema, batches):
             names = [name for name in schema.names if name not in without]

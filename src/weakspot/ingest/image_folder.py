@@ -16,7 +16,28 @@ from weakspot.media.listing import ListedFile, list_files
 from weakspot.media.locations import shown_location
 
 PICTURE_EXTENSIONS = frozenset(
-    ".jpg .jpeg .jpe .jfif .png .gif .webp .bmp .tif .tiff .ppm .pgm .pbm .pnm .jp2 .j2k .avif .heic .heif .jxl".split()
+    {
+        ".jpg",
+        ".jpeg",
+        ".jpe",
+        ".jfif",
+        ".png",
+        ".gif",
+        ".webp",
+        ".bmp",
+        ".tif",
+        ".tiff",
+        ".ppm",
+        ".pgm",
+        ".pbm",
+        ".pnm",
+        ".jp2",
+        ".j2k",
+        ".avif",
+        ".heic",
+        ".heif",
+        ".jxl",
+    }
 )
 
 

@@ -1,6 +1,7 @@
 """What a classifier said, attached to a data set: columns in the order of its classes, thresholds for multi-label tasks."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -67,6 +68,13 @@ def with_probabilities(dataset: Dataset, probabilities: FloatArray, *, threshold
         return dataset.with_outcomes(predictions=likeliest_classes(probabilities), probabilities=probabilities)
     chosen = label_thresholds(dataset, probabilities, thresholds or {})
     return dataset.with_outcomes(probabilities=probabilities, thresholds=chosen)
+
+
+def with_thresholds(dataset: Dataset, given: Mapping[str, float]) -> Dataset:
+    """Return the data set with decision thresholds for the probabilities that came with it; nothing changes without them."""
+    if dataset.task is Task.SINGLE_LABEL or dataset.probabilities is None:
+        return dataset
+    return replace(dataset, thresholds=label_thresholds(dataset, dataset.probabilities, given))
 
 
 def likeliest_classes(probabilities: FloatArray) -> IntArray:

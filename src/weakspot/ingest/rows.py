@@ -82,9 +82,10 @@ def samples_of(batch: TableBatch, layout: RowLayout, problems: Problems) -> Iter
     rows = [layout.row_name(batch.first_row + place) for place in range(batch.n_rows)]
     cells = _Cells(batch=batch, rows=rows, problems=problems)
     pictures = _pictures(cells, layout)
-    labels = cells.parse(roles.labels, _labels(layout.label_names, many=roles.labels_are_many), ())
+    none: tuple[str, ...] = ()
+    labels = cells.parse(roles.labels, _labels(layout.label_names, many=roles.labels_are_many), none)
     splits = cells.parse(roles.split, split_cell, None)
-    predictions = cells.parse(roles.predictions, _labels(layout.prediction_names, many=roles.predictions_are_many), ())
+    predictions = cells.parse(roles.predictions, _labels(layout.prediction_names, many=roles.predictions_are_many), none)
     probabilities = _probabilities(cells, layout)
     keys = cells.parse(roles.key, lambda value: "" if is_empty(value) else str(value).strip(), "")
     metadata = _metadata(cells, layout)

@@ -34,8 +34,9 @@ def open_table(location: str) -> TableFile:
         return ParquetTable(location=location)
     if kind == "arrow":
         return ArrowTable(location=location)
+    hint = did_you_mean(extension, tuple(TABLE_EXTENSIONS))
     raise DataError(
-        f"A file with the extension {extension!r} is no table that weakspot reads{did_you_mean(extension, tuple(TABLE_EXTENSIONS))}.",
+        f"A file with the extension {extension!r} is no table that weakspot reads{hint}.",
         where=shown_location(location),
         fix=f"Give a file with one of {', '.join(TABLE_EXTENSIONS)}.",
     )
@@ -102,21 +103,29 @@ class TableSamples:
         self._raise(problems)
         return headers[0]
 
+    @property
+    def has_picture_column(self) -> bool:
+        """Return whether any column can be the picture."""
+        return resolve_columns(self.header, self.columns, Problems()).picture is not None
+
+    @property
+    def has_outcome_column(self) -> bool:
+        """Return whether any column tells what the classifier said."""
+        return resolve_columns(self.header, self.columns, Problems()).has_outcomes
+
     @cached_property
     def roles(self) -> ColumnRoles:
         """Return which column means what."""
         problems = Problems()
         roles = resolve_columns(self.header, self.columns, problems, with_pictures=self.with_pictures)
         if self.with_pictures and roles.picture is None:
-            problems.add(
-                f"No column says where the picture is: there is no path, url, image, file_name or bytes; found {_listed(self.header)}."
-            )
+            problems.add(f"No column says where the picture is (path, url, image, file_name, bytes); found {_listed(self.header)}.")
         if not self.with_pictures and not roles.has_outcomes:
             problems.add(
-                f"No column says what was predicted: no prediction, probabilities or prob_<class>; found {_listed(self.header)}."
+                f"No column says what was predicted (prediction, probabilities, prob_<class>); found {_listed(self.header)}."
             )
         if not self.with_pictures and roles.labels is None:
-            problems.add(f"No column says what is true: there is no label or labels; found {_listed(self.header)}.")
+            problems.add(f"No column says what is true (label, labels); found {_listed(self.header)}.")
         self._raise(problems)
         return roles
 

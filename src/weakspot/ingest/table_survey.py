@@ -130,7 +130,7 @@ class Surveyor:
         if self._has_only_codes and 0 <= self._largest_code < self._n_listed:
             return tuple(str(code) for code in range(self._n_listed))
         self.problems.add(
-            f"Lists of {self._n_listed} probabilities do not say which class is which: use an object, columns prob_<class>, or a file "
-            "classes.txt beside the table with one class a line."
+            f"Lists of {self._n_listed} probabilities do not say which class is which: use an object, columns prob_<class>, "
+            "or a file classes.txt beside the table with one class a line."
         )
         return None

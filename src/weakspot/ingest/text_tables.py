@@ -43,7 +43,9 @@ class DelimitedTable:
                     good.append(fields)
                 else:
                     problems.add(f"A row has {len(fields)} fields where the header has {len(names)}.", row=f"row {number}")
-            columns = {name: [fields[place] for fields in good] for place, name in enumerate(names) if name not in without}
+            columns: dict[str, list[object]] = {
+                name: [fields[place] for fields in good] for place, name in enumerate(names) if name not in without
+            }
             yield TableBatch(first_row=row, n_rows=len(good), columns=columns)
             row += len(block)
 
@@ -80,7 +82,13 @@ class JsonLinesTable:
             raise DataError("The table is empty: no line holds a JSON object.", where=shown_location(self.location))
         return TableHeader(names=tuple(names))
 
-    def batches(self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()) -> Iterator[TableBatch]:
+    def batches(
+        self,
+        problems: Problems,  # noqa: ARG002 - lines that are no JSON object were noted with the header
+        *,
+        start: int = 0,
+        without: frozenset[str] = frozenset(),
+    ) -> Iterator[TableBatch]:
         """Yield rows; lines that are no JSON object were noted when the header was read."""
         records = islice((record for _, record in self._records(Problems())), start, None)
         row = start

@@ -17,22 +17,22 @@ class PictureFormat:
 
     Args:
         name: how people call it.
-        reader: module and class in Pillow.
+        reader: module and class of the reader.
     """
 
     name: str
     reader: tuple[str, str]
 
 
-_JPEG = PictureFormat(name="JPEG", reader=("JpegImagePlugin", "JpegImageFile"))
-_PNG = PictureFormat(name="PNG", reader=("PngImagePlugin", "PngImageFile"))
-_GIF = PictureFormat(name="GIF", reader=("GifImagePlugin", "GifImageFile"))
-_BMP = PictureFormat(name="BMP", reader=("BmpImagePlugin", "BmpImageFile"))
-_TIFF = PictureFormat(name="TIFF", reader=("TiffImagePlugin", "TiffImageFile"))
-_JPEG2000 = PictureFormat(name="JPEG 2000", reader=("Jpeg2KImagePlugin", "Jpeg2KImageFile"))
-_PPM = PictureFormat(name="PPM", reader=("PpmImagePlugin", "PpmImageFile"))
-_WEBP = PictureFormat(name="WebP", reader=("WebPImagePlugin", "WebPImageFile"))
-_AVIF = PictureFormat(name="AVIF", reader=("AvifImagePlugin", "AvifImageFile"))
+_JPEG = PictureFormat(name="JPEG", reader=("weakspot.media.quiet_jpeg", "QuietJpegFile"))
+_PNG = PictureFormat(name="PNG", reader=("PIL.PngImagePlugin", "PngImageFile"))
+_GIF = PictureFormat(name="GIF", reader=("PIL.GifImagePlugin", "GifImageFile"))
+_BMP = PictureFormat(name="BMP", reader=("PIL.BmpImagePlugin", "BmpImageFile"))
+_TIFF = PictureFormat(name="TIFF", reader=("PIL.TiffImagePlugin", "TiffImageFile"))
+_JPEG2000 = PictureFormat(name="JPEG 2000", reader=("PIL.Jpeg2KImagePlugin", "Jpeg2KImageFile"))
+_PPM = PictureFormat(name="PPM", reader=("PIL.PpmImagePlugin", "PpmImageFile"))
+_WEBP = PictureFormat(name="WebP", reader=("PIL.WebPImagePlugin", "WebPImageFile"))
+_AVIF = PictureFormat(name="AVIF", reader=("PIL.AvifImagePlugin", "AvifImageFile"))
 
 _BY_START: tuple[tuple[bytes, PictureFormat], ...] = (
     (b"\xff\xd8\xff", _JPEG),
@@ -95,10 +95,10 @@ def sniff_unsupported(data: bytes) -> str | None:
 
 @cache
 def reader_class(found: PictureFormat) -> type[ImageFile.ImageFile] | None:
-    """Return Pillow's reader of a format, or None when this Pillow was built without it."""
+    """Return the reader of a format, or None when this Pillow was built without it."""
     module, name = found.reader
     try:
-        reader: type[ImageFile.ImageFile] = getattr(importlib.import_module(f"PIL.{module}"), name)
+        reader: type[ImageFile.ImageFile] = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError):
         return None
     return reader

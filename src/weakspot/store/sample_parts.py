@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from weakspot.core.errors import StoreError
 from weakspot.store import atomic
 from weakspot.store.pictures import PackPosition, PicturePack
 
@@ -42,13 +43,13 @@ class SampleParts:
         self.pictures = PicturePack(folder)
         self._parts: list[Part] = []
 
-    def resume(self, *, fingerprint: str, kind: str) -> int:
+    def resume(self) -> int:
         """Keep every sound part, drop the rest, cut torn pictures, and return the source position to go on from."""
         marker = self.folder / SOURCE_FILE
         if not marker.exists():
             atomic.remove(self.folder)
             self.folder.mkdir(parents=True)
-            atomic.write_json(marker, {"fingerprint": fingerprint, "kind": kind, "n_read": None})
+            atomic.write_json(marker, {"n_read": None})
         atomic.remove_leftovers(self.folder)
         self._parts = list(self._sound_parts())
         kept = {part.path for part in self._parts}
@@ -56,7 +57,7 @@ class SampleParts:
         for path in dropped:
             path.unlink()
         if dropped:
-            atomic.write_json(marker, {"fingerprint": fingerprint, "kind": kind, "n_read": None})
+            atomic.write_json(marker, {"n_read": None})
         self.pictures.cut_back(self._parts[-1].pack if self._parts else PackPosition(shard=0, length=0))
         return self.reached
 
@@ -85,8 +86,7 @@ class SampleParts:
 
     def finish(self) -> None:
         """Note that the source has no more samples."""
-        marker = self.folder / SOURCE_FILE
-        atomic.write_json(marker, {**atomic.read_json(marker), "n_read": self.reached})
+        atomic.write_json(self.folder / SOURCE_FILE, {"n_read": self.reached})
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the parts in order; one is in memory at a time."""
@@ -111,19 +111,17 @@ def _read(path: Path, columns: Sequence[str] | None) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        names = None if columns is None else list(columns)
-        return pq.read_table(path, columns=names, page_checksum_verification=True, memory_map=False)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read(columns=None if columns is None else list(columns))
     except (OSError, pa.ArrowException) as error:
         raise atomic.damaged(path, str(error)) from error
 
 
 def _sound_part(path: Path) -> Part | None:
-    import pyarrow.parquet as pq
-
     try:
-        marks = pq.read_table(path, page_checksum_verification=True, memory_map=False).schema.metadata or {}
+        marks = _read(path, None).schema.metadata or {}
         shard, length = marks[PACK_KEY].split(b":")
         pack = PackPosition(shard=int(shard), length=int(length))
         return Part(path=path, start=int(marks[START_KEY]), stop=int(marks[STOP_KEY]), pack=pack)
-    except (OSError, pa.ArrowException, KeyError, ValueError):
+    except (StoreError, KeyError, ValueError):
         return None

@@ -148,6 +148,7 @@ def _read_parquet(path: Path) -> pa.Table:
     import pyarrow.parquet as pq
 
     try:
-        return pq.read_table(path, page_checksum_verification=True)
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            return file.read()
     except (OSError, pa.ArrowException) as error:
         raise atomic.damaged(path, str(error)) from error

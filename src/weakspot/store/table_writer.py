@@ -21,6 +21,9 @@ OUTCOME_FILES: dict[str, type[np.generic]] = {
 }
 
 
+GROUP_ROWS = 1 << 16
+
+
 class TableWriter:
     """Takes batches of samples and what came with them, then the tables about them.
 
@@ -33,6 +36,7 @@ class TableWriter:
         self._folder = folder
         self._n_samples = n_samples
         self._samples: Any = None
+        self._waiting: list[pa.Table] = []
         self._arrays: dict[str, ArrayWriter] = {}
         self._open = ExitStack()
 
@@ -41,7 +45,9 @@ class TableWriter:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close every file."""
+        """Write what is left and close every file."""
+        if error is None and self._samples is not None:
+            self._write_waiting()
         self._open.__exit__(kind, error, trace)
 
     def add(self, samples: pa.Table, outcomes: Mapping[str, AnyArray]) -> None:
@@ -56,9 +62,16 @@ class TableWriter:
             for name, rows in outcomes.items():
                 path, shape = self._folder / f"{name}.npy", (self._n_samples, *rows.shape[1:])
                 self._arrays[name] = self._open.enter_context(ArrayWriter(path, shape, OUTCOME_FILES[name]))
-        self._samples.write_table(samples)
+        self._waiting.append(samples)
+        if sum(table.num_rows for table in self._waiting) >= GROUP_ROWS:
+            self._write_waiting()
         for name, rows in outcomes.items():
             self._arrays[name].write(rows)
+
+    def _write_waiting(self) -> None:
+        if self._waiting:
+            self._samples.write_table(pa.concat_tables(self._waiting).combine_chunks())
+        self._waiting = []
 
     def add_side_tables(self, *, quarantine: Iterator[pa.Table], duplicates: pa.Table) -> None:
         """Write what was set aside and what occurs more than once."""

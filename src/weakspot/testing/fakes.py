@@ -120,7 +120,8 @@ class PlantedAnswerer:
     def _answer(self, scene: Scene, question: str) -> str:
         values = {name: (getattr(scene, name),) for name in FACTOR_NAMES[1:]} | {"kind": scene.kinds}
         asked = words_of(question)
-        factor = next((name for name in FACTOR_NAMES if name in map(QUESTION_WORDS.get, asked) or name in asked), None)
+        hinted = [QUESTION_WORDS[word] for word in asked if word in QUESTION_WORDS]
+        factor = next(iter([word for word in asked if word in FACTOR_NAMES] + hinted), None)
         named = factors_of(question)
         if factor is not None and factor not in named:
             return " and ".join(values[factor])

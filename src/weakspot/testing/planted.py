@@ -1,4 +1,4 @@
-"""Worlds with known truth: scenes with one planted problem, a classifier that really learnt from them, and the slices it must fail on."""
+"""Worlds with known truth: scenes with a planted problem, a classifier trained on them, and the slices it must fail on."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,6 +30,7 @@ DEFAULT_CLASSES = ("disc", "square", "triangle", "star")
 DEFAULT_SHARES: Mapping[Split, float] = MappingProxyType(
     {Split.TRAIN: 0.4, Split.VALIDATION: 0.25, Split.TEST: 0.25, Split.POOL: 0.1}
 )
+FEWEST_CLASSES = 2
 LARGEST_FIT = 8_000
 CHUNK = 65_536
 OWN_ID = "planted-own-1"
@@ -136,7 +137,9 @@ class PlantedWorld:
         for found in self.slices:
             if found.class_name == class_name and found.side == side:
                 return found
-        raise ConfigError(f"Nothing was planted in {class_name!r}.", fix=f"Choose from {[found.class_name for found in self.slices]}.")
+        raise ConfigError(
+            f"Nothing was planted in {class_name!r}.", fix=f"Choose from {[found.class_name for found in self.slices]}."
+        )
 
 
 def _space(name: str, vectors: FloatArray) -> VectorSpace:
@@ -188,8 +191,12 @@ def plant(  # noqa: PLR0913 - one argument a property of the world
 def _refuse(problem: PlantedProblem, n_samples: int, classes: Sequence[str]) -> None:
     if n_samples < 1 or n_samples > N_INSTANCES:
         raise ConfigError("A planted world has between 1 and 16,777,216 samples.", given=n_samples)
-    if len(set(classes)) != len(classes) or set(classes) - set(KINDS) or not 2 <= len(classes) <= len(KINDS):
-        raise ConfigError("The classes of a planted world are two to eight kinds of object.", given=list(classes), fix=f"Choose from {list(KINDS)}.")
+    if len(set(classes)) != len(classes) or set(classes) - set(KINDS) or len(classes) < FEWEST_CLASSES:
+        raise ConfigError(
+            "The classes of a planted world are two to eight kinds of object.",
+            given=list(classes),
+            fix=f"Choose from {list(KINDS)}.",
+        )
     if problem.kind in ("spurious", "rare") and not {problem.class_name, problem.rival} <= set(classes):
         raise ConfigError("The planted problem is about a class that the world has not.", given=list(classes))
 

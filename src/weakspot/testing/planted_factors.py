@@ -66,7 +66,9 @@ class FactorPlan:
         if self.is_multi_label:
             codes[truth.sum(axis=1) > 1, FACTOR_NAMES.index("count")] = FACTORS["count"].index("one")
         labels = self._labels(truth, random)
-        return DrawnRows(codes=codes[:n_rows], splits=splits[:n_rows].astype(np.uint8), truth=truth[:n_rows], labels=labels[:n_rows])
+        return DrawnRows(
+            codes=codes[:n_rows], splits=splits[:n_rows].astype(np.uint8), truth=truth[:n_rows], labels=labels[:n_rows]
+        )
 
     def _truth(self, random: np.random.Generator) -> BoolArray:
         ranks = random.random((BLOCK, len(self.classes))).argsort(axis=1).argsort(axis=1)

@@ -22,7 +22,9 @@ NOISE_BLOCK = 1024
 ENCODER_ID = "planted-1"
 FACTOR_WEIGHTS = {"kind": 1.2, "colour": 1.0, "size": 0.6, "background": 1.0, "count": 0.6, "position": 0.5, "lighting": 0.8}
 WORD_WEIGHT = 0.3
-SILENT_WORDS = frozenset({"a", "an", "and", "at", "background", "in", "light", "of", "on", "photo", "picture", "image", "the", "with"})
+SILENT_WORDS = frozenset(
+    {"a", "an", "and", "at", "background", "in", "light", "of", "on", "photo", "picture", "image", "the", "with"}
+)
 
 
 @cache
@@ -117,8 +119,8 @@ class OwnFeatures:
         """Return which scenes show the class and the value of the problem [n]."""
         problem = self.problem
         has_class = (codes[:, 0] >> KINDS.index(problem.class_name) & 1).astype(np.bool_)
-        place = FACTOR_NAMES.index(problem.factor)
-        return np.logical_and(has_class, codes[:, place] == FACTORS[problem.factor].index(problem.value))
+        values = codes[:, FACTOR_NAMES.index(problem.factor)]
+        return np.asarray(has_class & (values == FACTORS[problem.factor].index(problem.value)), dtype=np.bool_)
 
     def kind_axis(self, kind: str) -> FloatArray:
         """Return the direction [32] along which a kind shows."""

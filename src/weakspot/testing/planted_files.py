@@ -5,6 +5,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +15,7 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Task
 from weakspot.core.errors import ConfigError
 
-SAVE_OPTIONS: dict[str, dict[str, int]] = {"png": {"compress_level": 1}, "jpg": {"quality": 92}}
+SAVE_OPTIONS: dict[str, dict[str, Any]] = {"png": {"compress_level": 1}, "jpg": {"quality": 92}}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,7 +34,13 @@ class WrittenWorld:
 
 
 def write_world(
-    dataset: Dataset, folder: Path, *, rows: IntArray, draw: Callable[[int], Image.Image], caption: Callable[[int], str], suffix: str
+    dataset: Dataset,
+    folder: Path,
+    *,
+    rows: IntArray,
+    draw: Callable[[int], Image.Image],
+    caption: Callable[[int], str],
+    suffix: str,
 ) -> WrittenWorld:
     """Write one picture a row and the manifest."""
     if suffix not in SAVE_OPTIONS:

@@ -9,9 +9,7 @@ from weakspot.core.repairs import Head
 from weakspot.testing.planted_features import OwnFeatures
 
 
-def fit_head(  # noqa: PLR0913 - one argument a column
-    own: OwnFeatures, codes: ByteArray, instances: IntArray, *, labels: BoolArray, dataset: Dataset, largest: int
-) -> Head:
+def fit_head(own: OwnFeatures, codes: ByteArray, instances: IntArray, *, labels: BoolArray, dataset: Dataset, largest: int) -> Head:
     """Return a logistic regression on the first `largest` training rows, as a last layer."""
     rows = dataset.rows_of(Split.TRAIN)[:largest]
     features, truth = own.of(codes[rows], instances[rows]), labels[rows]
@@ -36,9 +34,10 @@ def _fit_softmax(features: FloatArray, labels: IntArray) -> tuple[FloatArray, Fl
     from sklearn.linear_model import LogisticRegression
 
     fitted = LogisticRegression(C=1.0, max_iter=500).fit(features.astype(np.float64), labels)
-    if len(fitted.classes_) > 2:
-        return fitted.coef_, fitted.intercept_
-    return np.concatenate([-fitted.coef_, fitted.coef_]) / 2, np.concatenate([-fitted.intercept_, fitted.intercept_]) / 2
+    weights, bias = fitted.coef_, fitted.intercept_
+    if len(weights) == 1:
+        weights, bias = np.concatenate([-weights, weights]) / 2, np.concatenate([-bias, bias]) / 2
+    return weights, bias
 
 
 def _fit_logistic(features: FloatArray, truth: BoolArray) -> tuple[FloatArray, float]:
@@ -48,7 +47,9 @@ def _fit_logistic(features: FloatArray, truth: BoolArray) -> tuple[FloatArray, f
     return fitted.coef_[0], float(fitted.intercept_[0])
 
 
-def _fit_along_axes(own: OwnFeatures, features: FloatArray, truth: BoolArray, names: tuple[str, ...]) -> tuple[FloatArray, FloatArray]:
+def _fit_along_axes(
+    own: OwnFeatures, features: FloatArray, truth: BoolArray, names: tuple[str, ...]
+) -> tuple[FloatArray, FloatArray]:
     """Fit each label along its own axis only, so that in the null no other kind in the scene can sway it."""
     weights, bias = [], []
     for code, name in enumerate(names):

@@ -6,6 +6,8 @@ from typing import Literal
 from weakspot.core.errors import ConfigError
 from weakspot.testing.scenes import FACTORS, KINDS
 
+HALF = 0.5
+
 ProblemKind = Literal["spurious", "rare", "label-noise", "none"]
 
 
@@ -40,7 +42,7 @@ class PlantedProblem:
         """Refuse problems that cannot be planted."""
         if not 0.0 <= self.strength <= 1.0:
             raise ConfigError("The strength of a planted problem must lie in [0, 1].", given=self.strength)
-        if not 0.0 < self.evaluation_share < 0.5:
+        if not 0.0 < self.evaluation_share < HALF:
             raise ConfigError("The evaluation share of a planted problem must lie in (0, 0.5).", given=self.evaluation_share)
         if self.factor not in FACTORS or self.factor == "kind":
             raise ConfigError(f"There is no factor {self.factor!r} to plant.", fix=f"Choose one of {list(FACTORS)[1:]}.")

@@ -37,7 +37,7 @@ def true_slices(
     problem: PlantedProblem, rows: DrawnRows, *, classes: tuple[str, ...], is_multi_label: bool
 ) -> tuple[TrueSlice, ...]:
     """Return what must be found."""
-    if problem.kind == "none" or problem.strength == 0.0 and problem.kind != "rare":
+    if problem.kind == "none" or (problem.strength == 0.0 and problem.kind != "rare"):
         return ()
     if problem.kind == "label-noise":
         return _mislabelled(rows, classes, is_multi_label=is_multi_label)
@@ -74,7 +74,7 @@ def _taken_for(
             class_name=name,
             side=Side.ABSENT,
             inside=_has(problem, rows, value) & ~rows.labels[:, classes.index(name)],
-            phrase=f"a photo of something on a {value} background" if problem.factor == "background" else f"a photo of something {value}",
+            phrase=f"a photo of something {value}",
             factor=problem.factor,
             value=value,
         )

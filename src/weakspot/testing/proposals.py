@@ -45,12 +45,10 @@ def _filled(schema: Schema, key: str, prompt: str, random: np.random.Generator) 
 def _items(schema: Schema, key: str, prompt: str, random: np.random.Generator) -> list[JsonValue]:
     inner = schema.get("items", {})
     least, most = _number(schema.get("minItems"), 1), _number(schema.get("maxItems"), 8)
-    if isinstance(inner, dict) and inner.get("type", "string") != "string" or isinstance(inner, dict) and "enum" in inner:
+    if isinstance(inner, dict) and (inner.get("type", "string") != "string" or "enum" in inner):
         return [_filled(inner, key, prompt, random) for _ in range(max(least, min(most, 3)))]
-    found: list[JsonValue] = []
-    while len(found) < least or not found:
-        found.extend(_words(key, prompt, most - len(found), random))
-    return found
+    words = _words(key, prompt, max(least, most), random)
+    return [words[place % len(words)] for place in range(max(least, min(most, len(words))))]
 
 
 def _number(value: JsonValue, otherwise: int) -> int:

@@ -69,8 +69,9 @@ def _objects(scene: Scene, side: int, random: np.random.Generator) -> tuple[Doub
 def _placed(scene: Scene, side: int, random: np.random.Generator) -> list[tuple[str, DoubleArray]]:
     kinds = list(scene.kinds) if len(scene.kinds) > 1 else list(scene.kinds) * NUMBER[scene.count]
     radius = RADIUS[scene.size]
-    spread = {1: 0.0, 2: 1.15, 3: 1.35}.get(len(kinds), 1.15 / np.sin(np.pi / max(len(kinds), 2)))
-    turns = random.uniform(-0.25, 0.25) + 2 * np.pi * np.arange(len(kinds)) / len(kinds) + (np.pi / 6 if len(kinds) > 2 else 0.0)
+    spread = 1.15 / np.sin(np.pi / len(kinds)) if len(kinds) > 1 else 0.0
+    first_turn = random.uniform(-0.25, 0.25) + np.pi / 6 * (len(kinds) % 2)
+    turns = first_turn + 2 * np.pi * np.arange(len(kinds)) / len(kinds)
     spots = spread * radius * np.stack([np.cos(turns), np.sin(turns)], axis=1)
     reach = np.abs(spots).max(axis=0) + 1.15 * radius
     margin = np.array([0.0, strip_height(side) / side])
@@ -79,7 +80,7 @@ def _placed(scene: Scene, side: int, random: np.random.Generator) -> list[tuple[
     return [(kind, anchor + spot) for kind, spot in zip(kinds, spots, strict=True)]
 
 
-def _draw_object(  # noqa: PLR0913 - one argument a property
+def _draw_object(
     draw: ImageDraw.ImageDraw,
     kind: str,
     centre: DoubleArray,

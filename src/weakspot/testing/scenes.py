@@ -26,12 +26,12 @@ KINDS: tuple[str, ...] = FACTORS["kind"]
 
 SYNONYMS: Mapping[str, str] = MappingProxyType(
     {
-        "circle": "disc", "circles": "disc", "disk": "disc", "disks": "disc", "crosses": "cross", "box": "square", "boxes": "square",
+        "circle": "disc", "circles": "disc", "disk": "disc", "disks": "disc", "crosses": "cross", "box": "square",
         "tiny": "small", "little": "small", "big": "large", "huge": "large",
         "stripe": "striped", "stripes": "striped", "check": "checked", "checks": "checked", "checkered": "checked",
         "chequered": "checked", "dot": "dotted", "dots": "dotted", "spotted": "dotted", "grass": "grassy", "lawn": "grassy",
         "wave": "wavy", "waves": "wavy", "bricks": "brick", "blank": "plain", "shaded": "gradient",
-        "single": "one", "pair": "two", "both": "two", "several": "three", "many": "three",
+        "single": "one", "pair": "two", "both": "two", "several": "three",
         "centre": "middle", "center": "middle", "above": "top", "below": "bottom",
         "night": "dark", "darkness": "dark", "dim": "dark", "unlit": "dark", "sunny": "bright", "daylight": "bright",
     }

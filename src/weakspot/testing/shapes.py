@@ -5,12 +5,12 @@ from types import MappingProxyType
 
 import numpy as np
 
-from weakspot.core.arrays import DoubleArray
+from weakspot.core.arrays import AnyArray, DoubleArray
 
 ROUND = 48
 
 
-def _regular(angles: DoubleArray, lengths: DoubleArray) -> DoubleArray:
+def _regular(angles: AnyArray, lengths: AnyArray) -> DoubleArray:
     turned = np.radians(angles) - np.pi / 2
     return np.stack([lengths * np.cos(turned), lengths * np.sin(turned)], axis=1)
 

@@ -11,6 +11,9 @@ Texture = Callable[[int, np.random.Generator], DoubleArray]
 
 LIGHT = np.array([176.0, 170.0, 160.0])
 DARK = np.array([104.0, 100.0, 96.0])
+STRIPE = 0.5
+DOT = 0.28
+JOINT = (0.16, 0.07)
 
 
 def _grid(side: int) -> tuple[DoubleArray, DoubleArray]:
@@ -29,7 +32,7 @@ def _plain(side: int, _generator: np.random.Generator) -> DoubleArray:
 
 def _striped(side: int, generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
-    return _mixed(((rows + columns) * 5 + generator.random()) % 1.0 < 0.5)
+    return _mixed(((rows + columns) * 5 + generator.random()) % 1.0 < STRIPE)
 
 
 def _checked(side: int, generator: np.random.Generator) -> DoubleArray:
@@ -42,7 +45,7 @@ def _dotted(side: int, generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
     across, down = generator.random(2)
     distance = np.hypot((rows * 7 + down) % 1.0 - 0.5, (columns * 7 + across) % 1.0 - 0.5)
-    return _mixed(distance < 0.28, low=LIGHT, high=DARK - 24.0)
+    return _mixed(distance < DOT, low=LIGHT, high=DARK - 24.0)
 
 
 def _grassy(side: int, generator: np.random.Generator) -> DoubleArray:
@@ -53,7 +56,7 @@ def _grassy(side: int, generator: np.random.Generator) -> DoubleArray:
     return _mixed(spread, low=np.array([34.0, 62.0, 26.0]), high=np.array([142.0, 168.0, 84.0]))
 
 
-def _gradient(side: int, generator: np.random.Generator) -> DoubleArray:
+def _gradient(side: int, _generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
     return _mixed(rows * 0.85 + columns * 0.15, low=np.array([216.0, 206.0, 190.0]), high=np.array([56.0, 58.0, 66.0]))
 
@@ -72,7 +75,7 @@ def _brick(side: int, generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
     course = np.floor(rows * 7)
     along = (columns * 3.5 + 0.5 * (course % 2) + generator.random()) % 1.0
-    is_mortar = (rows * 7 % 1.0 < 0.16) | (along < 0.07)
+    is_mortar = (rows * 7 % 1.0 < JOINT[0]) | (along < JOINT[1])
     return _mixed(is_mortar, low=np.array([134.0, 88.0, 74.0]), high=np.array([190.0, 182.0, 170.0]))
 
 

@@ -1,0 +1,236 @@
+"""A project as people use it: the stages of the loop as methods. The command line calls the same."""
+
+import os
+from functools import cached_property
+from pathlib import Path
+
+from weakspot.app import loop
+from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings
+from weakspot.app.guess import classifier_settings
+from weakspot.app.ingesting import IngestSummary
+from weakspot.app.preparation import EmbedSummary, Preparation, Prepared
+from weakspot.app.records import StageClock, finished, new_record
+from weakspot.app.repairing import repair_slices
+from weakspot.app.reporting import write_report
+from weakspot.core.errors import ConfigError, StoreError
+from weakspot.core.failures import FailureCriterion, describe_criterion
+from weakspot.core.roles import Classifier, Embedder
+from weakspot.core.run import Progress, RunRecord, StageProgress, no_stage_progress
+from weakspot.core.samples import SampleSet
+from weakspot.ingest.source import SampleSource
+from weakspot.store.project import ProjectStore
+
+
+class Project:
+    """A folder with settings, samples, vectors and runs.
+
+    Args:
+        folder: the project folder.
+        settings: its settings.
+        classifier: a ready classifier, instead of the configured one.
+        embedder: a ready embedder, instead of the configured one.
+        source: a ready source of samples, instead of the configured one.
+        progress: told how far every stage is.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        settings: Settings,
+        *,
+        classifier: Classifier | None = None,
+        embedder: Embedder | None = None,
+        source: SampleSource | None = None,
+        progress: StageProgress = no_stage_progress,
+    ) -> None:
+        self.folder = folder
+        self.settings = settings
+        self._given_classifier = classifier
+        self._given_embedder = embedder
+        self._given_source = source
+        self._progress = progress
+        self._clock = StageClock()
+        self._made: dict[str, Prepared] = {}
+
+    @classmethod
+    def open(
+        cls,
+        folder: Path | str,
+        *,
+        classifier: Classifier | None = None,
+        embedder: Embedder | None = None,
+        source: SampleSource | None = None,
+        progress: StageProgress = no_stage_progress,
+    ) -> "Project":
+        """Open a folder that holds weakspot.toml."""
+        path = Path(folder)
+        return cls(path, load_settings(path), classifier=classifier, embedder=embedder, source=source, progress=progress)
+
+    @classmethod
+    def create(
+        cls,
+        folder: Path | str,
+        *,
+        data: str | SampleSource = "",
+        classifier: str | Classifier = "",
+        embedder: Embedder | None = None,
+        settings: Settings | None = None,
+        overwrite: bool = False,
+    ) -> "Project":
+        """Write weakspot.toml into a folder and open it.
+
+        Args:
+            folder: made if need be.
+            data: where the samples are, or a ready source.
+            classifier: what `weakspot init --classifier` takes, or a ready classifier.
+            embedder: a ready embedder.
+            settings: settings to start from.
+            overwrite: replace an existing weakspot.toml.
+        """
+        from weakspot.app.template import commented_settings
+
+        path = Path(folder)
+        chosen = _with_inputs(settings or Settings(), path, data, classifier)
+        target = path / SETTINGS_FILE
+        if target.exists() and not overwrite:
+            raise ConfigError(
+                f"There is a {SETTINGS_FILE} already.", where=str(target), fix="Edit it, or overwrite it with --force."
+            )
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            target.write_text(commented_settings(chosen), encoding="utf-8")
+        except OSError as error:
+            raise ConfigError(f"The project folder cannot be written: {error.strerror}.", where=str(path)) from error
+        ready_source = None if isinstance(data, str) else data
+        ready_classifier = None if isinstance(classifier, str) else classifier
+        return cls(path, chosen, classifier=ready_classifier, embedder=embedder, source=ready_source)
+
+    @property
+    def settings_path(self) -> Path:
+        """Return where the settings are."""
+        return self.folder / SETTINGS_FILE
+
+    @property
+    def store(self) -> ProjectStore:
+        """Return the project's data on disk; nothing is there before the first ingest."""
+        return ProjectStore.open(self.folder)
+
+    def ingest(self) -> IngestSummary:
+        """Read the samples: hash, examine, quarantine what is broken, assign splits."""
+        with self._clock.stage("ingest") as facts:
+            store = ProjectStore.create(self.folder)
+            source = self._given_source or loop.open_data(self.settings.data, self.folder)
+            summary = loop.ingest_samples(store, source, self.settings, self._told("ingest"))
+            facts["summary"] = f"{summary.n_samples} samples, {summary.n_quarantined} quarantined"
+            facts["was_cached"] = summary.was_cached
+        return summary
+
+    def embed(self) -> EmbedSummary:
+        """Compute vectors, and outcomes if there is a classifier; only new samples cost time."""
+        return self._prepared().summary
+
+    def samples(self) -> SampleSet:
+        """Return all samples with outcomes and vectors; what is missing is computed."""
+        return self._prepared().samples
+
+    def discover(self) -> RunRecord:
+        """Start a run: look for slices on the discovery half and name them."""
+        prepared = self._prepared()
+        record = new_record(self.settings, inputs=prepared.inputs, criterion=describe_criterion(self._criterion))
+        with self._clock.stage("discover") as facts:
+            record = loop.discover_slices(record, prepared.samples, self.settings, self._criterion)
+            facts["summary"] = f"{len(record.slices)} candidate slices"
+        with self._clock.stage("describe") as facts:
+            record = loop.describe_slices(record, prepared.samples, self.settings, self._criterion, prepared.embedder)
+            facts["summary"] = f"{sum(bool(found.names) for found in record.slices)} slices named"
+        return self._saved(record)
+
+    def verify(self, run_id: str | None = None) -> RunRecord:
+        """Measure the slices of a run (the newest by default) on the confirmation half."""
+        record, prepared = self._run(run_id), self._prepared()
+        with self._clock.stage("verify") as facts:
+            record = loop.verify_slices(record, prepared.samples, self.settings, self._criterion)
+            facts["summary"] = f"{len(record.published())} of {len(record.evidence)} slices confirmed"
+        return self._saved(record)
+
+    def repair(self, run_id: str | None = None) -> RunRecord:
+        """Retrain the last layer for the confirmed slices of a run, beside its baselines."""
+        record, prepared = self._run(run_id), self._prepared()
+        with self._clock.stage("repair") as facts:
+            record = repair_slices(record, prepared, self.settings, self._criterion, self.store)
+            facts["summary"] = f"{len(record.repairs)} repairs measured"
+        return self._saved(record)
+
+    def report(self, run_id: str | None = None) -> tuple[Path, ...]:
+        """Write the report of a run; the HTML file comes first."""
+        record, prepared = self._run(run_id), self._prepared()
+        return write_report(record, prepared.samples, self.settings, self._criterion, self.store)
+
+    def run(self) -> RunRecord:
+        """Do the whole loop up to the repair; finished work of earlier runs is taken, not repeated."""
+        self.ingest()
+        record = self.discover()
+        self.verify(record.run_id)
+        return self.repair(record.run_id)
+
+    @cached_property
+    def _criterion(self) -> FailureCriterion:
+        return self.settings.failure.criterion()
+
+    def _told(self, stage: str) -> Progress:
+        return lambda done, total: self._progress(stage, done, total)
+
+    def _run(self, run_id: str | None) -> RunRecord:
+        runs = self.store.runs
+        record = runs.load(run_id) if run_id else runs.latest()
+        if record is None:
+            raise StoreError(
+                "The project has no run yet.", where=str(self.folder), fix="Run `weakspot discover` or `weakspot run`."
+            )
+        return record
+
+    def _saved(self, record: RunRecord) -> RunRecord:
+        stages = (*record.stages, *self._clock.stages)
+        self._clock.stages.clear()
+        complete = finished(record, stages=stages)
+        store = self.store
+        with store.writing():
+            store.runs.save(complete)
+        return complete
+
+    def _prepared(self) -> Prepared:
+        """Return samples with everything that methods read; made once for the tables that are current."""
+        store = self.store
+        tables = store.current_tables()
+        key = tables.folder.name if tables else ""
+        if key not in self._made:
+            self._made = {
+                key: Preparation(
+                    store=store,
+                    folder=self.folder,
+                    settings=self.settings,
+                    classifier=self._given_classifier,
+                    embedder=self._given_embedder,
+                    clock=self._clock,
+                    told=self._told,
+                ).run()
+            }
+        return self._made[key]
+
+
+def _with_inputs(settings: Settings, folder: Path, data: str | SampleSource, classifier: str | Classifier) -> Settings:
+    changes: dict[str, DataSettings | PartSettings] = {}
+    if isinstance(data, str) and data:
+        changes["data"] = settings.data.model_copy(update={"source": _from_folder(data, folder)})
+    if isinstance(classifier, str) and classifier:
+        guessed = classifier_settings(classifier)
+        options = {key: _from_folder(value, folder) if isinstance(value, str) else value for key, value in guessed.options.items()}
+        changes["classifier"] = guessed.model_copy(update={"options": options})
+    return settings.model_copy(update=changes)
+
+
+def _from_folder(text: str, folder: Path) -> str:
+    """Return an existing path as seen from the project folder, and anything else unchanged."""
+    if not Path(text).exists():
+        return text
+    return Path(os.path.relpath(text, folder)).as_posix()

@@ -1,0 +1,194 @@
+"""A classifier behind an HTTP endpoint."""
+
+import io
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import numpy as np
+from PIL import Image
+
+from weakspot.backends.class_scores import checked_features, checked_probabilities, parsed_class_names, parsed_task
+from weakspot.backends.endpoint_retries import Retries
+from weakspot.backends.endpoint_schema import Prediction, feature_rows, parse_answer, probability_rows, request_body
+from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.model_hash import model_id
+from weakspot.backends.preprocessing import resize_shorter_side
+from weakspot.core.arrays import AnyArray
+from weakspot.core.errors import ConfigError, raise_all
+from weakspot.core.repairs import Head
+from weakspot.core.roles import ClassifierOutput
+from weakspot.core.seeding import generator
+
+ENCODINGS: dict[str, dict[str, Any]] = {"png": {"format": "PNG", "compress_level": 1}, "jpeg": {"format": "JPEG", "quality": 95}}
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class EndpointClassifier:
+    """A classifier behind an HTTP endpoint that speaks the JSON of docs/reference/endpoint.md.
+
+    Args:
+        url: address that takes the POST requests.
+        class_names: the classes; needed when the endpoint answers by name, otherwise the order of its lists.
+        task: `single-label` or `multi-label`.
+        version: anything that changes when the model behind the address does; the address alone cannot tell.
+        picture_side: pictures are sent with their shorter side resized to this; by default in full size.
+        encoding: `png` (lossless) or `jpeg`.
+        batch_size: pictures a request.
+        concurrency: requests under way at a time.
+        timeout_seconds: for connecting, and for each wait for data.
+        n_retries: attempts after the first, on connection errors and on status 408, 425, 429 and 5xx.
+        first_wait_seconds: wait before the first retry, doubled from then on.
+        token_variable: name of the environment variable that holds the bearer token; the token itself is never written down.
+        seed: of the random part of the waits.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a setting
+        self,
+        *,
+        url: str,
+        class_names: Sequence[str] | None = None,
+        task: str = "single-label",
+        version: str = "",
+        picture_side: int | None = None,
+        encoding: str = "png",
+        batch_size: int = 8,
+        concurrency: int = 4,
+        timeout_seconds: float = 30.0,
+        n_retries: int = 5,
+        first_wait_seconds: float = 0.5,
+        token_variable: str | None = None,
+        seed: int = 0,
+    ) -> None:
+        self._url = url
+        self._class_names = parsed_class_names(class_names)
+        self.task = parsed_task(task)
+        self._version = version
+        self._side = picture_side
+        self._encoding = encoding
+        self._batch_size = batch_size
+        self._concurrency = concurrency
+        self._timeout_seconds = timeout_seconds
+        self._retries = Retries(n_retries=n_retries, first_wait_seconds=first_wait_seconds)
+        self._token_variable = token_variable
+        self._seed = seed
+        self._n_requests = 0
+        raise_all(self._problems(), error=ConfigError, what="The endpoint cannot be used like this:", where="classifier settings")
+
+    @property
+    def classifier_id(self) -> str:
+        """Address, version and how pictures are sent."""
+        address = urlsplit(self._url)
+        return model_id(
+            "endpoint", f"{address.hostname}{address.path}", self._url, self._version, self._side, self._encoding, self.task
+        )
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The classes as given."""
+        return self._class_names
+
+    @property
+    def picture_side(self) -> int | None:
+        """Shortest side that is sent; None for full size."""
+        return self._side
+
+    @property
+    def head(self) -> Head | None:
+        """None: an endpoint does not show its last layer."""
+        return None
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Return the picture as the bytes of a file."""
+        sent = picture.convert("RGB")
+        if self._side is not None and min(sent.size) > self._side:
+            sent = resize_shorter_side(sent, self._side)
+        stream = io.BytesIO()
+        sent.save(stream, **ENCODINGS[self._encoding])
+        return np.frombuffer(stream.getvalue(), dtype=np.uint8)
+
+    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
+        """Return what the endpoint says, checked; several requests are under way at a time."""
+        if not prepared:
+            return ClassifierOutput(probabilities=np.zeros((0, len(self._class_names or ())), np.float32))
+        chunks = [prepared[start : start + self._batch_size] for start in range(0, len(prepared), self._batch_size)]
+        numbers = range(self._n_requests, self._n_requests + len(chunks))
+        self._n_requests += len(chunks)
+        with ThreadPoolExecutor(max_workers=self._concurrency) as pool:
+            answers = list(pool.map(self._ask, chunks, numbers))
+        predictions = [prediction for answer in answers for prediction in answer]
+        probabilities = checked_probabilities(
+            probability_rows(predictions, self._class_names, where=self._where),
+            n_rows=len(prepared),
+            class_names=self._class_names,
+            task=self.task,
+            where=self._where,
+        )
+        features = checked_features(feature_rows(predictions, where=self._where), n_rows=len(prepared), where=self._where)
+        return ClassifierOutput(probabilities=probabilities, features=features)
+
+    def close(self) -> None:
+        """Close the connections; the next call opens new ones."""
+        if (client := vars(self).pop("_client", None)) is not None:
+            client.close()
+
+    def _ask(self, encoded: Sequence[AnyArray], number: int) -> tuple[Prediction, ...]:
+        jitter = generator(self._seed, "endpoint", str(number))
+        content = self._retries.post(self._client, self._url, request_body(encoded), jitter=jitter, where=self._where)
+        return parse_answer(content, n_pictures=len(encoded), where=self._where)
+
+    @LoadedOnce
+    def _client(self) -> Any:
+        import httpx
+
+        return httpx.Client(
+            headers=self._headers(),
+            timeout=self._timeout_seconds,
+            limits=httpx.Limits(max_connections=self._concurrency),
+            follow_redirects=False,
+        )
+
+    def _headers(self) -> dict[str, str]:
+        if self._token_variable is None:
+            return {}
+        token = os.environ.get(self._token_variable, "").strip()
+        if not token:
+            raise ConfigError(
+                f"The environment variable {self._token_variable!r} holds no token.",
+                where="token_variable",
+                fix=f"export {self._token_variable}=...",
+            )
+        return {"Authorization": f"Bearer {token}"}
+
+    @property
+    def _where(self) -> str:
+        """Return the address without its query, which may hold a key."""
+        return urlunsplit(urlsplit(self._url)._replace(query="", fragment=""))
+
+    def _problems(self) -> list[str]:
+        problems = _address_problems(self._url, self._token_variable)
+        if self._encoding not in ENCODINGS:
+            problems.append(f"encoding: {self._encoding!r} is none of {', '.join(ENCODINGS)}")
+        for name, least in (("batch_size", 1), ("concurrency", 1), ("timeout_seconds", 0.001), ("side", 1)):
+            value = getattr(self, f"_{name}")
+            if value is not None and value < least:
+                problems.append(f"{name.replace('side', 'picture_side')}: must be at least {least}, is {value}")
+        if self._retries.n_retries < 0 or self._retries.first_wait_seconds < 0:
+            problems.append("n_retries and first_wait_seconds: cannot be negative")
+        return problems
+
+
+def _address_problems(url: str, token_variable: str | None) -> list[str]:
+    problems = []
+    address = urlsplit(url)
+    if address.scheme not in {"http", "https"} or not address.hostname:
+        problems.append(f"url: {url!r} is no http or https address")
+    if address.username is not None or address.password is not None:
+        problems.append("url: holds a user name or password; use token_variable")
+    if token_variable is not None and not token_variable.isidentifier():
+        problems.append("token_variable: is the name of an environment variable, never the token itself")
+    if token_variable is not None and address.scheme == "http" and address.hostname not in LOOPBACK:
+        problems.append("url: a token would travel unencrypted; use https")
+    return problems

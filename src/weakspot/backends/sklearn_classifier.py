@@ -1,0 +1,163 @@
+"""A scikit-learn classifier or pipeline on vectors that an embedder made."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+
+from weakspot.backends.class_scores import (
+    checked_features,
+    checked_probabilities,
+    head_explains,
+    parsed_class_names,
+    parsed_task,
+)
+from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.model_hash import model_id
+from weakspot.backends.sklearn_answer import column_names, in_class_order, raw_probabilities
+from weakspot.backends.sklearn_files import load_skops
+from weakspot.backends.sklearn_head import features_of, linear_head
+from weakspot.core.arrays import AnyArray, FloatArray
+from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.repairs import Head
+from weakspot.core.roles import ClassifierOutput
+from weakspot.core.seeding import generator
+
+NO_HEAD = "the last step is not a linear layer whose soft-max or sigmoid gives the probabilities"
+N_PROBES = 8
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Loaded:
+    model: Any
+    class_names: tuple[str, ...] | None
+    head: Head | None
+    n_features: int
+
+
+class SklearnClassifier:
+    """A fitted scikit-learn classifier or pipeline that reads vectors of an embedder, not pictures.
+
+    Args:
+        model: the fitted object in memory; or
+        path: a .skops file.
+        space: name of the vectors it reads.
+        class_names: the classes in the order wanted; by default those the model was fitted on, if they are strings.
+        task: `single-label` or `multi-label`.
+        trusted_types: further types that the .skops file may hold, by full name.
+    """
+
+    reads = "vectors"
+
+    def __init__(
+        self,
+        *,
+        model: Any = None,
+        path: str | Path | None = None,
+        space: str = "joint",
+        class_names: Sequence[str] | None = None,
+        task: str = "single-label",
+        trusted_types: Sequence[str] = (),
+    ) -> None:
+        if (model is None) == (path is None):
+            raise ConfigError("Give either a fitted model or the path of a .skops file.", where="classifier settings")
+        self._given = model
+        self._path = None if path is None else Path(path)
+        self.space = space
+        self._class_names = parsed_class_names(class_names)
+        self.task = parsed_task(task)
+        self._trusted_types = tuple(trusted_types)
+
+    @LoadedOnce
+    def classifier_id(self) -> str:
+        """Class or file name and hash of the fitted object."""
+        import joblib
+
+        name = self._path.name if self._path is not None else type(self._given).__name__
+        return model_id("sklearn", name, joblib.hash(self._loaded.model), self.space, self.task, self.class_names)
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The classes as given, or as the model was fitted on."""
+        return self._loaded.class_names
+
+    @property
+    def picture_side(self) -> int | None:
+        """None: it reads vectors."""
+        return None
+
+    @property
+    def head(self) -> Head | None:
+        """The last step as a linear layer, checked against the model's own answer; None where it is not one."""
+        return self._loaded.head
+
+    @property
+    def features_note(self) -> str | None:
+        """Why there is no head, or None."""
+        return NO_HEAD if self._loaded.head is None else None
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Refuse: this classifier reads vectors of the space `space`."""
+        raise ModelError(
+            f"This classifier reads vectors of the space {self.space!r}, not pictures.",
+            where=self._where,
+            given=f"a picture of {picture.width} x {picture.height}",
+            fix="Run weakspot embed first.",
+        )
+
+    def classify(self, prepared: Sequence[AnyArray] | FloatArray) -> ClassifierOutput:
+        """Return probabilities of vectors [n, d], and what the last linear step sees as features."""
+        loaded = self._loaded
+        vectors = np.asarray(prepared, dtype=np.float32).reshape(len(prepared), -1) if len(prepared) else None
+        if vectors is None:
+            columns = 0 if loaded.class_names is None else len(loaded.class_names)
+            return ClassifierOutput(probabilities=np.zeros((0, columns), np.float32))
+        if vectors.shape[1] != loaded.n_features:
+            raise ModelError(
+                f"The model was fitted on vectors of length {loaded.n_features}.",
+                where=self._where,
+                given=vectors.shape,
+                fix=f"Embed with the encoder it was fitted on, and name its vectors with space (now {self.space!r}).",
+            )
+        features = features_of(loaded.model, vectors) if loaded.head is not None else None
+        return ClassifierOutput(
+            probabilities=self._probabilities(loaded.model, loaded.class_names, vectors),
+            features=checked_features(features, n_rows=len(vectors), where=self._where),
+        )
+
+    @property
+    def _where(self) -> str:
+        return str(self._path) if self._path is not None else type(self._given).__name__
+
+    def _probabilities(self, model: Any, names: tuple[str, ...] | None, vectors: FloatArray) -> FloatArray:
+        columns = in_class_order(
+            raw_probabilities(model, vectors, self.task), column_names(model, self.task), names, where=self._where
+        )
+        return checked_probabilities(columns, n_rows=len(vectors), class_names=names, task=self.task, where=self._where)
+
+    @LoadedOnce
+    def _loaded(self) -> _Loaded:
+        model = self._given if self._path is None else load_skops(self._path, self._trusted_types)
+        n_features = getattr(model, "n_features_in_", None)
+        if not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")) or n_features is None:
+            raise ModelError(
+                "This is no fitted scikit-learn classifier.",
+                where=self._where,
+                given=type(model).__name__,
+                fix="Fit it; it must have predict_proba or decision_function.",
+            )
+        names = self._class_names or parsed_class_names(column_names(model, self.task))
+        return _Loaded(model=model, class_names=names, head=self._head(model, names, int(n_features)), n_features=int(n_features))
+
+    def _head(self, model: Any, names: tuple[str, ...] | None, n_features: int) -> Head | None:
+        head, columns = linear_head(model, self.task), column_names(model, self.task, names)
+        if head is None or (names is not None and len(names) != len(head.bias)):
+            return None
+        table = in_class_order(np.column_stack([head.bias, head.weights]).T, columns, names, where=self._where).T
+        ordered = Head(weights=np.ascontiguousarray(table[:, 1:]), bias=table[:, 0].copy(), task=self.task)
+        vectors = generator(0, "vector probe").standard_normal((N_PROBES, n_features)).astype(np.float32)
+        expected = self._probabilities(model, names, vectors)
+        return ordered if head_explains(ordered, features_of(model, vectors), expected, "probabilities") else None

