@@ -18,8 +18,8 @@ def _sources() -> list[Path]:
 def _body_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     first = function.body[0]
     has_docstring = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
-    length = (function.end_lineno or 0) - function.lineno + 1
-    return length - ((first.end_lineno or 0) - first.lineno + 1 if has_docstring else 0)
+    docstring_lines = (first.end_lineno or 0) - first.lineno + 1 if has_docstring else 0
+    return (function.end_lineno or 0) - first.lineno + 1 - docstring_lines
 
 
 def test_sources__no_file_is_too_long():

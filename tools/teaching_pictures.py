@@ -23,23 +23,25 @@ NUMBERS = ("one", "two", "three", "four", "five")
 
 # Code point of the emoji and the word for it. Fruit of the demo's own data is left out on purpose.
 CUTOUTS = """
-1f697 car|1f698 car|1f68c bus|1f69a truck|1f6b2 bicycle|1f3cd motorcycle|1f6f4 scooter|26f5 boat|1f6e9 aeroplane|1f681 helicopter|
-1f680 rocket|1f455 shirt|1f457 dress|1f456 trousers|1f9e5 coat|1f9e6 socks|1f45f shoe|1f462 boot|1f452 hat|1f9e2 cap|1f9e3 scarf|
-1f392 backpack|1f45c handbag|2602 umbrella|1f388 balloon|1f338 flower|1f339 rose|1f337 tulip|1f33b sunflower|1f33f plant|1f343 leaf|
-1f333 tree|1f426 bird|1f41f fish|1f415 dog|1f408 cat|1f40e horse|1f404 cow|1f411 sheep|1f407 rabbit|1f98b butterfly|1f422 turtle|
-1f418 elephant|1f427 penguin|1f986 duck|1f438 frog|1f3e0 house|1f3e2 building|1fa91 chair|1f6cb sofa|1f6cf bed|1f6aa door|1f514 bell|
-1f511 key|1f4d5 book|2615 cup|1f37c bottle|1f944 spoon|1f3b8 guitar|1f3b9 piano|26bd ball|1f3c0 ball|1f381 box|1f4bc suitcase|
-1f4f1 phone|1f4bb laptop|1f56f candle|1f382 cake|1f369 doughnut|1f955 carrot|1f34c banana|1f353 strawberry|1f347 grapes|2b50 star|
-2764 heart|1f3a9 top hat|1f576 sunglasses|1f4a1 lamp|231a watch
+1f697 car|1f698 car|1f68c bus|1f69a truck|1f6b2 bicycle|1f3cd motorcycle|1f6f4 scooter|26f5 boat|1f6e9 aeroplane|
+1f681 helicopter|1f680 rocket|1f455 shirt|1f457 dress|1f456 trousers|1f9e5 coat|1f9e6 socks|1f45f shoe|1f462 boot|1f452 hat|
+1f9e2 cap|1f9e3 scarf|1f392 backpack|1f45c handbag|2602 umbrella|1f388 balloon|1f338 flower|1f339 rose|1f337 tulip|
+1f33b sunflower|1f33f plant|1f343 leaf|1f333 tree|1f426 bird|1f41f fish|1f415 dog|1f408 cat|1f40e horse|1f404 cow|
+1f411 sheep|1f407 rabbit|1f98b butterfly|1f422 turtle|1f418 elephant|1f427 penguin|1f986 duck|1f438 frog|1f3e0 house|
+1f3e2 building|1fa91 chair|1f6cb sofa|1f6cf bed|1f6aa door|1f514 bell|1f511 key|1f4d5 book|2615 cup|1f37c bottle|1f944 spoon|
+1f3b8 guitar|1f3b9 piano|26bd ball|1f3c0 ball|1f381 box|1f4bc suitcase|1f4f1 phone|1f4bb laptop|1f56f candle|1f382 cake|
+1f369 doughnut|1f955 carrot|1f34c banana|1f353 strawberry|1f347 grapes|2b50 star|2764 heart|1f3a9 top hat|1f576 sunglasses|
+1f4a1 lamp|231a watch
 """
 
 # File name of a photograph and what it shows.
 PHOTOGRAPHS = """
-astronaut.png a woman|brick.png a brick wall|camera.png a man with a camera|chelsea.png a cat|coffee.png a cup of coffee on a table|
-grass.png grass|gravel.png gravel|rocket.jpg a rocket|motorcycle_left.png a motorcycle in a garage|page.png a page of text|coins.png coins|
-china.jpg a temple|flower.jpg a flower|Garden.jpg a garden|Dune.jpg sand dunes|Wood.jpg a forest|Aqua.jpg water|TwoWings.jpg the sky|
-Storm.jpg a storm|GreenMeadow.jpg a meadow|RainDrops.jpg rain drops|FreshFlower.jpg a flower|LadyBird.jpg a ladybird|
-YellowFlower.jpg a flower|Blinds.jpg a window
+astronaut.png a woman|brick.png a brick wall|camera.png a man with a camera|chelsea.png a cat|
+coffee.png a cup of coffee on a table|grass.png grass|gravel.png gravel|rocket.jpg a rocket|
+motorcycle_left.png a motorcycle in a garage|page.png a page of text|coins.png coins|china.jpg a temple|flower.jpg a flower|
+Garden.jpg a garden|Dune.jpg sand dunes|Wood.jpg a forest|Aqua.jpg water|TwoWings.jpg the sky|Storm.jpg a storm|
+GreenMeadow.jpg a meadow|RainDrops.jpg rain drops|FreshFlower.jpg a flower|LadyBird.jpg a ladybird|YellowFlower.jpg a flower|
+Blinds.jpg a window
 """
 
 STYLE_TEXTS = {

@@ -32,7 +32,8 @@ def test_recolour__object_has_the_colour_and_keeps_its_shade(colour: str) -> Non
 def test_place__square_picture_with_the_object_inside() -> None:
     white = Image.new("RGB", (300, 400), "white")
 
-    picture = np.asarray(place(recolour(shaded_disc(), "black", np.random.default_rng(0)), white, np.random.default_rng(1), scale=(0.5, 0.5)))
+    black = recolour(shaded_disc(), "black", np.random.default_rng(0))
+    picture = np.asarray(place(black, white, np.random.default_rng(1), scale=(0.5, 0.5)))
 
     assert picture.shape == (SIDE, SIDE, 3)
     dark = picture.sum(axis=2) < 300

@@ -45,6 +45,8 @@ def test_settings_of__best_recall_of_the_history() -> None:
         hidden_out=empty.T,
     )
 
-    settings = settings_of(AlignResult(projection=projection, best_step=20, history=((0, 0.5), (20, 0.75)), parameters=AlignParameters(seed=7)))
+    history = ((0, 0.5), (20, 0.75))
+    result = AlignResult(projection=projection, best_step=20, history=history, parameters=AlignParameters(seed=7))
+    settings = settings_of(result)
 
     assert (settings["best_step"], settings["held_out_recall_at_10"], settings["seed"]) == (20, 0.75, 7)

@@ -41,7 +41,8 @@ def test_presence__slopes_are_those_of_the_loss() -> None:
 
     _, slope, offset_slope = presence(words, images, seen, offsets, scale=2.0)
 
-    np.testing.assert_allclose(slope, numeric_slope(lambda given: presence(given, images, seen, offsets, scale=2.0)[0], words), atol=1e-4)
+    expected = numeric_slope(lambda given: presence(given, images, seen, offsets, scale=2.0)[0], words)
+    np.testing.assert_allclose(slope, expected, atol=1e-4)
     expected = numeric_slope(lambda given: presence(words, images, seen, given, scale=2.0)[0], offsets)
     np.testing.assert_allclose(offset_slope, expected, atol=1e-4)
 

@@ -14,6 +14,9 @@ from transformers import (
     CLIPConfig,
     CLIPModel,
     PreTrainedTokenizerFast,
+    Siglip2Config,
+    Siglip2ImageProcessorPil,
+    Siglip2Model,
     SiglipConfig,
     SiglipModel,
     ViTConfig,
@@ -140,6 +143,26 @@ def test_siglip__pictures_are_squeezed(siglip_folder):
     expected = np.asarray(whole.resize((32, 32), Image.Resampling.BICUBIC), dtype=np.float32).transpose(2, 0, 1) / 127.5 - 1
     np.testing.assert_allclose(embedder.prepare(whole), expected, atol=1e-5)
     assert embedder.embed_prepared([embedder.prepare(whole)]).shape == (1, 16)
+
+
+def test_siglip2__patches_at_the_pictures_own_shape(tmp_path):
+    torch.manual_seed(0)
+    text = {**TEXT, "max_position_embeddings": 9, "pad_token_id": 0, "bos_token_id": 2, "eos_token_id": 3}
+    vision = {name: value for name, value in VISION.items() if name != "image_size"} | {"num_patches": 16}
+    Siglip2Model(Siglip2Config(text_config=text, vision_config=vision)).save_pretrained(tmp_path)
+    save_tokenizer(tmp_path)
+    processor = Siglip2ImageProcessorPil(patch_size=16, max_num_patches=16)
+    processor.save_pretrained(tmp_path)
+    embedder = TransformersEmbedder(model=tmp_path, device="cpu")
+    pictures = [picture(0, (90, 45)), picture(1, (45, 90)), picture(2, (300, 20))]
+    model = Siglip2Model.from_pretrained(tmp_path).eval()
+    with torch.no_grad():
+        expected = model.get_image_features(**processor(pictures, return_tensors="pt"))
+        expected = torch.nn.functional.normalize(getattr(expected, "pooler_output", expected)).numpy()
+    found = embedder.embed_prepared([embedder.prepare(each) for each in pictures])
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert embedder.embed_texts(["a red dog"]).shape == (1, 16)
+    assert embedder.picture_side is None
 
 
 def test_encoder_id__weights_and_numbers_count(clip_folder, tmp_path):

@@ -44,6 +44,22 @@ def test_centre__scales_before_and_after() -> None:
     np.testing.assert_allclose(made, np.array([[0.1, 0.8]]) / np.sqrt(0.65), rtol=1e-5)
 
 
+def test_uncentre__undoes_centre() -> None:
+    images = np.array([[0.6, 0.8], [-0.8, 0.6], [0.0, -1.0]], dtype=np.float32)
+
+    made = small_projection().uncentre(small_projection().centre(5.0 * images))
+
+    np.testing.assert_allclose(made, images, atol=1e-6)
+
+
+def test_recentre__takes_the_mean_of_the_given_vectors_away() -> None:
+    images = np.array([[0.6, 0.8], [0.6, -0.8]], dtype=np.float32)
+
+    made = small_projection().recentre(small_projection().centre(images))
+
+    np.testing.assert_allclose(made, [[0.0, 1.0], [0.0, -1.0]], atol=1e-6)
+
+
 def test_text_projection__shapes_that_do_not_fit() -> None:
     with pytest.raises(ModelError, match="hidden_out"):
         TextProjection(

@@ -34,6 +34,9 @@ class DataSettings(Section):
     default_split: str = Field(
         default="", description="Split of samples that name none; empty: they are split by the fractions below."
     )
+    unlabelled_is_negative: bool = Field(
+        default=False, description="Multi-label only: a sample without labels has none of them, instead of unknown ones."
+    )
     validation_fraction: float = Field(
         default=0.25, ge=0.0, le=1.0, description="Share of samples without a split put in validation."
     )

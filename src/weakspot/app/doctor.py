@@ -27,6 +27,7 @@ NEEDED_DISK_BYTES = 1_000_000_000
 NEEDED_MEMORY_BYTES = 1_500_000_000
 OLDEST_PYTHON = (3, 11)
 _THOUSAND = 1000
+_EXTRAS = ("torch", "hub", "sklearn", "web", "ray", "generate", "all")
 _MODULES = {"scikit-learn": "sklearn", "pillow": "PIL", "open-clip-torch": "open_clip"}
 
 
@@ -103,7 +104,8 @@ def _libraries(_: _Surroundings) -> Iterator[DoctorFinding]:
         if version is None:
             yield DoctorFinding(area=area, state="missing", found="not installed", fix=install, is_optional=extra is not None)
         elif problem is not None:
-            fix = f"Reinstall {name} in a version that fits the rest, for example with: {install}"
+            culprit = "torchvision" if "torchvision" in problem else name
+            fix = f"Reinstall {culprit} in a version that fits the rest (torch and torchvision belong together): {install}"
             yield DoctorFinding(
                 area=area, state="broken", found=f"{version} does not import ({problem})", fix=fix, is_optional=extra is not None
             )
@@ -112,14 +114,18 @@ def _libraries(_: _Surroundings) -> Iterator[DoctorFinding]:
 
 
 def _requirements() -> dict[str, str | None]:
-    """Return the libraries weakspot asks for, each with the first extra that brings it, or None for those it always needs."""
-    wanted: dict[str, str | None] = {}
+    """Return the libraries weakspot asks for, each with the extra to install for it, or None for those it always needs."""
+    asking: dict[str, list[str | None]] = {}
     for line in requires("weakspot") or []:
         name = re.split(r"[\s\[<>=!~;(]", line, maxsplit=1)[0].lower().replace("_", "-")
         extra = re.search(r"extra\s*==\s*['\"]([^'\"]+)['\"]", line)
         if name != "weakspot":
-            wanted.setdefault(name, extra.group(1) if extra else None)
-    return wanted
+            asking.setdefault(name, []).append(extra.group(1) if extra else None)
+    return {name: None if None in extras else min(extras, key=_rank) for name, extras in asking.items()}
+
+
+def _rank(extra: str | None) -> int:
+    return _EXTRAS.index(extra) if extra in _EXTRAS else len(_EXTRAS)
 
 
 def _module(distribution: str) -> str:

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from weakspot.app.config import EmbedderSettings
+from weakspot.app.wiring import build_part
 from weakspot.backends import hub
 from weakspot.core.errors import ConfigError
-from weakspot.core.registry import part_class
 from weakspot.core.roles import Embedder
+from weakspot.core.run import Progress
 
 AUTO = "auto"
 HUB_MODELS = (
@@ -31,19 +34,22 @@ class EmbedderChoice:
     reason: str
 
 
-def choose_embedder(settings: EmbedderSettings, *, folder: Path | None = None, ask_hub: bool = True) -> EmbedderChoice:
+def choose_embedder(
+    settings: EmbedderSettings, *, folder: Path | None = None, ask_hub: bool = True, progress: Progress | None = None
+) -> EmbedderChoice:
     """Return the configured embedder; for `auto` a hub model that is cached or reachable, else the embedded default.
 
     Args:
         settings: section `embedder` of weakspot.toml.
         folder: the project's folder, which relative paths in options start from.
         ask_hub: whether the network may be tried.
+        progress: told the bytes of the embedded default's first download.
 
     Raises:
         ConfigError: if the embedder or one of its options does not exist.
     """
     if settings.name != AUTO:
-        embedder = build_embedder(settings.name, settings.options, folder=folder)
+        embedder = build_embedder(settings.name, settings.options, folder=folder, progress=progress)
         return EmbedderChoice(embedder=embedder, reason=f"Using the embedder {settings.name!r}, as configured.")
     if settings.options:
         raise ConfigError(
@@ -53,22 +59,17 @@ def choose_embedder(settings: EmbedderSettings, *, folder: Path | None = None, a
             fix='Set embedder.name, for example to "embedded" or "transformers", or remove the options.',
         )
     name, options, reason = _automatic(ask_hub=ask_hub)
-    return EmbedderChoice(embedder=build_embedder(name, options), reason=reason)
+    return EmbedderChoice(embedder=build_embedder(name, options, progress=progress), reason=reason)
 
 
-def build_embedder(name: str, options: Mapping[str, Any], *, folder: Path | None = None) -> Embedder:
+def build_embedder(
+    name: str, options: Mapping[str, JsonValue], *, folder: Path | None = None, progress: Progress | None = None
+) -> Embedder:
     """Return a registered embedder; options that name an existing file or folder are taken relative to `folder`."""
-    resolved = {key: _resolved(value, folder) for key, value in options.items()}
-    embedder_class = part_class("embedders", name)
-    try:
-        embedder: Embedder = embedder_class(**resolved)
-    except TypeError as error:
-        raise ConfigError(
-            f"The embedder {name!r} cannot be built with these options: {error}.",
-            where="embedder.options",
-            given=dict(options),
-            fix="See docs/guide/embedders.md for the options of each embedder.",
-        ) from error
+    resolved: dict[str, Any] = {key: _resolved(value, folder) for key, value in options.items()}
+    if name == EMBEDDED:
+        resolved.setdefault("progress", progress)
+    embedder: Embedder = build_part("embedders", name, resolved, where="[embedder] options")
     return embedder
 
 

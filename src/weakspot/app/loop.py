@@ -56,6 +56,7 @@ def ingest_samples(store: ProjectStore, source: SampleSource, settings: Settings
         validation_fraction=data.validation_fraction,
         test_fraction=data.test_fraction,
         seed=settings.seed,
+        unlabelled_is_negative=data.unlabelled_is_negative,
     )
     return ingest(store, source, engine=build_engine(settings), progress=progress, settings=assembly)
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 from weakspot.app.config import Settings
@@ -24,7 +25,7 @@ def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) ->
     digest = hashlib.sha256(f"{started.isoformat()}{settings.model_dump_json()}{inputs}".encode()).hexdigest()[:6]
     return RunRecord(
         run_id=f"{started:%Y%m%dT%H%M%S}.{started.microsecond:06d}-{digest}",
-        command=shlex.join(["weakspot", *sys.argv[1:]]) if sys.argv[0].endswith("weakspot") else "python",
+        command=_command(),
         started=started.isoformat(timespec="seconds"),
         seed=settings.seed,
         settings_given=settings.model_dump(mode="json", exclude_unset=True),
@@ -33,6 +34,13 @@ def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) ->
         inputs=inputs,
         criterion=criterion,
     )
+
+
+def _command() -> str:
+    """Return what was typed, or `python` when weakspot is used as a library."""
+    program = Path(sys.argv[0])
+    is_ours = program.stem == "weakspot" or program.parts[-2:] == ("weakspot", "__main__.py")
+    return shlex.join(["weakspot", *sys.argv[1:]]) if is_ours else "python"
 
 
 def library_versions() -> dict[str, str]:

@@ -139,18 +139,28 @@ class EmbeddedDefault:
 
     @LoadedOnce
     def _tower(self) -> Any:
-        path = float_tower_path(self._cache_dir)
-        if not path.is_file():
-            dequantise_file(self._fetched(IMAGE_TOWER), path)
-        tower = make_session(path, threads=self._threads)
+        tower = self._opened_tower()
         expected = read_arrays(self._readable_projection).get(KNOWN_VECTOR)
         if expected is None:
             raise ModelError(
                 "The text side lacks the vector of the known picture.", where=str(self._projection_path), fix=_LEARN_AGAIN
             )
         picture = self.prepare(Image.fromarray(known_picture()))
-        require_known_vector(_tower_vectors(tower, picture[None])[0], expected, where=str(path))
+        found = _tower_vectors(tower, picture[None])[0]
+        require_known_vector(found, expected, where=str(float_tower_path(self._cache_dir)))
         return tower
+
+    def _opened_tower(self) -> Any:
+        """Open the float32 tower; the first time all weights are fetched, so that no later stage fails for want of a network."""
+        path = float_tower_path(self._cache_dir)
+        if path.is_file():
+            try:
+                return make_session(path, threads=self._threads)
+            except ModelError:
+                path.unlink()
+        fetched = {file: self._fetched(file) for file in FILES}
+        dequantise_file(fetched[IMAGE_TOWER], path)
+        return make_session(path, threads=self._threads)
 
     def _fetched(self, file: RegistryFile) -> Path:
         return fetch(file, cache_dir=self._cache_dir, progress=self._progress)

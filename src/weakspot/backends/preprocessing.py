@@ -2,17 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, raise_all
-
-Crop = Literal["centre", "none"]
-Layout = Literal["channels-first", "channels-last"]
-Colour = Literal["rgb", "bgr", "grey"]
 
 RESAMPLES = {
     "nearest": Image.Resampling.NEAREST,
@@ -62,6 +58,7 @@ class Preprocessing:
         colour: order of the channels, or `grey` for a single one.
         layout: [channels, height, width] or [height, width, channels].
         dtype: kind of number; uint8 pixels are neither scaled nor normalised.
+        centring: where half a pixel goes when the centre is cut out: `round` as torchvision and timm do, `down` as transformers.
     """
 
     height: int
@@ -75,6 +72,7 @@ class Preprocessing:
     colour: str = "rgb"
     layout: str = "channels-first"
     dtype: str = "float32"
+    centring: str = "round"
 
     def __post_init__(self) -> None:
         """Report every setting that cannot be used, at once."""
@@ -115,8 +113,8 @@ class Preprocessing:
         if self.crop == "none":
             return picture.resize((self.width, self.height), filter_)
         scaled = resize_shorter_side(picture, self.resize_side or max(self.height, self.width), self.resample)
-        left = round((scaled.width - self.width) / 2)
-        top = round((scaled.height - self.height) / 2)
+        whole = round if self.centring == "round" else int
+        left, top = whole((scaled.width - self.width) / 2), whole((scaled.height - self.height) / 2)
         return scaled.crop((left, top, left + self.width, top + self.height))
 
 
@@ -173,7 +171,13 @@ def _per_channel(given: float | Sequence[float]) -> tuple[float, ...]:
 
 def _problems(wanted: Preprocessing) -> list[str]:
     problems = []
-    choices = (("crop", CROPS), ("resample", tuple(RESAMPLES)), ("layout", LAYOUTS), ("colour", COLOURS))
+    choices = (
+        ("crop", CROPS),
+        ("resample", tuple(RESAMPLES)),
+        ("layout", LAYOUTS),
+        ("colour", COLOURS),
+        ("centring", ("round", "down")),
+    )
     for name, allowed in choices:
         if getattr(wanted, name) not in allowed:
             problems.append(f"{name}: {getattr(wanted, name)!r} is none of {', '.join(allowed)}")

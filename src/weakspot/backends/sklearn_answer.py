@@ -45,8 +45,7 @@ def column_names(model: Any, task: Task, class_names: tuple[str, ...] | None = N
         return None
     if all(isinstance(name, str) for name in classes):
         return tuple(str(name) for name in classes)
-    is_numbered = np.asarray(classes).dtype.kind in "iu" and class_names is not None
-    if is_numbered and class_names is not None and 0 <= min(classes) and max(classes) < len(class_names):
+    if class_names is not None and set(np.asarray(classes).tolist()) <= set(range(len(class_names))):
         return tuple(class_names[int(number)] for number in classes)
     return None
 

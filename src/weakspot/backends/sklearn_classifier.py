@@ -133,10 +133,9 @@ class SklearnClassifier:
         return str(self._path) if self._path is not None else type(self._given).__name__
 
     def _probabilities(self, model: Any, names: tuple[str, ...] | None, vectors: FloatArray) -> FloatArray:
-        columns = in_class_order(
-            raw_probabilities(model, vectors, self.task), column_names(model, self.task), names, where=self._where
-        )
-        return checked_probabilities(columns, n_rows=len(vectors), class_names=names, task=self.task, where=self._where)
+        columns = column_names(model, self.task, names)
+        table = in_class_order(raw_probabilities(model, vectors, self.task), columns, names, where=self._where)
+        return checked_probabilities(table, n_rows=len(vectors), class_names=names, task=self.task, where=self._where)
 
     @LoadedOnce
     def _loaded(self) -> _Loaded:

@@ -72,10 +72,12 @@ def load_state(path: Path) -> dict[str, Any]:
         except Exception as error:
             raise ModelError("This is no safetensors file, or it is cut short.", where=str(path), fix="Save it again.") from error
     torch = require_torch(PURPOSE)
-    try:
-        found = torch.load(str(path), map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
-        raise _refused(path) from error
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Detected pickle protocol", category=UserWarning)
+        try:
+            found = torch.load(str(path), map_location="cpu", weights_only=True)
+        except (pickle.UnpicklingError, RuntimeError, EOFError, ValueError) as error:
+            raise _refused(path) from error
     return _plain_state(found, path)
 
 

@@ -11,6 +11,7 @@ from PIL import Image
 from weakspot.backends.hub_preprocessing import preprocessing_of_processor
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, settings_hash
+from weakspot.backends.naflex import NaflexPreprocessing, naflex_of_processor
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
@@ -50,8 +51,7 @@ class TransformersEmbedder:
     @LoadedOnce
     def dimension(self) -> int:
         """Length of the vectors."""
-        pictures = self._pictures
-        return int(self.embed_prepared([np.zeros((3, pictures.height, pictures.width), dtype=np.float32)]).shape[1])
+        return int(self.embed_prepared([self.prepare(Image.new("RGB", (32, 32)))]).shape[1])
 
     @property
     def picture_side(self) -> int | None:
@@ -73,9 +73,10 @@ class TransformersEmbedder:
             return np.zeros((0, self.dimension), dtype=np.float32)
         torch, model = require_torch(PURPOSE), self._model
         with torch.inference_mode():
-            pixels = torch.from_numpy(np.stack(prepared)).to(model.device, model.dtype)
+            inputs = {name: torch.from_numpy(values).to(model.device) for name, values in self._batch(prepared).items()}
+            inputs["pixel_values"] = inputs["pixel_values"].to(model.dtype)
             make = getattr(model, "get_image_features", model)
-            return _unit(make(pixel_values=pixels))
+            return _unit(make(**inputs))
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases."""
@@ -88,6 +89,10 @@ class TransformersEmbedder:
             tokens = {name: values.to(model.device) for name, values in self._tokens(list(texts)).items()}
             return _unit(model.get_text_features(**tokens))
 
+    def _batch(self, prepared: Sequence[AnyArray]) -> dict[str, AnyArray]:
+        pictures = self._pictures
+        return pictures.batch(prepared) if isinstance(pictures, NaflexPreprocessing) else {"pixel_values": np.stack(prepared)}
+
     def _tokens(self, texts: list[str]) -> dict[str, Any]:
         """Return token ids; SigLIP was trained on lower-cased phrases padded to the end, without a mask."""
         longest = int(getattr(self._config.text_config, "max_position_embeddings", 77))
@@ -99,11 +104,11 @@ class TransformersEmbedder:
         return {name: found[name] for name in ("input_ids", "attention_mask")}
 
     @LoadedOnce
-    def _pictures(self) -> Preprocessing:
+    def _pictures(self) -> Preprocessing | NaflexPreprocessing:
         for name in _PROCESSOR_FILES:
             found = self._file(name)
             if found is not None:
-                return preprocessing_of_processor(found, where=f"{self._model_name}/{name}")
+                return naflex_of_processor(found) or preprocessing_of_processor(found, where=f"{self._model_name}/{name}")
         raise ModelError(
             "The model does not say how its pictures are prepared.",
             where=self._model_name,

@@ -1,6 +1,7 @@
 """Pre-processing of a transformers image classifier, as its own processor would do it."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ def plain_preprocessing(stated: Mapping[str, Any], *, where: str) -> Preprocessi
     if "height" in size and stated.get("do_center_crop"):
         return _exact(stated, where=where) if dict(size) == dict(stated.get("crop_size") or {}) else None
     is_plain = set(size) in ({"shortest_edge"}, {"height", "width"})
-    return preprocessing_of_processor(stated, where=where) if is_plain else None
+    return _centred_down(stated, where=where) if is_plain else None
 
 
 def _with_crop_share(stated: Mapping[str, Any], *, where: str) -> Preprocessing | None:
@@ -49,11 +50,15 @@ def _with_crop_share(stated: Mapping[str, Any], *, where: str) -> Preprocessing 
         return _exact({**stated, "size": {"height": side, "width": side}}, where=where)
     resized = {"shortest_edge": int(side / share)}
     cropped = {"height": side, "width": side}
-    return preprocessing_of_processor({**stated, "size": resized, "do_center_crop": True, "crop_size": cropped}, where=where)
+    return _centred_down({**stated, "size": resized, "do_center_crop": True, "crop_size": cropped}, where=where)
 
 
 def _exact(stated: Mapping[str, Any], *, where: str) -> Preprocessing:
     return preprocessing_of_processor({**stated, "do_center_crop": False}, where=where)
+
+
+def _centred_down(stated: Mapping[str, Any], *, where: str) -> Preprocessing:
+    return replace(preprocessing_of_processor(stated, where=where), centring="down")
 
 
 def processor_call(processor: Any) -> Callable[[Image.Image], AnyArray]:

@@ -246,24 +246,26 @@ def dataset_from_columns(  # noqa: PLR0913 - one argument a column
     """
     if (labels is None) == (label_lists is None):
         raise DataError("Give either labels (single-label) or label_lists (multi-label).")
-    target = labels if labels is not None else label_lists
-    n_samples = len(target) if target is not None else 0
+    if labels is not None:
+        target = {"label": pa.array(np.asarray(labels), pa.int32())}
+    else:
+        listed = [None if item is None else list(item) for item in label_lists or []]
+        target = {"labels": pa.array(listed, pa.list_(pa.int32()))}
+    n_samples = len(next(iter(target.values())))
     ids = list(sample_ids) if sample_ids is not None else [f"{number:032x}" for number in range(n_samples)]
     split_names = list(splits) if splits is not None else [Split.TEST.value] * n_samples
+    sizes = pa.array(np.zeros(n_samples), pa.int32())
     columns: dict[str, pa.Array] = {
         "sample_id": pa.array(ids, pa.string()),
         "content_hash": pa.array(list(content_hashes) if content_hashes is not None else ids, pa.string()),
         "location": pa.array(list(locations) if locations is not None else [None] * n_samples, pa.string()),
         "key": pa.array(ids, pa.string()),
         "split": pa.array([SPLIT_ORDER.index(Split(name)) for name in split_names], pa.int8()),
+        **target,
+        "width": sizes,
+        "height": sizes,
+        **{METADATA_PREFIX + name: pa.array(values) for name, values in (metadata or {}).items()},
     }
-    if labels is not None:
-        columns["label"] = pa.array(np.asarray(labels), pa.int32())
-    else:
-        columns["labels"] = pa.array([None if item is None else list(item) for item in label_lists or []], pa.list_(pa.int32()))
-    columns["width"] = columns["height"] = pa.array(np.zeros(n_samples), pa.int32())
-    for name, values in (metadata or {}).items():
-        columns[METADATA_PREFIX + name] = pa.array(values)
     return Dataset(
         class_names=tuple(class_names),
         task=Task.SINGLE_LABEL if labels is not None else Task.MULTI_LABEL,

@@ -79,6 +79,27 @@ class TextProjection:
         _require_width(np.asarray(image_vectors), self.dimension, "image vectors")
         return unit_rows(unit_rows(image_vectors) - self.image_mean)
 
+    def uncentre(self, centred: AnyArray) -> FloatArray:
+        """Undo `centre`: return the unit image vectors [n, d] that it was given, whatever their length was.
+
+        A centred vector is the image vector less the mean, scaled; the scale is the one at which the image vector has
+        length one, the positive root of a quadratic.
+        """
+        values = np.asarray(centred, dtype=np.float64)
+        _require_width(values, self.dimension, "centred vectors")
+        mean = self.image_mean.astype(np.float64)
+        along = values @ mean
+        scale = -along + np.sqrt(along**2 + 1.0 - mean @ mean)
+        return unit_rows(values * scale[:, None] + mean)
+
+    def recentre(self, centred: AnyArray) -> FloatArray:
+        """Centre by the mean of the given vectors [n, d] in place of the saved one.
+
+        It helps when the images are unlike the photographs that the text side was learnt from, and there are many of them.
+        """
+        images = self.uncentre(centred)
+        return unit_rows(images - images.mean(axis=0))
+
     def save(self, path: Path, *, extra: Mapping[str, AnyArray] | None = None, half: bool = True) -> None:
         """Write the arrays to an `.npz` file, in one atomic step.
 

@@ -87,7 +87,8 @@ def balanced_selection(
         for group in groups:
             weights[np.searchsorted(rows, group)] *= n_class / (len(groups) * len(group))
     n_added = sum(len(extra) for extra in added)
-    note = f"{sum(n_chosen) + n_added} of {len(rows)} samples chosen, {n_added} of them added from the pool."
+    from_pool = f", {n_added} of them added from the pool" if n_added else ""
+    note = f"{sum(n_chosen) + n_added} of {len(rows)} samples chosen{from_pool}."
     return TrainingSelection(rows=rows, weights=weights / weights.mean() if len(rows) else weights, note=note)
 
 

@@ -52,12 +52,14 @@ def label_cell(value: object, *, many: bool) -> tuple[str, ...]:
 
 
 def label_kind(value: object) -> str | None:
-    """Return what kind of label a cell holds (`word`, `number`, `list`), or None when it is empty."""
+    """Return what kind of label a cell holds (`word`, `number`, `list`), or None when it holds none."""
     if is_empty(value):
         return None
     if isinstance(value, (list, tuple)):
         return "list"
-    return "word" if isinstance(value, str) else "number"
+    if isinstance(value, str):
+        return "word"
+    return "number" if isinstance(value, (int, float)) else None
 
 
 def split_cell(value: object) -> Split | None:
@@ -66,7 +68,7 @@ def split_cell(value: object) -> Split | None:
         return None
     found = parse_split(str(value))
     if found is None:
-        hint = did_you_mean(str(value), tuple(Split))
+        hint = did_you_mean(str(value), tuple(split.value for split in Split))
         raise CellError(f"The split {value!r} is unknown{hint or ', use train, validation, test or pool'}.")
     return found
 

@@ -79,11 +79,7 @@ def resolve_columns(
         if not any(role in chosen for role in group) and (with_pictures or "path" not in group):
             chosen.update(_guess(header, group, problems))
     taken = set(chosen.values())
-    probability_columns = tuple(
-        (name[len(PROBABILITY_PREFIX) :], name)
-        for name in header.names
-        if name.lower().startswith(PROBABILITY_PREFIX) and name not in taken and len(name) > len(PROBABILITY_PREFIX)
-    )
+    probability_columns = _probability_columns(header, taken)
     taken.update(column for _, column in probability_columns)
     if probability_columns and "probabilities" in chosen:
         problems.add(f"Probabilities are given twice: in {chosen['probabilities']!r} and in {probability_columns[0][1]!r}.")
@@ -99,6 +95,14 @@ def resolve_columns(
         probability_columns=probability_columns,
         key=chosen.get("key"),
         metadata=tuple(name for name in header.names if name not in taken | header.binary | header.pictures),
+    )
+
+
+def _probability_columns(header: TableHeader, taken: set[str]) -> tuple[tuple[str, str], ...]:
+    return tuple(
+        (name[len(PROBABILITY_PREFIX) :], name)
+        for name in header.names
+        if name.lower().startswith(PROBABILITY_PREFIX) and name not in taken and len(name) > len(PROBABILITY_PREFIX)
     )
 
 
@@ -141,7 +145,7 @@ def did_you_mean(given: str, known: tuple[str, ...]) -> str:
     """Return a hint at the nearest known name, or nothing.
 
     >>> did_you_mean("lable", ("label", "split"))
-    ", did you mean 'label'?"
+    " (did you mean 'label'?)"
     """
     near = difflib.get_close_matches(given.lower(), known, n=1)
-    return f", did you mean {near[0]!r}?" if near else ""
+    return f" (did you mean {near[0]!r}?)" if near else ""

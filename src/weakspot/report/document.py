@@ -198,12 +198,12 @@ def _repair(outcome: RepairOutcome) -> RepairSection:
 def _repair_sentences(arms: Sequence[RepairArm]) -> Iterator[str]:
     repaired, baselines = arms[0], arms[1:]
     for change in repaired.changes:
-        if change.kind is not GroupKind.SLICE or not change.n_samples:
-            continue
-        rivals = [(arm, one) for arm in baselines for one in arm.changes if (one.kind, one.group) == (change.kind, change.group)]
-        best = max(rivals, key=lambda pair: pair[1].right_after, default=None)
-        yield wording.repair_sentence(change, best[0] if best else None, best[1] if best else None)
-    overall = next((change for change in repaired.changes if change.kind is GroupKind.OVERALL), None)
+        if change.kind is GroupKind.SLICE and change.n_samples:
+            rivals = [(arm, same) for arm in baselines if (same := _same_group(arm, change)) is not None]
+            best = max(rivals, key=lambda pair: pair[1].right_after, default=None)
+            rival = wording.rival_words(best[0].arm, best[1], _overall(best[0])) if best else ""
+            yield f"{wording.repair_sentence(change)}{rival}."
+    overall = _overall(repaired)
     if overall is not None:
         yield (
             f"Overall accuracy went from {wording.percent(overall.accuracy_before)} to {wording.percent(overall.accuracy_after)} "
@@ -211,6 +211,14 @@ def _repair_sentences(arms: Sequence[RepairArm]) -> Iterator[str]:
         )
     worse = ", ".join(f"“{group}”" for group in repaired.got_worse)
     yield f"Got worse: {worse}." if worse else "No group got worse."
+
+
+def _same_group(arm: RepairArm, change: GroupChange) -> GroupChange | None:
+    return next((one for one in arm.changes if (one.kind, one.group) == (change.kind, change.group)), None)
+
+
+def _overall(arm: RepairArm) -> GroupChange | None:
+    return next((change for change in arm.changes if change.kind is GroupKind.OVERALL), None)
 
 
 def _flat(values: Mapping[str, JsonValue], prefix: str = "") -> Iterator[tuple[str, str]]:

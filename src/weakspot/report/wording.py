@@ -2,7 +2,7 @@
 
 from weakspot.core.evidence import Cause, Evidence, Interval, Verdict
 from weakspot.core.failures import Side
-from weakspot.core.repairs import GroupChange, RepairArm
+from weakspot.core.repairs import GroupChange
 from weakspot.core.slices import FailureSlice
 
 SMALLEST_SHOWN = 0.0001
@@ -115,13 +115,16 @@ def arm_name(arm: str) -> str:
     return ARM_NAMES.get(arm, arm)
 
 
-def repair_sentence(group: GroupChange, best_baseline: RepairArm | None, baseline_group: GroupChange | None) -> str:
-    """Return what a repair did to a slice, beside its strongest baseline."""
+def repair_sentence(group: GroupChange) -> str:
+    """Return what a repair did to a slice."""
     sure = "" if group.p_value <= CERTAIN else f" (may be chance: p = {p_value(group.p_value)})"
-    sentence = (
+    return (
         f"Accuracy on “{group.group}” went from {percent(group.accuracy_before)} to {percent(group.accuracy_after)} "
         f"on {count(group.n_samples, 'test sample')}{sure}"
     )
-    if best_baseline is None or baseline_group is None:
-        return f"{sentence}."
-    return f"{sentence}; the best baseline, {arm_name(best_baseline.arm)}, reached {percent(baseline_group.accuracy_after)}."
+
+
+def rival_words(arm: str, group: GroupChange, overall: GroupChange | None) -> str:
+    """Return how far a baseline came on the same slice, and at what cost overall."""
+    cost = f" (overall {percent(overall.accuracy_after)})" if overall is not None else ""
+    return f"; the best baseline there, “{arm_name(arm)}”, reached {percent(group.accuracy_after)}{cost}"

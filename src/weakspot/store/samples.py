@@ -61,8 +61,8 @@ class SampleTables:
         """Return the data set with the predictions that came with it; columns are memory-mapped."""
         facts = self.facts
         class_names, task, n_samples = facts.get("class_names"), facts.get("task"), facts.get("n_samples")
-        if not isinstance(class_names, list) or not isinstance(n_samples, int):
-            raise atomic.damaged(self.folder / DATASET_FILE, "it does not name the classes and the number of samples")
+        if not isinstance(class_names, list) or not isinstance(n_samples, int) or task not in list(Task):
+            raise atomic.damaged(self.folder / DATASET_FILE, "it does not name the classes, the task and the number of samples")
         table = self._mapped_samples(n_samples)
         arrays = {name: self._outcome(name, n_samples) for name in OUTCOME_FILES}
         return Dataset(

@@ -31,7 +31,7 @@ class CauseFinder:
     rare_ratio: float = 0.5
     rare_share: float = 0.05
     dominant_share: float = 0.8
-    cue_share: float = 0.7
+    cue_share: float = 0.8
     cue_ratio: float = 3.0
     min_training: int = 10
 
@@ -118,11 +118,11 @@ def _sentence(
 ) -> str:
     parts = []
     if own is not None and here is not None:
-        parts.append(f"Such samples make up {own:.0%} of {class_name} in training and {here:.0%} in evaluation.")
+        parts.append(f"Such samples make up {100 * own:.0f} % of {class_name} in training and {100 * here:.0f} % in evaluation.")
     elif own is None:
         parts.append(f"Too few training samples of {class_name} with vectors to say how common such samples are there.")
     if answer is not None:
-        parts.append(f"{answer_share:.0%} of the failures are taken for {answer}.")
+        parts.append(f"{100 * answer_share:.0f} % of the failures are taken for {answer}.")
     if other is not None:
-        parts.append(f"The same look is found on {other:.0%} of the training samples of {answer}.")
+        parts.append(f"The same look is found on {100 * other:.0f} % of the training samples of {answer}.")
     return " ".join(parts)

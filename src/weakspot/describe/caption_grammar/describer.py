@@ -29,11 +29,12 @@ class CaptionGrammarDescriber:
         places: instead of the built-in ones.
         class_words: words for single classes, beside the others: adjectives, nouns, places.
         witness: what ranks captions. `data`: how what the caption adds goes with the slice's scores over the class's samples;
-            `direction`: the paper's alignment with the slice's direction; `both`: the mean of the two.
+            `direction`: the paper's alignment with the slice's direction; `both`: the mean of the two, each in units of its
+            spread over all captions tried.
         n_names: names kept for the slice.
         n_easy_names: names kept for the other end.
         n_combined: best single additions that are also tried in pairs.
-        longer_gain: how much better, relatively, a caption with two additions must be than the best with one.
+        longer_gain: how much better, relatively, a name must be for every further content word it has.
         n_nearest: samples nearest to a caption whose accuracy is measured; at most a quarter of the class.
         chunk_size: captions embedded at a time.
     """
@@ -46,7 +47,7 @@ class CaptionGrammarDescriber:
     n_names: int = 5
     n_easy_names: int = 3
     n_combined: int = 6
-    longer_gain: float = 0.2
+    longer_gain: float = 0.35
     n_nearest: int = 20
     chunk_size: int = 1_024
 
@@ -71,16 +72,16 @@ class CaptionGrammarDescriber:
         reference = self._embed([plain.phrase], embed_texts, seen)[0]
         singles = list(single_additions(plain, self._words(found.class_name), built_in_vocabulary()))
         judged = self._judge(singles, seen, reference, embed_texts)
-        hardest = sorted(judged, key=lambda one: -one.score)[: self.n_combined]
-        easiest = sorted(judged, key=lambda one: one.score)[: self.n_combined]
-        pairs = [*pairs_of([one.caption for one in hardest]), *pairs_of([one.caption for one in easiest])]
+        units = _Units.of(judged)
+        ends = [sorted(judged, key=lambda one: -sign * self._score(one, units))[: self.n_combined] for sign in (1, -1)]
+        pairs = [pair for end in ends for pair in pairs_of([one.caption for one in end])]
         judged += self._judge(pairs, seen, reference, embed_texts)
-        hard = self._best(judged, self.n_names, sign=1)
-        easy = self._best(judged, self.n_easy_names, sign=-1)
+        hard = self._best(judged, units, sign=1)[: self.n_names]
+        easy = self._best(judged, units, sign=-1)[: self.n_easy_names]
         return found.model_copy(
             update={
-                "names": tuple(self._name(one, seen, sign=1) for one in hard),
-                "easy_names": tuple(self._name(one, seen, sign=-1) for one in easy),
+                "names": tuple(self._name(one, units, seen, sign=1) for one in hard),
+                "easy_names": tuple(self._name(one, units, seen, sign=-1) for one in easy),
             }
         )
 
@@ -106,17 +107,11 @@ class CaptionGrammarDescriber:
             additions = texts - reference
             data = seen.agreement(additions)
             direction = seen.alignment(additions)
-            scores = {"data": data, "direction": direction, "both": (data + direction) / 2}[self.witness]
             nearest = seen.accuracy_nearest(texts, self.n_nearest)
-            for position, caption in enumerate(part):
-                judged.append(
-                    _Judged(
-                        caption=caption,
-                        score=float(scores[position]),
-                        has_disagreement=bool(data[position] * direction[position] < 0),
-                        accuracy_nearest=float(nearest[position]),
-                    )
-                )
+            judged += [
+                _Judged(caption=caption, data=float(one), direction=float(two), accuracy_nearest=float(accuracy))
+                for caption, one, two, accuracy in zip(part, data, direction, nearest, strict=True)
+            ]
         return judged
 
     def _embed(self, phrases: Sequence[str], embed_texts: EmbedTexts, seen: "_SeenClass") -> FloatArray:
@@ -129,33 +124,62 @@ class CaptionGrammarDescriber:
             )
         return unit_rows(texts)
 
-    def _best(self, judged: Sequence["_Judged"], n_wanted: int, *, sign: int) -> list["_Judged"]:
-        """Return the best captions with a score on the right side; a longer one only if it is clearly better."""
-        ranked = sorted(judged, key=lambda one: (-sign * one.score, len(one.caption.added), one.caption.phrase))
-        ranked = [one for one in ranked if sign * one.score > 0]
-        singles = [one for one in ranked if len(one.caption.added) == 1]
-        least = abs(singles[0].score) * (1 + self.longer_gain) if singles else 0.0
-        longer = [one for one in ranked if len(one.caption.added) > 1 and abs(one.score) >= least]
-        return [*longer[:1], *singles][:n_wanted]
+    def _score(self, judged: "_Judged", units: "_Units") -> float:
+        if self.witness == "data":
+            return judged.data
+        if self.witness == "direction":
+            return judged.direction
+        return (judged.data / units.data + judged.direction / units.direction) / 2
 
-    def _name(self, judged: "_Judged", seen: "_SeenClass", *, sign: int) -> SliceName:
-        is_as_expected = sign * (seen.accuracy - judged.accuracy_nearest) >= 0
+    def _best(self, judged: Sequence["_Judged"], units: "_Units", *, sign: int) -> list["_Judged"]:
+        """Return the captions of one end, best first, without those that only add to one already taken."""
+
+        def discounted(one: _Judged) -> float:
+            return sign * self._score(one, units) / (1 + self.longer_gain * (one.caption.n_content_words - 1))
+
+        best: list[_Judged] = []
+        for one in sorted(judged, key=lambda one: (-discounted(one), one.caption.phrase)):
+            repeats = any(set(earlier.caption.added) <= set(one.caption.added) for earlier in best)
+            if discounted(one) > 0 and not repeats:
+                best.append(one)
+        return best
+
+    def _name(self, judged: "_Judged", units: "_Units", seen: "_SeenClass", *, sign: int) -> SliceName:
+        # One sample more or less on the wrong side is no disagreement.
+        slack = 1 / seen.n_near(self.n_nearest)
+        is_as_expected = sign * (seen.accuracy - judged.accuracy_nearest) >= -slack
         return SliceName(
             phrase=judged.caption.phrase,
             contrast=judged.caption.contrast,
-            score=round(sign * judged.score, 6),
+            score=round(sign * self._score(judged, units), 6),
             describer=DESCRIBER,
             accuracy_nearest=judged.accuracy_nearest,
-            is_doubtful=judged.has_disagreement or not is_as_expected,
+            is_doubtful=judged.data * judged.direction < 0 or not is_as_expected,
         )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Judged:
+    """A caption with what both witnesses say; positive where it fits the slice, negative where it fits the other end."""
+
     caption: Caption
-    score: float
-    has_disagreement: bool
+    data: float
+    direction: float
     accuracy_nearest: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Units:
+    """Root mean square of both witnesses over the captions tried, so that neither outshouts the other."""
+
+    data: float
+    direction: float
+
+    @classmethod
+    def of(cls, judged: Sequence[_Judged]) -> "_Units":
+        data = float(np.sqrt(np.mean([one.data**2 for one in judged]))) if judged else 0.0
+        direction = float(np.sqrt(np.mean([one.direction**2 for one in judged]))) if judged else 0.0
+        return cls(data=data or 1.0, direction=direction or 1.0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -198,10 +222,13 @@ class _SeenClass:
             return self.agreement(additions)
         return np.asarray(unit_rows(additions / self.scale) @ self.direction, dtype=np.float64)
 
+    def n_near(self, n_nearest: int) -> int:
+        """Return how many samples count as nearest: at most a quarter of the class."""
+        return max(1, min(n_nearest, len(self.vectors) // 4))
+
     def accuracy_nearest(self, texts: AnyArray, n_nearest: int) -> DoubleArray:
         """Return for every caption [m] the accuracy of the samples nearest to it."""
-        n_taken = max(1, min(n_nearest, len(self.vectors) // 4))
-        nearest = np.argsort(-(texts @ self.vectors.T), axis=1, kind="stable")[:, :n_taken]
+        nearest = np.argsort(-(texts @ self.vectors.T), axis=1, kind="stable")[:, : self.n_near(n_nearest)]
         return np.asarray(1.0 - self.failed[nearest].mean(axis=1), dtype=np.float64)
 
 

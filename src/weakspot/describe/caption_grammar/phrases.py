@@ -12,6 +12,7 @@ Slot = Literal["look", "adjective", "noun", "place"]
 _SOUNDS_LIKE_YOU = re.compile(r"(uni(?!n|m)|use|usu|eu|ewe|one\b|once|uranium|utensil|ufo)", re.IGNORECASE)
 _SILENT_H = re.compile(r"(hour|honest|honour|honor|heir)", re.IGNORECASE)
 _PLURAL = re.compile(r"[^sui]s$")
+_FUNCTION_WORDS = frozenset({"a", "an", "the", "of", "on", "in", "at", "by", "with", "and", "under", "behind"})
 _SEPARATORS = re.compile(r"[_\-/\s]+")
 
 
@@ -55,6 +56,12 @@ class Caption:
     def contrast(self) -> str:
         """Return what is added, as people read it."""
         return ", ".join(words for _, words in self.added)
+
+    @property
+    def n_content_words(self) -> int:
+        """Return how many words are added, not counting articles and prepositions; at least one."""
+        words = self.contrast.replace(",", " ").lower().split()
+        return max(1, sum(word not in _FUNCTION_WORDS for word in words))
 
     def combined(self, other: "Caption") -> "Caption":
         """Return the caption that adds what both add; they must use different slots."""

@@ -1,0 +1,96 @@
+"""All checks, by role."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from weakspot.core.errors import ConfigError
+from weakspot.testing.checks import classifier, describer, discoverer, embedder, engine, generators, repairer, speakers, verifier
+from weakspot.testing.checks.expectation import Check, Factory
+
+CATALOGUE: Mapping[str, Mapping[str, Check]] = MappingProxyType(
+    {
+        "classifiers": classifier.CHECKS,
+        "embedders": embedder.CHECKS,
+        "captioners": speakers.CAPTIONER_CHECKS,
+        "question_answerers": speakers.ANSWERER_CHECKS,
+        "text_generators": generators.TEXT_GENERATOR_CHECKS,
+        "image_generators": generators.IMAGE_GENERATOR_CHECKS,
+        "discoverers": discoverer.CHECKS,
+        "describers": describer.CHECKS,
+        "verifiers": verifier.CHECKS,
+        "repairers": repairer.CHECKS,
+        "engines": engine.CHECKS,
+    }
+)
+
+
+def checks_for(role: str) -> dict[str, Check]:
+    """Return the checks of a role by name; each takes a factory and raises a ConformanceError.
+
+    >>> "weights_have_mean_one" in checks_for("repairers")
+    True
+    """
+    if role not in CATALOGUE:
+        raise ConfigError(f"There is no role {role!r}.", given=role, fix=f"Choose one of {list(CATALOGUE)}.")
+    return dict(CATALOGUE[role])
+
+
+def run_checks(role: str, factory: Factory) -> None:
+    """Run all checks of a role; the first that fails is raised."""
+    for check in checks_for(role).values():
+        check(factory)
+
+
+def check_classifier(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's classifiers keep their contract."""
+    run_checks("classifiers", factory)
+
+
+def check_embedder(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's embedders keep their contract."""
+    run_checks("embedders", factory)
+
+
+def check_captioner(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's captioners keep their contract."""
+    run_checks("captioners", factory)
+
+
+def check_question_answerer(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's question answerers keep their contract."""
+    run_checks("question_answerers", factory)
+
+
+def check_text_generator(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's text generators keep their contract."""
+    run_checks("text_generators", factory)
+
+
+def check_image_generator(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's image generators keep their contract."""
+    run_checks("image_generators", factory)
+
+
+def check_discoverer(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's discoverers keep their contract."""
+    run_checks("discoverers", factory)
+
+
+def check_describer(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's describers keep their contract."""
+    run_checks("describers", factory)
+
+
+def check_verifier(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's verifiers keep their contract."""
+    run_checks("verifiers", factory)
+
+
+def check_repairer(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's repairers keep their contract."""
+    run_checks("repairers", factory)
+
+
+def check_engine(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's engines keep their contract."""
+    run_checks("engines", factory)

@@ -1,0 +1,196 @@
+"""Checks of discoverers."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from weakspot.core.arrays import IntArray
+from weakspot.core.dataset import Split
+from weakspot.core.errors import WeakspotError
+from weakspot.core.roles import Discoverer, Discovery
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+from weakspot.testing.checks import material
+from weakspot.testing.checks.expectation import Check, Factory, expect, expect_no_global_randomness
+from weakspot.testing.checks.parts import ANY_METHOD, implements
+
+LEAST_AGREEMENT = 0.98
+
+
+def _found(factory: Factory, samples: SampleSet | None = None, *, seed: int = 0) -> Discovery:
+    part: Discoverer = factory()
+    return part.discover(_samples() if samples is None else samples, material.CRITERION, seed=seed)
+
+
+def _samples() -> SampleSet:
+    return material.sample_set(Split.VALIDATION)
+
+
+def _told(discovery: Discovery) -> list[str]:
+    return [found.model_dump_json() for found in discovery.slices] + [note.model_dump_json() for note in discovery.notes]
+
+
+def every_class_gets_a_word(factory: Factory) -> None:
+    """Every class gets a slice or a note that says why there is none."""
+    discovery = _found(factory)
+    spoken_of = {found.class_name for found in discovery.slices} | {note.class_name for note in discovery.notes}
+    missing = set(_samples().dataset.class_names) - spoken_of
+    expect(not missing, f"Nothing is said of the classes {sorted(missing)}: return a slice or a note.")
+
+
+def slices_say_where_they_come_from(factory: Factory) -> None:
+    """Slices name their method, known classes, and the samples that were looked at."""
+    samples = _samples()
+    slices = _found(factory, samples).slices
+    for found in slices:
+        expect(found.method, "A slice does not name its method.")
+        expect(found.class_name in samples.dataset.class_names, f"A slice is about the unknown class {found.class_name!r}.")
+        expect(found.found_on.digest == samples.digest(), "found_on.digest is not the digest of the samples that were given.")
+        expect(found.found_on.n_samples == len(samples), "found_on.n_samples is not the number of samples that were given.")
+    ids = [found.slice_id for found in slices]
+    expect(len(set(ids)) == len(ids), "Two slices have the same id.")
+
+
+def same_seed_same_result(factory: Factory) -> None:
+    """Two fresh parts with the same seed find the same."""
+    expect(_told(_found(factory, seed=5)) == _told(_found(factory, seed=5)), "The same seed gave two results.")
+
+
+def second_call_forgets_the_first(factory: Factory) -> None:
+    """A part that was used before finds what a fresh one finds."""
+    part: Discoverer = factory()
+    part.discover(material.sample_set(Split.TEST), material.CRITERION, seed=1)
+    again = part.discover(_samples(), material.CRITERION, seed=0)
+    expect(_told(again) == _told(_found(factory)), "The result depends on an earlier call.")
+
+
+def input_stays_as_it_is(factory: Factory) -> None:
+    """No array of the samples is changed."""
+    samples = _samples()
+    before = material.contents(samples)
+    _found(factory, samples)
+    expect(material.contents(samples) == before, "An array of the given samples was changed.")
+
+
+def read_only_arrays_are_enough(factory: Factory) -> None:
+    """Vectors and probabilities may be memory-mapped for reading."""
+    samples = material.sample_set(Split.VALIDATION, is_read_only=True)
+    expect(_told(_found(factory, samples)) == _told(_found(factory)), "Read-only arrays gave another result.")
+
+
+def no_global_randomness(factory: Factory) -> None:
+    """Only the given seed decides."""
+    expect_no_global_randomness(lambda: _told(_found(factory)))
+
+
+def order_of_rows_does_not_matter(factory: Factory) -> None:
+    """The same samples in another order give the same members."""
+    samples = _samples()
+    order = np.random.default_rng(3).permutation(len(samples.dataset))
+    moved = material.reordered(samples, order)
+    found, again = _found(factory, samples).slices, _found(factory, moved).slices
+    expect(len(found) == len(again), f"{len(found)} slices became {len(again)} when the rows were reordered.")
+    for first, second in zip(_by_class(found), _by_class(again), strict=True):
+        inside, inside_again = _member_ids(first, samples), _member_ids(second, moved)
+        agreement = len(inside & inside_again) / max(len(inside | inside_again), 1)
+        expect(agreement >= LEAST_AGREEMENT or inside == inside_again, f"Members changed with the order of rows ({agreement:.2f}).")
+
+
+def _by_class(slices: tuple[FailureSlice, ...]) -> list[FailureSlice]:
+    return sorted(slices, key=lambda found: (found.class_name, -(found.strength or 0.0)))
+
+
+def _member_ids(found: FailureSlice, samples: SampleSet) -> set[str]:
+    return set(samples.dataset.sample_ids(found.members(samples)))
+
+
+def outcomes_elsewhere_do_not_matter(factory: Factory) -> None:
+    """Labels and outcomes of samples that were not given are never looked at."""
+    samples = _samples()
+    changed = material.with_outcomes_elsewhere_changed(samples)
+    first, second = _told(_found(factory, samples)), _told(_found(factory, changed))
+    expect(first == second, "Labels or outcomes of rows that were not given were used.")
+
+
+def calm_classes_get_a_note(factory: Factory) -> None:
+    """A class without failures, or with one, is passed over with a note."""
+    samples = material.with_few_failures(_samples())
+    discovery = _found(factory, samples)
+    calm, single = samples.dataset.class_names[:2]
+    noted = {note.class_name for note in discovery.notes}
+    expect(calm in noted, f"The class {calm!r} never fails and gets no note.")
+    expect(all(found.class_name != calm for found in discovery.slices), f"A slice was found in {calm!r}, which never fails.")
+    expect(single in noted | {found.class_name for found in discovery.slices}, f"Nothing is said of {single!r}, which fails once.")
+
+
+def empty_input_is_survived(factory: Factory) -> None:
+    """No samples: no slices, or an error of weakspot."""
+    samples = _samples()
+    empty = samples.only(samples.rows[:0])
+    try:
+        discovery = _found(factory, empty)
+    except WeakspotError:
+        return
+    expect(not discovery.slices, "Slices were found in no samples.")
+
+
+def missing_vectors_are_survived(factory: Factory) -> None:
+    """Rows of NaN mean: no vector. Nothing may break, and all-NaN gives no slice of vectors."""
+    samples = _samples()
+    holed = samples.space("joint").vectors.copy()
+    holed[samples.rows[::3]] = np.nan
+    spaces = {**samples.spaces, "joint": replace(samples.space("joint"), vectors=holed)}
+    _found(factory, replace(samples, spaces=spaces))
+    _found(factory, replace(samples, spaces=dict.fromkeys(samples.spaces, material.empty_space(samples))))
+
+
+def rules_decide_on_unseen_rows(factory: Factory) -> None:
+    """Every rule can be applied to samples that discovery never saw."""
+    samples = _samples()
+    unseen: IntArray = samples.dataset.rows_of(Split.TEST)
+    for found in _found(factory, samples).slices:
+        inside = found.rule.members(samples, unseen)
+        expect(inside.shape == unseen.shape and inside.dtype == np.bool_, "A rule does not give one answer an unseen row.")
+        expect(np.isfinite(found.rule.scores(samples, unseen)).all(), "A rule gives no finite score to an unseen row.")
+
+
+def slices_survive_json(factory: Factory) -> None:
+    """A slice read back from a run record is the same slice."""
+    samples = _samples()
+    for found in _found(factory, samples).slices:
+        again = FailureSlice.model_validate_json(found.model_dump_json())
+        expect(again == found and again.slice_id == found.slice_id, "A slice changes when it is stored and read.")
+        expect(np.array_equal(again.members(samples), found.members(samples)), "A stored slice has other members.")
+
+
+def multi_label_is_understood(factory: Factory) -> None:
+    """In a multi-label task a slice says which side of the label it is about."""
+    samples = material.sample_set(Split.VALIDATION, is_multi_label=True)
+    for found in _found(factory, samples).slices:
+        expect(found.side is not None, "A slice of a multi-label task does not say whether members have or lack the label.")
+
+
+CHECKS: dict[str, Check] = {
+    "implements_role": implements(Discoverer),
+    **ANY_METHOD,
+    **{
+        check.__name__: check
+        for check in (
+            every_class_gets_a_word,
+            slices_say_where_they_come_from,
+            same_seed_same_result,
+            second_call_forgets_the_first,
+            input_stays_as_it_is,
+            read_only_arrays_are_enough,
+            no_global_randomness,
+            order_of_rows_does_not_matter,
+            outcomes_elsewhere_do_not_matter,
+            calm_classes_get_a_note,
+            empty_input_is_survived,
+            missing_vectors_are_survived,
+            rules_decide_on_unseen_rows,
+            slices_survive_json,
+            multi_label_is_understood,
+        )
+    },
+}

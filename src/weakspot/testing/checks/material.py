@@ -1,0 +1,152 @@
+"""What the checks feed to parts: small planted worlds, their pictures, sample sets and slices."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from PIL import Image
+
+from weakspot.core.arrays import AnyArray, IntArray
+from weakspot.core.dataset import Dataset, Split, Task
+from weakspot.core.failures import FailureCriterion, Side
+from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.slices import DataUse, FailureSlice, LinearRule
+from weakspot.testing.planted import PlantedWorld, plant
+from weakspot.testing.planted_features import ENCODER_ID, phrase_vectors
+from weakspot.testing.planted_problems import rare
+
+CRITERION = FailureCriterion()
+N_PICTURES = 6
+N_SAMPLES = 800
+
+
+@cache
+def small_world(*, is_multi_label: bool = False) -> PlantedWorld:
+    """Return the world that checks work on: green discs are rare in training."""
+    return plant(rare(0.02), N_SAMPLES, seed=7, is_multi_label=is_multi_label)
+
+
+def pictures() -> list[Image.Image]:
+    """Return a few planted pictures, of two sizes."""
+    world = small_world()
+    return [world.picture(row, side=64 if row % 2 else 96) for row in range(N_PICTURES)]
+
+
+def sample_set(split: Split, *, is_multi_label: bool = False, is_read_only: bool = False) -> SampleSet:
+    """Return fresh copies of the samples of one split."""
+    world = small_world(is_multi_label=is_multi_label)
+    samples = world.samples(split)
+    dataset = _copied(world.dataset)
+    found = replace(samples, dataset=dataset, rows=samples.rows.copy())
+    if is_read_only:
+        for array in arrays_of(found):
+            array.setflags(write=False)
+    return found
+
+
+def _copied(dataset: Dataset) -> Dataset:
+    copies: dict[str, Any] = {
+        name: None if getattr(dataset, name) is None else np.array(getattr(dataset, name))
+        for name in ("predictions", "predicted_matrix", "probabilities", "thresholds")
+    }
+    return replace(dataset, **copies)
+
+
+def arrays_of(samples: SampleSet) -> list[AnyArray]:
+    """Return every array that a part could change by mistake."""
+    dataset = samples.dataset
+    candidates = [
+        samples.rows,
+        samples.reference_rows,
+        dataset.predictions,
+        dataset.predicted_matrix,
+        dataset.probabilities,
+        dataset.thresholds,
+        dataset.label_matrix,
+        *(space.vectors for space in samples.spaces.values()),
+        *([dataset.labels] if dataset.task is Task.SINGLE_LABEL else []),
+    ]
+    return [array for array in candidates if array is not None]
+
+
+def contents(samples: SampleSet) -> list[bytes]:
+    """Return the bytes of every array, to see whether any of them changed."""
+    return [np.ascontiguousarray(array).tobytes() for array in arrays_of(samples)]
+
+
+def reordered(samples: SampleSet, order: IntArray) -> SampleSet:
+    """Return the same samples with all rows of the data set in another order."""
+    dataset = samples.dataset
+    place = np.argsort(order)
+    moved = Dataset(
+        class_names=dataset.class_names,
+        task=dataset.task,
+        table=dataset.table.take(pa.array(order)),
+        predictions=None if dataset.predictions is None else dataset.predictions[order],
+        probabilities=None if dataset.probabilities is None else dataset.probabilities[order],
+        thresholds=dataset.thresholds,
+    )
+    spaces = {name: replace(space, vectors=space.vectors[order]) for name, space in samples.spaces.items()}
+    reference = None if samples.reference_rows is None else np.sort(place[samples.reference_rows])
+    return replace(samples, dataset=moved, rows=np.sort(place[samples.rows]), spaces=spaces, reference_rows=reference)
+
+
+def with_outcomes_elsewhere_changed(samples: SampleSet) -> SampleSet:
+    """Return the same samples in a data set whose other rows have other labels and outcomes."""
+    dataset = samples.dataset
+    elsewhere = np.setdiff1d(np.arange(len(dataset)), samples.rows)
+    labels = dataset.labels.copy()
+    labels[elsewhere] = (labels[elsewhere] + 1) % dataset.n_classes
+    column = dataset.table.column_names.index("label")
+    probabilities = None if dataset.probabilities is None else dataset.probabilities.copy()
+    predictions = None if dataset.predictions is None else dataset.predictions.copy()
+    if probabilities is not None:
+        probabilities[elsewhere] = probabilities[elsewhere][:, ::-1]
+    if predictions is not None:
+        predictions[elsewhere] = (predictions[elsewhere] + 2) % dataset.n_classes
+    table = dataset.table.set_column(column, "label", pa.array(labels, pa.int32()))
+    changed = Dataset(
+        class_names=dataset.class_names, task=dataset.task, table=table, predictions=predictions, probabilities=probabilities
+    )
+    return replace(samples, dataset=changed)
+
+
+def with_few_failures(samples: SampleSet) -> SampleSet:
+    """Return the same samples where the first class never fails and the second fails once."""
+    dataset = samples.dataset
+    predictions = np.array(dataset.predictions)
+    labels = dataset.labels
+    calm = np.isin(labels, (0, 1))
+    predictions[calm] = labels[calm]
+    second = samples.rows[labels[samples.rows] == 1]
+    predictions[second[0]] = 2
+    probabilities = np.full((len(dataset), dataset.n_classes), 0.1, dtype=np.float32)
+    probabilities[np.arange(len(dataset)), predictions] = 1.0 - 0.1 * (dataset.n_classes - 1)
+    return replace(samples, dataset=dataset.with_outcomes(predictions=predictions, probabilities=probabilities))
+
+
+def slices_of(samples: SampleSet, *, phrases: Sequence[str] = ("a green disc", "a dark star")) -> tuple[FailureSlice, ...]:
+    """Return slices that are about phrases: the first is the planted one, the others are harmless."""
+    side = Side.PRESENT if samples.dataset.task is Task.MULTI_LABEL else None
+    return tuple(_slice_of(phrase, samples, side) for phrase in phrases)
+
+
+def _slice_of(phrase: str, samples: SampleSet, side: Side | None) -> FailureSlice:
+    adjective, name = phrase.split()[-2:]
+    direction = phrase_vectors([adjective])[0] - phrase_vectors(["photo"])[0]
+    return FailureSlice(
+        class_name=name,
+        side=side,
+        rule=LinearRule(encoder_id=ENCODER_ID, direction=tuple(direction.tolist()), threshold=0.1),
+        method="by-hand",
+        found_on=DataUse(name=samples.name, n_samples=len(samples), digest=samples.digest()),
+    )
+
+
+def empty_space(samples: SampleSet) -> VectorSpace:
+    """Return the joint space with no vector known for any row."""
+    joint = samples.space("joint")
+    return replace(joint, vectors=np.full_like(joint.vectors, np.nan))

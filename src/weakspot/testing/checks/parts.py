@@ -1,0 +1,73 @@
+"""What holds for every part, whatever its role."""
+
+import dataclasses
+import inspect
+import json
+from typing import Any
+
+from weakspot.testing.checks.expectation import Check, Factory, expect
+
+SEVERAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+
+
+def implements(role: type[Any]) -> Check:
+    """Return the check that a part has every member of its role."""
+
+    def implements_role(factory: Factory) -> None:
+        part = factory()
+        members = [name for name in vars(role) if not name.startswith("_")]
+        missing = [name for name in members if not hasattr(type(part), name) and not hasattr(part, name)]
+        expect(not missing, f"{type(part).__name__} lacks {missing} of the role {role.__name__}.")
+        expect(isinstance(part, role), f"{type(part).__name__} is no {role.__name__}.")
+
+    return implements_role
+
+
+def keyword_arguments_only(factory: Factory) -> None:
+    """Parts are built from keyword arguments only, so that settings files can name them."""
+    given = inspect.signature(type(factory())).parameters.values()
+    positional = [parameter.name for parameter in given if parameter.kind in SEVERAL]
+    expect(not positional, f"These arguments must be keyword-only: {positional}.")
+
+
+def factory_gives_new_objects(factory: Factory) -> None:
+    """The checks need a fresh part each time."""
+    first, second = factory(), factory()
+    expect(first is not second, "The factory returned the same object twice; it must build a new one.")
+
+
+def frozen_parameters(factory: Factory) -> None:
+    """Methods are frozen dataclasses whose fields are their parameters."""
+    part = factory()
+    expect(dataclasses.is_dataclass(part), f"{type(part).__name__} is no dataclass.")
+    settings: Any = getattr(type(part), "__dataclass_params__", None)
+    expect(settings is not None and settings.frozen, f"{type(part).__name__} is not frozen: dataclass(frozen=True, kw_only=True).")
+    expect(factory() == part, "Two parts with the same parameters are not equal.")
+    extra = set(getattr(part, "__dict__", {})) - {field.name for field in dataclasses.fields(part)}
+    expect(not extra, f"These attributes are not parameters: {sorted(extra)}.")
+
+
+def storable_parameters(factory: Factory) -> None:
+    """Parameters go into run records: they are hashable and survive JSON."""
+    part = factory()
+    hash(part)
+    values = dataclasses.asdict(part)
+    stored = json.loads(json.dumps(values))
+    expect(set(stored) == set(values), "The parameters change in JSON.")
+    for name, value in values.items():
+        expect(_as_stored(value) == stored[name], f"The parameter {name} changes in JSON: {value!r} to {stored[name]!r}.")
+
+
+def _as_stored(value: object) -> object:
+    if isinstance(value, tuple | list):
+        return [_as_stored(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _as_stored(item) for key, item in value.items()}
+    return value
+
+
+ANY_PART: dict[str, Check] = {
+    "keyword_arguments_only": keyword_arguments_only,
+    "factory_gives_new_objects": factory_gives_new_objects,
+}
+ANY_METHOD: dict[str, Check] = {**ANY_PART, "frozen_parameters": frozen_parameters, "storable_parameters": storable_parameters}

@@ -1,0 +1,45 @@
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from weakspot.backends.loaded_once import LoadedOnce
+
+
+class _Slow:
+    def __init__(self):
+        self.n_loads = 0
+        self.fails = False
+        self.start = threading.Barrier(4)
+
+    @LoadedOnce
+    def value(self):
+        """Count."""
+        if self.fails:
+            raise ValueError("not yet")
+        time.sleep(0.01)
+        self.n_loads += 1
+        return object()
+
+
+def test_loaded_once__four_threads_load_once():
+    slow = _Slow()
+
+    def ask(_):
+        slow.start.wait()
+        return slow.value
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(ask, range(4)))
+    assert slow.n_loads == 1
+    assert len(set(map(id, found))) == 1
+
+
+def test_loaded_once__failure_is_tried_again():
+    slow = _Slow()
+    slow.fails = True
+    with pytest.raises(ValueError, match="not yet"):
+        _ = slow.value
+    slow.fails = False
+    assert slow.value is slow.value

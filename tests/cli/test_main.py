@@ -1,0 +1,129 @@
+"""The command line as a user types it: real processes, real exit codes."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def _weakspot(*arguments, cwd=None):
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "weakspot", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+
+
+def _assert_clear_error(result, *parts):
+    assert result.returncode == 2
+    assert "Traceback" not in result.stderr
+    for part in parts:
+        assert part in result.stderr
+
+
+def test_main__version():
+    result = _weakspot("--version")
+    assert (result.returncode, result.stdout) == (0, "weakspot 0.1.0\n")
+
+
+def test_main__every_command_has_help():
+    for command in ["init", "ingest", "embed", "discover", "verify", "repair", "report", "run", "align", "doctor", "demo"]:
+        result = _weakspot(command, "--help")
+        assert result.returncode == 0
+        assert "--help" in result.stdout
+
+
+def test_main__unknown_command_is_bad_input():
+    assert _weakspot("discovery").returncode == 2
+
+
+def test_run__no_project_here(tmp_path):
+    _assert_clear_error(_weakspot("run", cwd=tmp_path), "There is no weakspot.toml here", "weakspot init")
+
+
+def test_run__broken_settings_are_all_reported(tmp_path):
+    (tmp_path / "weakspot.toml").write_text('sed = 1\n[discover]\nmethod = "directions"\nparameter = {}\n')
+    _assert_clear_error(_weakspot("run", "-p", tmp_path), "1. discover.parameter:", "2. sed:")
+
+
+def test_run__unknown_method(planted_project, tmp_path):
+    text = (planted_project / "weakspot.toml").read_text().replace('"manifest.csv"', f'"{planted_project}/manifest.csv"')
+    (tmp_path / "weakspot.toml").write_text(text + '[discover]\nmethod = "direction"\n')
+    _assert_clear_error(_weakspot("run", "-p", tmp_path), "no discoverer called 'direction'", "directions")
+
+
+def test_init__writes_settings_that_load(tmp_path):
+    (tmp_path / "photos" / "cat").mkdir(parents=True)
+    (tmp_path / "model.onnx").write_bytes(b"")
+    first = _weakspot("init", "project", "--data", "photos", "--classifier", "model.onnx", cwd=tmp_path)
+    assert first.returncode == 0
+    text = (tmp_path / "project" / "weakspot.toml").read_text()
+    assert 'source = "../photos"' in text
+    assert '"path" = "../model.onnx"' in text
+    _assert_clear_error(_weakspot("init", "project", cwd=tmp_path), "already", "--force")
+    assert _weakspot("init", "project", "--force", cwd=tmp_path).returncode == 0
+
+
+def test_run__whole_loop_with_given_predictions(planted_project):
+    result = _weakspot("run", "-p", planted_project, "--json")
+    assert result.returncode == 0, result.stderr
+    record = json.loads(result.stdout)
+    confirmed = [item for item in record["evidence"] if item["verdict"] == "confirmed"]
+    top = max(confirmed, key=lambda item: item["gap"])
+    found = next(item for item in record["slices"] if item["class_name"] == "disc")
+    assert found["names"][0]["contrast"] == "green"
+    assert top["rate_inside"] > 0.8
+    assert record["command"].startswith("weakspot run")
+    assert {stage["stage"] for stage in record["stages"]} >= {"ingest", "embed", "discover", "describe", "verify", "repair"}
+
+
+def test_run__exit_code_one_above_the_threshold(planted_project):
+    assert _weakspot("verify", "-p", planted_project, "--fail-above", "0.99").returncode == 0
+    _weakspot("run", "-p", planted_project)
+    assert _weakspot("verify", "-p", planted_project, "--fail-above", "0.2").returncode == 1
+
+
+def test_stages__one_by_one_give_the_same_answer_as_run(planted_project):
+    whole = json.loads(_weakspot("run", "-p", planted_project, "--json").stdout)
+    for command in ("ingest", "embed", "discover", "verify", "repair"):
+        result = _weakspot(command, "-p", planted_project, "--json")
+        assert result.returncode == 0, result.stderr
+    single = json.loads(result.stdout)
+    assert single["run_id"] != whole["run_id"]
+    assert single["slices"] == whole["slices"]
+    assert single["evidence"] == whole["evidence"]
+
+
+def test_repair__says_why_there_is_none(planted_project):
+    record = json.loads(_weakspot("run", "-p", planted_project, "--json").stdout)
+    assert record["repairs"] == []
+    assert any("features under the classifier's last layer are not known" in note["note"] for note in record["notes"])
+
+
+def test_report__writes_three_files(planted_project):
+    _weakspot("run", "-p", planted_project)
+    result = _weakspot("report", "-p", planted_project, "--json")
+    files = json.loads(result.stdout)
+    assert sorted(files) == ["html", "json", "md"]
+    html = Path(files["html"]).read_text()
+    assert re.findall(r'(?:src|href)="(?!data:|#)([^"]+)"', html) == []
+    assert "disc" in Path(files["md"]).read_text()
+
+
+def test_ingest__missing_data(tmp_path):
+    (tmp_path / "weakspot.toml").write_text('[data]\nsource = "nowhere"\n')
+    _assert_clear_error(_weakspot("ingest", "-p", tmp_path), "nowhere")
+
+
+def test_doctor__offline_as_json():
+    result = _weakspot("doctor", "--offline", "--json")
+    findings = json.loads(result.stdout)
+    assert {"python"} <= {finding["area"] for finding in findings["findings"]}
+    assert "directions" in findings["registered"]["discoverers"]
+
+
+@pytest.mark.parametrize("arguments", [("align", "out"), ("align", "out", "--vectors", "v.npy")])
+def test_align__needs_something_to_learn_from(arguments, tmp_path):
+    _assert_clear_error(_weakspot(*arguments, cwd=tmp_path), "nothing to learn from")

@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from weakspot.core.errors import StoreError
+from weakspot.store import migrations
+from weakspot.store.project import ProjectStore
+from weakspot.store.samples import SampleTables
+
+
+@pytest.fixture
+def version_0(tmp_path, fill):
+    """A project as version 0 wrote it: the tables lie directly in the data folder, and no file names the version."""
+    tables = SampleTables(folder=tmp_path / "made", packs=tmp_path)
+    fill(tables, locations=("a.jpg", "b.jpg"))
+    data = tmp_path / "project" / ".weakspot"
+    data.mkdir(parents=True)
+    for name in migrations.FLAT_TABLES:
+        (tables.folder / name).rename(data / name)
+    return tmp_path / "project"
+
+
+def test_migrate__version_0(version_0):
+    dataset = ProjectStore.open(version_0).dataset()
+    assert dataset.locations() == ["a.jpg", "b.jpg"]
+    assert dataset.labels.tolist() == [1, 0]
+    assert json.loads((version_0 / ".weakspot" / "format.json").read_text()) == {"schema_version": migrations.SCHEMA_VERSION}
+    assert not (version_0 / ".weakspot" / "samples.parquet").exists()
+
+
+def test_migrate__interrupted_half_way(version_0):
+    data = version_0 / ".weakspot"
+    (data / "tables" / migrations.FLAT_KEY).mkdir(parents=True)
+    (data / "samples.parquet").rename(data / "tables" / migrations.FLAT_KEY / "samples.parquet")
+    assert len(ProjectStore.open(version_0).dataset()) == 2
+
+
+def test_migrate__nothing_to_do_the_second_time(version_0):
+    ProjectStore.open(version_0)
+    before = {path: path.stat().st_mtime_ns for path in (version_0 / ".weakspot").rglob("*") if path.is_file()}
+    ProjectStore.open(version_0)
+    assert {path: path.stat().st_mtime_ns for path in (version_0 / ".weakspot").rglob("*") if path.is_file()} == before
+
+
+def test_migrations__a_step_for_every_version():
+    assert sorted(migrations.MIGRATIONS) == list(range(migrations.SCHEMA_VERSION))
+
+
+def test_layout_version__newer(tmp_path):
+    data = ProjectStore.create(tmp_path).data
+    (data / "format.json").write_text('{"schema_version": 99}')
+    with pytest.raises(StoreError, match=r"newer weakspot \(layout 99; this one reads up to 1\)"):
+        ProjectStore.open(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["", "{}", '{"schema_version": "1"}', '{"schema_version": 0}'])
+def test_layout_version__damaged(tmp_path, content):
+    data = ProjectStore.create(tmp_path).data
+    (data / "format.json").write_text(content)
+    with pytest.raises(StoreError, match="damaged"):
+        ProjectStore.open(tmp_path)

@@ -1,0 +1,79 @@
+import pytest
+
+from weakspot.core.errors import StoreError
+from weakspot.store.project import ProjectStore
+
+
+def test_open__no_project(tmp_path):
+    with pytest.raises(StoreError, match="no weakspot data here yet"):
+        ProjectStore.open(tmp_path)
+
+
+def test_create__twice(tmp_path):
+    first = ProjectStore.create(tmp_path / "new" / "project")
+    second = ProjectStore.create(tmp_path / "new" / "project")
+    assert first.root == second.root == tmp_path / "new" / "project"
+
+
+def test_create__where_a_file_is(tmp_path):
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StoreError, match="cannot be made"):
+        ProjectStore.create(tmp_path / "file" / "project")
+
+
+def test_create__killed_before_the_version_was_written(tmp_path):
+    (tmp_path / ".weakspot").mkdir()
+    assert ProjectStore.create(tmp_path).current_tables() is None
+
+
+def test_dataset__nothing_ingested(tmp_path):
+    with pytest.raises(StoreError, match="no samples yet"):
+        ProjectStore.create(tmp_path).dataset()
+
+
+def test_writing__nested(tmp_path):
+    project = ProjectStore.create(tmp_path)
+    with project.writing(), project.writing():
+        pass
+    with project.writing():
+        pass
+
+
+def test_writing__second_writer_is_refused(tmp_path):
+    first, second = ProjectStore.create(tmp_path), ProjectStore.create(tmp_path)
+    with first.writing(), pytest.raises(StoreError, match="being written by process"), second.writing():
+        pass
+    with second.writing():
+        pass
+
+
+def test_writing__removes_what_a_killed_writer_left(tmp_path):
+    project = ProjectStore.create(tmp_path)
+    (project.data / "x.tmp-abcd").write_text("half")
+    with project.writing():
+        assert not (project.data / "x.tmp-abcd").exists()
+
+
+def test_adopt__older_tables_and_readings_go(tmp_path, fill):
+    project = ProjectStore.create(tmp_path)
+    for key in ("old", "new"):
+        parts = project.sample_parts(key)
+        parts.resume()
+        fill(project.tables(key))
+        project.adopt(project.tables(key), parts)
+    assert project.current_tables() == project.tables("new")
+    assert [path.name for path in (project.data / "tables").iterdir()] == ["new"]
+    assert list((project.data / "ingest").iterdir()) == [project.sample_parts("new").folder]
+
+
+def test_current_tables__named_tables_are_gone(tmp_path):
+    project = ProjectStore.create(tmp_path)
+    (project.data / "current.json").write_text('{"tables": "gone"}')
+    with pytest.raises(StoreError, match="tables it names are not there"):
+        project.current_tables()
+
+
+def test_vectors__folder_per_encoder(tmp_path):
+    project = ProjectStore.create(tmp_path)
+    assert project.vectors("a/1").folder != project.vectors("a-1").folder
+    assert project.outcomes("a/1").folder.parent.name == "outcomes"

@@ -1,0 +1,121 @@
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from weakspot.core.errors import StoreError
+from weakspot.store.names import packed_hashes
+from weakspot.store.vectors import MANY_SHARDS, VectorCache
+
+
+def keys_of(*numbers):
+    return packed_hashes(pa.array([f"{number:032x}" for number in numbers]))
+
+
+def rows_of(*numbers):
+    return np.array([[number, number + 0.5] for number in numbers], dtype=np.float32)
+
+
+@pytest.fixture
+def cache(tmp_path):
+    return VectorCache(tmp_path / "vectors", identity="toy@1")
+
+
+def again(cache):
+    return VectorCache(cache.folder, identity=cache.identity)
+
+
+def test_missing__empty_cache(cache):
+    assert cache.missing(keys_of(1, 2)).tolist() == [True, True]
+    assert not cache.folder.exists()
+
+
+def test_append__known_after_opening_again(cache):
+    cache.append(keys_of(3, 1), rows_of(3, 1))
+    cache.append(keys_of(7), rows_of(7))
+    assert cache.missing(keys_of(1, 2, 3, 7)).tolist() == [False, True, False, False]
+    assert again(cache).missing(keys_of(1, 2, 3, 7)).tolist() == [False, True, False, False]
+
+
+def test_append__nothing(cache):
+    cache.append(keys_of(), rows_of().reshape(0, 2))
+    assert not cache.folder.exists()
+
+
+def test_append__other_width_under_same_id(cache):
+    cache.append(keys_of(1), rows_of(1))
+    with pytest.raises(StoreError, match=r"'toy@1' now gives 3 numbers a sample, but gave \[2\] before"):
+        again(cache).append(keys_of(2), np.zeros((1, 3), dtype=np.float32))
+
+
+def test_materialise__order_repeats_and_gaps(cache):
+    cache.append(keys_of(3, 1), rows_of(3, 1))
+    cache.append(keys_of(7), rows_of(7))
+    made = cache.materialise(keys_of(7, 1, 9, 1), width=2)
+    assert made.n_missing == 1
+    np.testing.assert_array_equal(made.values, [[7, 7.5], [1, 1.5], [np.nan, np.nan], [1, 1.5]])
+    assert isinstance(made.values, np.memmap)
+
+
+def test_materialise__columns_and_names_are_kept_apart(cache):
+    cache.append(keys_of(1, 2), rows_of(1, 2))
+    turned = cache.materialise(keys_of(1, 2), width=2, name="turned", columns=np.array([1, 0]))
+    plain = cache.materialise(keys_of(1, 2), width=2)
+    assert turned.values.tolist() == [[1.5, 1.0], [2.5, 2.0]]
+    assert plain.values.tolist() == [[1.0, 1.5], [2.0, 2.5]]
+    assert again(cache).matrix(keys_of(1, 2), name="turned", columns=np.array([1, 0])).values[0].tolist() == [1.5, 1.0]
+    assert again(cache).matrix(keys_of(1, 2), name="turned", columns=np.array([0, 1])) is None
+
+
+def test_matrix__only_for_the_same_samples(cache):
+    cache.append(keys_of(1, 2), rows_of(1, 2))
+    assert cache.matrix(keys_of(1, 2)) is None
+    cache.materialise(keys_of(1, 2), width=2)
+    assert again(cache).matrix(keys_of(1, 2)).values.tolist() == [[1.0, 1.5], [2.0, 2.5]]
+    assert again(cache).matrix(keys_of(2, 1)) is None
+    cache.materialise(keys_of(2, 1), width=2)
+    assert len(list(cache.folder.glob("matrix-*.npy"))) == 1
+
+
+def test_matrix__cut_short_is_not_used(cache):
+    cache.append(keys_of(1, 2), rows_of(1, 2))
+    cache.materialise(keys_of(1, 2), width=2)
+    path = next(cache.folder.glob("matrix-*.npy"))
+    path.write_bytes(path.read_bytes()[:-4])
+    assert again(cache).matrix(keys_of(1, 2)) is None
+
+
+@pytest.mark.parametrize("harm", ["cut", "flip", "empty", "text"])
+def test_missing__damaged_shard_is_made_anew(cache, harm):
+    cache.append(keys_of(1, 2), rows_of(1, 2))
+    cache.append(keys_of(3), rows_of(3))
+    path = sorted(cache.folder.glob("shard-*.npy"))[0]
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 255
+    path.write_bytes({"cut": path.read_bytes()[:-5], "flip": bytes(content), "empty": b"", "text": b"hello"}[harm])
+    reopened = again(cache)
+    assert reopened.missing(keys_of(1, 2, 3)).tolist() == [True, True, False]
+    reopened.append(keys_of(1, 2), rows_of(1, 2))
+    assert again(cache).materialise(keys_of(1, 2, 3), width=2).values.tolist() == rows_of(1, 2, 3).tolist()
+
+
+def test_compact__few_files_same_rows(cache):
+    for number in range(MANY_SHARDS + 1):
+        cache.append(keys_of(number), rows_of(number))
+    cache.compact()
+    assert len(list(cache.folder.glob("shard-*.npy"))) == 1
+    wanted = list(range(MANY_SHARDS + 1))
+    assert again(cache).materialise(keys_of(*wanted), width=2).values.tolist() == rows_of(*wanted).tolist()
+
+
+def test_compact__rows_stored_twice_by_a_kill_are_stored_once_after(cache):
+    for number in range(MANY_SHARDS):
+        cache.append(keys_of(number), rows_of(number))
+    copies = {path.name: path.read_bytes() for path in cache.folder.glob("shard-*.npy")}
+    cache.compact()
+    for name, content in copies.items():
+        (cache.folder / name).write_bytes(content)
+    reopened = again(cache)
+    reopened.compact()
+    stored = np.concatenate([np.load(path)["key"] for path in cache.folder.glob("shard-*.npy")])
+    assert len(stored) == MANY_SHARDS
+    assert reopened.missing(keys_of(*range(MANY_SHARDS))).sum() == 0
