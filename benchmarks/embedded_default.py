@@ -30,7 +30,7 @@ from weakspot.align.attribute_pictures import COLOURS, FILTERS, SIDE, place, pla
 from weakspot.align.evaluation import area_under_curve, class_vectors, phrasings, recall_at, zero_shot_accuracy
 from weakspot.backends.embedded_default import PROJECTION_PATH, EmbeddedDefault
 from weakspot.core.arrays import unit_rows
-from weakspot.core.projection import TextProjection, read_arrays
+from weakspot.core.projection import TextProjection
 
 CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 STAMP_KINDS = ("animals", "food", "clothes", "vehicles", "household", "plants", "hobbies", "sports")
@@ -103,8 +103,7 @@ def cifar(embedder: CachedEmbedder, work: Path, n_images: int) -> dict[str, Any]
 def captions(embedder: CachedEmbedder, pairs: Path) -> dict[str, Any]:
     rows = [json.loads(line) for line in (pairs / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
     chosen = [index for index, row in enumerate(rows) if row["split"] == "test"]
-    given = unit_rows(np.load(pairs / "vectors.npy", allow_pickle=False)[chosen].astype(np.float32))
-    images = embedder.projection.centre(given + read_arrays(PROJECTION_PATH)["int8_to_float"])
+    images = embedder.projection.centre(np.load(pairs / "vectors.npy", allow_pickle=False)[chosen])
     own = np.array([place for place, index in enumerate(chosen) for _ in rows[index]["captions"]])
     texts = embedder.embedder.embed_texts([caption for index in chosen for caption in rows[index]["captions"]])
     said = [set(re.findall(r"[a-z]+", " ".join(rows[index]["captions"]).lower())) for index in chosen]

@@ -43,6 +43,7 @@ class Tower:
         self.dimension = self.embed_prepared([np.zeros((3, SIDE, SIDE), dtype=np.float32)]).shape[1]
 
     def prepare(self, picture):
+        """Resize, crop and normalise as CLIP does."""
         scale = SIDE / min(picture.size)
         size = (max(SIDE, round(picture.width * scale)), max(SIDE, round(picture.height * scale)))
         left, top = (size[0] - SIDE) // 2, (size[1] - SIDE) // 2
@@ -51,11 +52,14 @@ class Tower:
         return np.ascontiguousarray(scaled.transpose(2, 0, 1))
 
     def embed_prepared(self, prepared):
+        """Run the graph."""
         return self._session.run(None, {self._input: np.stack(prepared)})[0].reshape(len(prepared), -1)
 
 
 @dataclass
 class Round:
+    """How long one round took."""
+
     seconds: float
     processor_seconds: float
 

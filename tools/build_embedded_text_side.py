@@ -1,15 +1,16 @@
 r"""Make the text side of the embedded default again: `src/weakspot/backends/weights/clip_minilm_text.npz`.
 
-Needs a folder of pairs (`vectors.npy` of the int8 tower, `texts.jsonl` with captions or labels), the two image towers, the
-sentence encoder, a folder of cut-outs, one or more folders of photographs and WordNet's `data.noun`. The teaching pictures
-are drawn here (`teaching_pictures.py`); their vectors are kept in the work folder, so a second call is quick.
+Needs a folder of pairs (`vectors.npy` and `texts.jsonl` with captions or labels), the float32 image tower, the sentence
+encoder, a folder of cut-outs, one or more folders of photographs and WordNet's `data.noun`. The teaching pictures are drawn
+here (`teaching_pictures.py`); their vectors are kept in the work folder, so a second call is quick.
 
-    python tools/build_embedded_text_side.py --pairs PAIRS --int8-tower T8 --float-tower T32 --sentence-model M \
-        --tokenizer J --cutouts C --photographs P [P ...] --wordnet data.noun --work WORK --out OUT.npz
+    python tools/build_embedded_text_side.py --pairs PAIRS --tower TOWER --sentence-model MODEL --tokenizer TOKENIZER \
+        --cutouts CUTOUTS --photographs FOLDER [FOLDER ...] --wordnet data.noun --work WORK --out OUT.npz
 """
 
 import argparse
 import collections
+import dataclasses
 import hashlib
 import json
 import re
@@ -30,7 +31,7 @@ from weakspot.backends.self_test import KNOWN_VECTOR, known_picture
 from weakspot.backends.sentence_encoder import SentenceEncoder
 from weakspot.core.arrays import unit_rows
 
-PARAMETERS = AlignParameters(steps=400, evaluate_every=50, patience=4)
+PARAMETERS = AlignParameters(steps=400, evaluate_every=50, patience=4, nuisance_share=0.7)
 SHARES = {"captions": 1.0, "labels": 0.5, "colour": 0.5, "style": 0.3, "count": 0.1}
 N_HELD_OUT = 500
 WORD_TEMPLATES = ("{}", "a photo of a {}", "there is a {}", "a {}", "a picture of a {} in the scene")
@@ -46,11 +47,8 @@ CLIP_DEVIATION = np.array([0.26862954, 0.26130258, 0.27577711], dtype=np.float32
 class Tower:
     """An image tower whose answers are kept on disk, by content of the picture."""
 
-    def __init__(self, path: Path, cache: Path, *, precise: bool = False) -> None:
-        options = onnxruntime.SessionOptions()
-        if precise:
-            options.add_session_config_entry("session.x64quantprecision", "1")
-        self._session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+    def __init__(self, path: Path, cache: Path) -> None:
+        self._session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
         self._cache_path = cache
         self._known: dict[str, np.ndarray] = {}
         if cache.exists():
@@ -90,7 +88,8 @@ class Texts:
     def group(self, name: str, images: np.ndarray, texts: Sequence[Sequence[str]], concepts: Concepts | None) -> PairGroup:
         """Build a group of pairs with its share of the loss."""
         self(sorted({text for own in texts for text in own}))
-        return group_from_texts(name, images, texts, self.vectors, share=SHARES.get(name, 1.0), concepts=concepts)
+        group = group_from_texts(name, images, texts, self.vectors, share=SHARES.get(name, 1.0), concepts=concepts)
+        return dataclasses.replace(group, takes_nuisance=name != "style")
 
     def concepts(self, phrases: Sequence[Sequence[str]], presence: np.ndarray) -> Concepts:
         """Build words of known presence from the phrases of each."""
@@ -175,14 +174,10 @@ def taught_groups(drawn: dict[str, list[Taught]], tower: Tower, texts: Texts) ->
     return groups
 
 
-def learn(options: argparse.Namespace, texts: Texts, tower: Tower, material: Material) -> tuple[AlignResult, float, np.ndarray]:
+def learn(options: argparse.Namespace, texts: Texts, tower: Tower, material: Material) -> tuple[AlignResult, float]:
     rows = [json.loads(line) for line in (options.pairs / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
     drawn = draw_all(material)
-    both = [one.picture for one in drawn["colour"][:400:5]] + [one.picture for one in drawn["style"][::8]]
-    # The given vectors are those of the int8 tower; on average this is how far off it is.
-    shift = (tower.embed(both) - Tower(options.int8_tower, options.work / "int8.npz", precise=True).embed(both)).mean(axis=0)
-    given = unit_rows(np.load(options.pairs / "vectors.npy", allow_pickle=False).astype(np.float32))
-    vectors = unit_rows(given + shift)
+    vectors = unit_rows(np.load(options.pairs / "vectors.npy", allow_pickle=False).astype(np.float32))
     captioned = [index for index, row in enumerate(rows) if "captions" in row and row["split"] == "train"]
     order = np.random.default_rng(1).permutation(captioned)
     labelled = [index for index, row in enumerate(rows) if "label" in row]
@@ -195,23 +190,31 @@ def learn(options: argparse.Namespace, texts: Texts, tower: Tower, material: Mat
     ]
     held_out = texts.group("held out", vectors[held], [rows[index]["captions"] for index in held], None)
     test = [index for index, row in enumerate(rows) if row["split"] == "test"]
-    result = fit_text_side(groups, held_out, PARAMETERS, nuisance=coarse - clear, progress=lambda *now: print(*now, flush=True))
+    mean = np.mean([unit_rows(group.image_vectors).mean(axis=0) for group in groups[:2]], axis=0)
+    result = fit_text_side(
+        groups,
+        held_out,
+        PARAMETERS,
+        image_mean=mean,
+        nuisance=coarse - clear,
+        progress=lambda *now: print(*now, flush=True),
+    )
     final = texts.group("test", vectors[test], [rows[index]["captions"] for index in test], None)
-    return result, held_out_recall(result.projection, final), shift
+    return result, held_out_recall(result.projection, final)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name in ("pairs", "int8-tower", "float-tower", "sentence-model", "tokenizer", "cutouts", "wordnet", "work", "out"):
+    for name in ("pairs", "tower", "sentence-model", "tokenizer", "cutouts", "wordnet", "work", "out"):
         parser.add_argument(f"--{name}", type=Path, required=True)
     parser.add_argument("--photographs", type=Path, nargs="+", required=True)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     texts = Texts(SentenceEncoder(options.sentence_model, options.tokenizer), options.work / "texts.npz")
-    tower = Tower(options.float_tower, options.work / "float.npz")
-    result, recall, shift = learn(options, texts, tower, read_material(options.cutouts, options.photographs))
+    tower = Tower(options.tower, options.work / "float.npz")
+    result, recall = learn(options, texts, tower, read_material(options.cutouts, options.photographs))
     known = tower.embed([Image.fromarray(known_picture())])[0].astype(np.float32)
-    result.projection.save(options.out, extra={KNOWN_VECTOR: known, "int8_to_float": shift})
+    result.projection.save(options.out, extra={KNOWN_VECTOR: known})
     print(json.dumps({**settings_of(result), "test_recall_at_10": recall}, indent=2))
 
 

@@ -1,3 +1,5 @@
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -64,3 +66,9 @@ def test_pair_group__pair_points_nowhere() -> None:
             pair_images=np.array([2]),
             pair_texts=np.array([0]),
         )
+
+
+def test_keep_images__remembers_that_nuisance_is_unwanted() -> None:
+    group = dataclasses.replace(three_images(), takes_nuisance=False)
+
+    assert group.keep_images(np.array([0])).takes_nuisance is False

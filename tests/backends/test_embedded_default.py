@@ -1,3 +1,4 @@
+import io
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +7,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
+from weakspot.app.example_data import groceries
 from weakspot.backends.embedded_default import FILES, EmbeddedDefault, float_tower_path
 from weakspot.backends.self_test import KNOWN_VECTOR, known_picture
 from weakspot.core.errors import ModelError, UnavailableError
@@ -121,15 +123,18 @@ def test_encoder_id__text_side_counts_and_nothing_is_loaded(tmp_path):
 @pytest.mark.network
 def test_real_weights__pictures_and_phrases_share_a_space():
     embedder = EmbeddedDefault(threads=2)
-    meadow = embedder.prepare(Image.fromarray(known_picture()))
-    grey = embedder.prepare(Image.new("RGB", (300, 200), (128, 128, 128)))
-    pictures = embedder.embed_prepared([meadow, grey])
-    phrases = embedder.embed_texts(["a house on a green meadow under a blue sky", "a crowd of people in a dark room"])
-    assert pictures.shape == phrases.shape == (2, 512)
+    by_kind = {photograph.fine: photograph for photograph in groceries() if photograph.split == "test"}
+    chosen = [Image.open(io.BytesIO(by_kind[kind].data)) for kind in ("Orange", "Granny-Smith")]
+    prepared = [embedder.prepare(picture) for picture in chosen]
+    pictures = embedder.embed_prepared(prepared)
+    phrases = embedder.embed_texts(["a photo of oranges", "a photo of green apples", "fruit in a grocery shop", "a dog on a beach"])
+    assert (pictures.shape, phrases.shape) == ((2, 512), (4, 512))
     np.testing.assert_allclose(np.linalg.norm(np.concatenate([pictures, phrases]), axis=1), 1.0, atol=1e-5)
-    np.testing.assert_allclose(pictures[:1], embedder.embed_prepared([meadow]), atol=1e-4)
-    similarity = pictures[0] @ phrases.T
-    assert similarity[0] > similarity[1] + 0.1
+    np.testing.assert_allclose(pictures[:1], embedder.embed_prepared(prepared[:1]), atol=1e-4)
+    orange, apple = pictures @ phrases.T
+    assert orange[0] > apple[0]
+    assert apple[1] > orange[1]
+    assert min(orange[2] - orange[3], apple[2] - apple[3]) > 0.2
 
 
 def test_files__are_pinned():

@@ -80,7 +80,7 @@ def test_preprocessing_from__unknown_option_and_missing_size():
         preprocessing_from({"centre_crop": True})
     with pytest.raises(ConfigError, match="Set picture_side"):
         preprocessing_from({})
-    with pytest.raises(ConfigError, match="one number of pixels"):
+    with pytest.raises(ConfigError, match="one whole number of pixels"):
         preprocessing_from({"picture_side": 0})
 
 
@@ -93,3 +93,19 @@ def test_preprocessing_from__all_problems_at_once():
     assert "mean: [0.1, 0.2]" in message
     with pytest.raises(ConfigError, match="resize_side: 4 is smaller"):
         preprocessing_from({"picture_side": 8, "resize_side": 4})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"mean": "abc"}, "mean: .* is not one number a channel"),
+        ({"std": [1.0, float("nan"), 1.0]}, "std: .* is not one number a channel"),
+        ({"scale": "x"}, "scale: 'x' is no number"),
+        ({"resize_side": "256"}, "resize_side: '256' is no whole number"),
+        ({"picture_side": 224.0}, "one whole number"),
+        ({"picture_side": "224"}, "one whole number"),
+    ],
+)
+def test_preprocessing_from__wrong_kinds_of_value(settings, message):
+    with pytest.raises(ConfigError, match=message):
+        preprocessing_from({"picture_side": 8, **settings})

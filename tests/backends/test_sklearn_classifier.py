@@ -177,14 +177,16 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 from weakspot.backends.sklearn_classifier import SklearnClassifier
 vectors = np.random.default_rng(5).standard_normal((20, 3))
-print(SklearnClassifier(model=LogisticRegression({}).fit(vectors, vectors[:, 0] > 0)).classifier_id)
+print(SklearnClassifier(model=LogisticRegression().fit(vectors, vectors[:, 0] > 0)).classifier_id)
 """
 
 
 def test_classifier_id__same_in_every_process():
-    found = [
-        subprocess.run([sys.executable, "-c", ID_SCRIPT.format(options)], capture_output=True, text=True, check=True).stdout
-        for options in ("", "", "C=2.0")
-    ]
-    assert found[0] == found[1] != found[2]
-    assert found[0].startswith("sklearn:LogisticRegression@")
+    vectors = np.random.default_rng(5).standard_normal((20, 3))
+    here, other = (
+        SklearnClassifier(model=LogisticRegression(C=strength).fit(vectors, vectors[:, 0] > 0)).classifier_id
+        for strength in (1.0, 2.0)
+    )
+    elsewhere = subprocess.run([sys.executable, "-c", ID_SCRIPT], capture_output=True, text=True, check=True).stdout.strip()
+    assert here == elsewhere != other
+    assert here.startswith("sklearn:LogisticRegression@")

@@ -12,6 +12,7 @@ from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 from transformers import (
     CLIPConfig,
+    CLIPImageProcessorPil,
     CLIPModel,
     PreTrainedTokenizerFast,
     Siglip2Config,
@@ -102,13 +103,11 @@ def test_clip__pictures_as_the_model_itself_gives_them(clip_folder):
     assert embedder.embed_prepared([]).shape == (0, 8)
 
 
-def test_clip__prepares_pictures_as_clip_does(clip_folder):
+@pytest.mark.parametrize("size", [(60, 45), (45, 60), (301, 57), (33, 33), (20, 90)])
+def test_clip__prepares_pictures_as_its_own_processor_does(clip_folder, size):
     embedder = TransformersEmbedder(model=clip_folder)
-    whole = picture(size=(60, 45))
-    resized = np.asarray(whole.resize((53, 40), Image.Resampling.BICUBIC).crop((10, 4, 42, 36)), dtype=np.float32)
-    mean, std = CLIP_PICTURES["image_mean"], CLIP_PICTURES["image_std"]
-    expected = ((resized / 255 - mean) / std).transpose(2, 0, 1)
-    np.testing.assert_allclose(embedder.prepare(whole), expected, atol=1e-5)
+    expected = CLIPImageProcessorPil.from_pretrained(clip_folder)(picture(size=size), return_tensors="np")["pixel_values"][0]
+    np.testing.assert_allclose(embedder.prepare(picture(size=size)), expected, atol=1e-5)
 
 
 def test_clip__texts_as_the_model_itself_gives_them(clip_folder):

@@ -7,7 +7,9 @@ from weakspot.embed.phrases import embed_phrases
 
 def test_embed_phrases__each_once_in_order(embedder):
     told = []
-    vectors = embed_phrases(["ab", "c", "ab", "def"], embedder, chunk_size=2, progress=lambda done, total: told.append((done, total)))
+    vectors = embed_phrases(
+        ["ab", "c", "ab", "def"], embedder, chunk_size=2, progress=lambda done, total: told.append((done, total))
+    )
     assert vectors.tolist() == [[2, 0, 1], [1, 0, 1], [2, 0, 1], [3, 0, 1]]
     assert embedder.asked == [["ab", "c"], ["def"]]
     assert told == [(2, 3), (3, 3)]

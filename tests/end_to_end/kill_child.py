@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import onnxruntime
-import pyarrow.parquet
 from PIL import Image
 
 from weakspot.app.embedding import EmbedSettings, embed

@@ -1,5 +1,6 @@
 """Killed with SIGKILL at 50 random instants of ingest and embed, then resumed: the same tables as without any kill."""
 
+import contextlib
 import json
 import os
 import random
@@ -65,10 +66,8 @@ class Server:
         child = int(self._read())
         if kill_after is not None:
             time.sleep(kill_after)
-            try:
+            with contextlib.suppress(ProcessLookupError):
                 os.kill(child, signal.SIGKILL)
-            except ProcessLookupError:
-                pass
         return int(self._read())
 
     def close(self):

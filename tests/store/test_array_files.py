@@ -15,7 +15,10 @@ def test_array_writer__blocks(tmp_path):
 
 
 def test_array_writer__too_few_rows(tmp_path):
-    with pytest.raises(ValueError, match="1 rows were written, 3 were announced"), ArrayWriter(tmp_path / "a", (3,), np.int64) as writer:
+    with (
+        pytest.raises(ValueError, match="1 rows were written, 3 were announced"),
+        ArrayWriter(tmp_path / "a", (3,), np.int64) as writer,
+    ):
         writer.write(np.array([1]))
 
 

@@ -12,12 +12,17 @@ def test_write_bytes__replaces(tmp_path):
     assert [found.name for found in tmp_path.iterdir()] == ["a.bin"]
 
 
+def half_written(path):
+    with atomic.replacing(path) as temporary:
+        temporary.write_bytes(b"half")
+        raise ValueError("stop")
+
+
 def test_replacing__error_keeps_old_file_and_leaves_nothing(tmp_path):
     path = tmp_path / "a.bin"
     atomic.write_bytes(path, b"old")
-    with pytest.raises(ValueError, match="stop"), atomic.replacing(path) as temporary:
-        temporary.write_bytes(b"half")
-        raise ValueError("stop")
+    with pytest.raises(ValueError, match="stop"):
+        half_written(path)
     assert path.read_bytes() == b"old"
     assert [found.name for found in tmp_path.iterdir()] == ["a.bin"]
 

@@ -31,7 +31,10 @@ def holder(tmp_path):
 
 def test_exclusive__names_the_other_process(holder):
     path, process = holder
-    with pytest.raises(StoreError, match=rf"written by process {process.pid} on .+, since \d{{4}}-") as caught, lock.exclusive(path):
+    with (
+        pytest.raises(StoreError, match=rf"written by process {process.pid} on .+, since \d{{4}}-") as caught,
+        lock.exclusive(path),
+    ):
         pass
     assert "nothing to delete" in caught.value.fix
 

@@ -40,6 +40,8 @@ class PairGroup:
         pair_texts: Text row of each pair [p]; one text may belong to many images.
         share: Relative weight of this group in the loss.
         concepts: Words with known presence, if there are any.
+        takes_nuisance: Whether nuisance differences may be added to its images; not
+            where the texts are about the nuisance itself, such as blur.
     """
 
     name: str
@@ -49,6 +51,7 @@ class PairGroup:
     pair_texts: IntArray
     share: float = 1.0
     concepts: Concepts | None = None
+    takes_nuisance: bool = True
     membership: sparse.csr_matrix = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -81,6 +84,7 @@ class PairGroup:
             pair_texts=self.pair_texts[stays],
             share=self.share,
             concepts=concepts,
+            takes_nuisance=self.takes_nuisance,
         )
 
 

@@ -230,7 +230,7 @@ class _Learner:
 
     def _images(self, index: int, rows: IntArray) -> FloatArray:
         units = self.units[index][rows]
-        if self.nuisance is not None and self.parameters.nuisance_share > 0:
+        if self.nuisance is not None and self.groups[index].takes_nuisance:
             chosen = self.nuisance[self.rng.integers(0, len(self.nuisance), len(rows))]
             size = self.rng.uniform(0, 1.2, (len(rows), 1)) * (self.rng.random((len(rows), 1)) < self.parameters.nuisance_share)
             units = unit_rows(units + size.astype(np.float32) * chosen)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -92,8 +93,7 @@ def ingest(
     tables = project.tables(_tables_key(fingerprint, chosen))
     if tables.exists and project.current_tables() == tables:
         return _summary(tables, was_cached=True)
-    with project.writing():
-        parts = project.sample_parts(fingerprint)
+    with project.writing(), closing(project.sample_parts(fingerprint)) as parts:
         parts.resume()
         if not parts.is_finished:
             _read_source(source, parts, engine, progress, flush)

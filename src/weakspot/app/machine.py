@@ -13,6 +13,11 @@ from pathlib import Path
 _IMPORT_SCRIPT = """
 import importlib, json, sys, warnings
 warnings.simplefilter("ignore")
+try:
+    from weakspot.backends.torchvision_operators import declare_torchvision_operators
+    declare_torchvision_operators()
+except BaseException:
+    pass
 for name in sys.argv[1:]:
     try:
         importlib.import_module(name)

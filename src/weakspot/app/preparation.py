@@ -121,7 +121,7 @@ class Preparation:
             if self.embedder is not None:
                 embedder, reason = self.embedder, "Using the embedder that was handed over."
             else:
-                choice = choose_embedder(self.settings.embedder, folder=self.folder)
+                choice = choose_embedder(self.settings.embedder, folder=self.folder, progress=self.told("download weights"))
                 embedder, reason = choice.embedder, choice.reason
             settings = EmbedSettings(batch_size=self.settings.embedder.batch_size)
             engine = build_engine(self.settings)

@@ -57,9 +57,9 @@ def score_kinds(asked: str, known: str | None = None) -> tuple[str, ...]:
 
 def parsed_class_names(names: Any) -> tuple[str, ...] | None:
     """Return class names as a tuple of distinct strings, or None."""
-    if names is None or len(names) == 0:
+    if names is None or (isinstance(names, list | tuple) and not names):
         return None
-    if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
         raise ConfigError("class_names is a list of strings, in the order of the model's outputs.", given=names)
     repeated = sorted({name for name in names if list(names).count(name) > 1}) if len(set(names)) < len(names) else []
     if repeated:

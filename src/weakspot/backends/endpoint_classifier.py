@@ -15,7 +15,7 @@ from weakspot.backends.endpoint_retries import Retries
 from weakspot.backends.endpoint_schema import Prediction, feature_rows, parse_answer, probability_rows, request_body
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id
-from weakspot.backends.preprocessing import resize_shorter_side
+from weakspot.backends.preprocessing import is_number, resize_shorter_side
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, raise_all
 from weakspot.core.repairs import Head
@@ -173,16 +173,21 @@ class EndpointClassifier:
             problems.append(f"encoding: {self._encoding!r} is none of {', '.join(ENCODINGS)}")
         for name, least in (("batch_size", 1), ("concurrency", 1), ("timeout_seconds", 0.001), ("side", 1)):
             value = getattr(self, f"_{name}")
-            if value is not None and value < least:
-                problems.append(f"{name.replace('side', 'picture_side')}: must be at least {least}, is {value}")
-        if self._retries.n_retries < 0 or self._retries.first_wait_seconds < 0:
-            problems.append("n_retries and first_wait_seconds: cannot be negative")
+            if value is not None and not (is_number(value) and value >= least):
+                problems.append(f"{name.replace('side', 'picture_side')}: must be a number of at least {least}, is {value!r}")
+        for name in ("n_retries", "first_wait_seconds"):
+            value = getattr(self._retries, name)
+            if not is_number(value) or value < 0:
+                problems.append(f"{name}: must be a number of at least 0, is {value!r}")
         return problems
 
 
 def _address_problems(url: str, token_variable: str | None) -> list[str]:
     problems = []
-    address = urlsplit(url)
+    try:
+        address = urlsplit(url)
+    except ValueError:
+        return [f"url: {url!r} is no http or https address"]
     if address.scheme not in {"http", "https"} or not address.hostname:
         problems.append(f"url: {url!r} is no http or https address")
     if address.username is not None or address.password is not None:

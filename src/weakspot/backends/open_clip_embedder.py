@@ -9,9 +9,11 @@ from PIL import Image
 
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash
+from weakspot.backends.optional_library import require_library
 from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
+from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
-from weakspot.core.errors import MissingExtraError, ModelError, UnavailableError
+from weakspot.core.errors import ModelError, UnavailableError
 
 PURPOSE = "open_clip models"
 _LOCAL = "local-dir:"
@@ -118,15 +120,8 @@ class OpenClipEmbedder:
 
 def _library() -> Any:
     require_torch(PURPOSE)
-    try:
-        import open_clip
-    except ImportError as error:
-        raise MissingExtraError("open_clip", extra="hub", purpose=PURPOSE) from error
-    except RuntimeError as error:
-        raise ModelError(
-            f"open_clip does not import: {_first_line(error)}", fix="Install the torchvision that belongs to your torch."
-        ) from error
-    return open_clip
+    declare_torchvision_operators()
+    return require_library("open_clip", extra="hub", purpose=PURPOSE)
 
 
 def _first_line(error: Exception) -> str:

@@ -1,5 +1,6 @@
 """Pictures to the numbers that a network takes: the one place where that is done."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, TypedDict
@@ -21,8 +22,6 @@ RESAMPLES = {
 CROPS = ("centre", "none")
 LAYOUTS = ("channels-first", "channels-last")
 COLOURS = ("rgb", "bgr", "grey")
-IMAGENET_MEAN = (0.485, 0.456, 0.406)
-IMAGENET_STD = (0.229, 0.224, 0.225)
 
 
 class PictureSettings(TypedDict, total=False):
@@ -158,14 +157,19 @@ def preprocessing_from(settings: Mapping[str, Any], **from_model: Any) -> Prepro
 
 def sides(given: int | Sequence[int]) -> tuple[int, int]:
     """Return (height, width) of a side given as one number or two."""
-    pair = (given, given) if isinstance(given, int) else tuple(given)
+    pair = tuple(given) if isinstance(given, Sequence) else (given, given)
     if len(pair) != 2 or not all(isinstance(side, int) and side > 0 for side in pair):  # noqa: PLR2004 - height and width
-        raise ConfigError("picture_side is one number of pixels or [height, width].", given=given)
+        raise ConfigError("picture_side is one whole number of pixels or [height, width].", given=given)
     return pair[0], pair[1]
 
 
+def is_number(value: object) -> bool:
+    """Return whether a setting is a finite number, and not a truth value or a text that looks like one."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _per_channel(given: float | Sequence[float]) -> tuple[float, ...]:
-    numbers = (given,) * 3 if isinstance(given, int | float) else tuple(given)
+    numbers = tuple(given) if isinstance(given, Sequence) else (given,) * 3
     return numbers * 3 if len(numbers) == 1 else numbers
 
 
@@ -181,14 +185,22 @@ def _problems(wanted: Preprocessing) -> list[str]:
     for name, allowed in choices:
         if getattr(wanted, name) not in allowed:
             problems.append(f"{name}: {getattr(wanted, name)!r} is none of {', '.join(allowed)}")
+    return problems + _number_problems(wanted)
+
+
+def _number_problems(wanted: Preprocessing) -> list[str]:
+    problems = []
     for name in ("mean", "std"):
         numbers = getattr(wanted, name)
-        if len(numbers) not in {wanted.n_channels, 3} or not all(np.isfinite(number) for number in numbers):
+        if len(numbers) not in {wanted.n_channels, 3} or not all(map(is_number, numbers)):
             problems.append(f"{name}: {list(numbers)} is not one number a channel")
-    if any(number == 0 for number in wanted.std):
+    if 0 in wanted.std:
         problems.append("std: holds a zero, and pictures are divided by it")
-    if wanted.height < 1 or wanted.width < 1:
-        problems.append(f"picture_side: {wanted.height} x {wanted.width} is no size")
-    if wanted.crop == "centre" and wanted.resize_side is not None and wanted.resize_side < max(wanted.height, wanted.width):
-        problems.append(f"resize_side: {wanted.resize_side} is smaller than the centre that is cut out")
+    if not is_number(wanted.scale):
+        problems.append(f"scale: {wanted.scale!r} is no number")
+    side: object = wanted.resize_side
+    if side is not None and not isinstance(side, int):
+        problems.append(f"resize_side: {side!r} is no whole number of pixels")
+    elif wanted.crop == "centre" and isinstance(side, int) and side < max(wanted.height, wanted.width):
+        problems.append(f"resize_side: {side} is smaller than the centre that is cut out")
     return problems

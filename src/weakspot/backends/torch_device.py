@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from weakspot.core.errors import ConfigError, MissingExtraError
+from weakspot.backends.optional_library import require_library
+from weakspot.core.errors import ConfigError
 
 DTYPES = ("float32", "float16", "bfloat16")
 
@@ -13,11 +14,7 @@ def require_torch(purpose: str) -> Any:
     Raises:
         MissingExtraError: if it is not installed.
     """
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("torch", extra="torch", purpose=purpose) from error
-    return torch
+    return require_library("torch", extra="torch", purpose=purpose)
 
 
 def torch_device(torch: Any, wanted: str) -> Any:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,12 @@ from weakspot.backends.hub_preprocessing import preprocessing_of_processor
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, settings_hash
 from weakspot.backends.naflex import NaflexPreprocessing, naflex_of_processor
+from weakspot.backends.optional_library import require_library
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
+from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
-from weakspot.core.errors import MissingExtraError, ModelError, UnavailableError
+from weakspot.core.errors import ModelError, UnavailableError
 
 PURPOSE = "Hub models"
 _PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
@@ -108,7 +111,8 @@ class TransformersEmbedder:
         for name in _PROCESSOR_FILES:
             found = self._file(name)
             if found is not None:
-                return naflex_of_processor(found) or preprocessing_of_processor(found, where=f"{self._model_name}/{name}")
+                where = f"{self._model_name}/{name}"
+                return naflex_of_processor(found) or replace(preprocessing_of_processor(found, where=where), centring="down")
         raise ModelError(
             "The model does not say how its pictures are prepared.",
             where=self._model_name,
@@ -140,11 +144,8 @@ class TransformersEmbedder:
     @LoadedOnce
     def _library(self) -> Any:
         require_torch(PURPOSE)
-        try:
-            import transformers
-        except ImportError as error:
-            raise MissingExtraError("transformers", extra="hub", purpose=PURPOSE) from error
-        return transformers
+        declare_torchvision_operators()
+        return require_library("transformers", extra="hub", purpose=PURPOSE)
 
     def _loaded(self, kind: str, **options: Any) -> Any:
         """Call `from_pretrained`; code that comes with a model is never run."""

@@ -35,7 +35,7 @@ class DirectionsDiscoverer:
         space: which vectors are read.
         costs: values of the SVM's constant C that are tried.
         n_folds: folds by which C is chosen.
-        n_repeats: how often these folds are drawn anew.
+        n_repeats: how often these folds are drawn anew for the final choice of C.
         n_outer_folds: folds by which strength is measured; they take no part in choosing C.
         n_permutations: how often outcomes are shuffled to find the chance of such a strength; 0 for never.
         min_failures: classes with fewer failures are passed over.
@@ -128,7 +128,7 @@ class DirectionsDiscoverer:
         reduced, basis = row_space(vectors[kept])
         failed = problem.failed[kept]
         strength, strength_p = self._strength(reduced, failed, draws)
-        cost = self._best_cost(reduced, failed, draws)
+        cost = self._best_cost(reduced, failed, draws, n_repeats=self.n_repeats)
         threshold = self._threshold(reduced, failed, cost, draws) if self.cut == "held-out" else 0.0
         direction, offset = fit_direction(reduced, failed, cost)
         rule = scaling.model_copy(
@@ -161,15 +161,15 @@ class DirectionsDiscoverer:
     def _nested_accuracy(self, vectors: AnyArray, failed: BoolArray, draws: np.random.Generator) -> float:
         predicted = np.zeros(len(failed), dtype=np.bool_)
         for inside, held_out in stratified_folds(failed, self.n_outer_folds, draws):
-            cost = self._best_cost(vectors[inside], failed[inside], draws)
+            cost = self._best_cost(vectors[inside], failed[inside], draws, n_repeats=1)
             direction, offset = fit_direction(vectors[inside], failed[inside], cost)
             predicted[held_out] = vectors[held_out] @ direction + offset >= 0
         return balanced_accuracy(failed, predicted)
 
-    def _best_cost(self, vectors: AnyArray, failed: BoolArray, draws: np.random.Generator) -> float:
+    def _best_cost(self, vectors: AnyArray, failed: BoolArray, draws: np.random.Generator, *, n_repeats: int) -> float:
         if len(self.costs) == 1 or min(failed.sum(), (~failed).sum()) < LEAST_PER_SIDE:
             return self.costs[len(self.costs) // 2]
-        folds = [fold for _ in range(self.n_repeats) for fold in stratified_folds(failed, self.n_folds, draws)]
+        folds = [fold for _ in range(n_repeats) for fold in stratified_folds(failed, self.n_folds, draws)]
         accuracies = [np.mean([_accuracy(vectors, failed, fold, cost) for fold in folds]) for cost in self.costs]
         return self.costs[int(np.argmax(np.round(accuracies, 9)))]
 

@@ -68,7 +68,7 @@ def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
     if not len(kept):
         raise NotEnoughDataError("No labelled sample is left to measure the repair on.", where=samples.name)
     n_repeated = len(rows) - int(fresh.sum())
-    return samples.only(kept, name=f"{samples.name} ({n_repeated} repeated pictures left out)" if n_repeated else samples.name)
+    return samples.only(kept, name=f"{samples.name} (repeated pictures left out: {n_repeated})" if n_repeated else samples.name)
 
 
 def measure_arm(answers: ArmAnswers, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion) -> RepairArm:
@@ -79,6 +79,10 @@ def measure_arm(answers: ArmAnswers, slices: Sequence[FailureSlice], samples: Sa
             given=(len(answers.probabilities), len(samples)),
         )
     before = _restricted(samples.dataset, samples.rows)
+    if before.predictions is not None and np.any(before.predictions < 0):
+        raise DataError(
+            "Some measured samples have no prediction before.", fix="Take what weakspot.repair.measure.untouched gives."
+        )
     thresholds = before.thresholds if answers.thresholds is None else answers.thresholds
     after = before.with_outcomes(probabilities=answers.probabilities, thresholds=thresholds)
     positions = np.arange(len(samples))

@@ -9,14 +9,15 @@ from typing import Any
 from weakspot.report import wording
 from weakspot.report.document import ReportDocument
 
+_NUMBER_AND_PERCENT = re.compile(r"(\d) %")
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|])")
 
 
 def render_html(document: ReportDocument, thumbnails: Mapping[str, bytes] | None = None) -> str:
     """Return the page; thumbnails are JPEG files by sample id and become part of it."""
     pictures = {name: "data:image/jpeg;base64," + base64.b64encode(data).decode() for name, data in (thumbnails or {}).items()}
-    environment = _environment(escape=True)
-    return str(environment.get_template("report.html").render(report=document, thumbnails=pictures, words=wording))
+    page = _environment(escape=True).get_template("report.html").render(report=document, thumbnails=pictures, words=wording)
+    return _NUMBER_AND_PERCENT.sub("\\1\u00a0%", page)
 
 
 def render_markdown(document: ReportDocument) -> str:

@@ -93,11 +93,12 @@ def finding_sentence(found: FailureSlice, evidence: Evidence) -> str:
 
 def proof_sentence(evidence: Evidence) -> str:
     """Return how the finding was tested."""
+    together = f"; corrected for the {evidence.n_tested} slices tested together: {p_value(evidence.q_value)}"
     return (
         f"Measured on {evidence.n_inside + evidence.n_outside} samples that took no part in finding it: "
         f"{evidence.failures_inside} of {evidence.n_inside} inside failed, {evidence.failures_outside} of {evidence.n_outside} "
-        f"outside. A gap like this or larger would arise by chance with probability {p_value(evidence.p_value)}; corrected for "
-        f"the {count(evidence.n_tested, 'slice')} tested together: {p_value(evidence.q_value)}."
+        f"outside. A gap like this or larger would arise by chance with probability {p_value(evidence.p_value)}"
+        f"{together if evidence.n_tested > 1 else ''}."
     )
 
 

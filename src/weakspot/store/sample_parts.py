@@ -88,6 +88,10 @@ class SampleParts:
         """Note that the source has no more samples."""
         atomic.write_json(self.folder / SOURCE_FILE, {"n_read": self.reached})
 
+    def close(self) -> None:
+        """Close the file that pictures are written to."""
+        self.pictures.close()
+
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the parts in order; one is in memory at a time."""
         for part in self._parts:

@@ -142,7 +142,7 @@ def fresh_samples(slices: Sequence[FailureSlice], *, discovery: SampleSet, confi
             seen.add(content)
     if not n_repeated:
         return confirmation
-    name = f"{confirmation.name} ({n_repeated} repeated pictures left out)"
+    name = f"{confirmation.name} (repeated pictures left out: {n_repeated})"
     return replace(confirmation, rows=np.array(kept, dtype=np.int64), name=name)
 
 

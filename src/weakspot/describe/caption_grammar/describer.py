@@ -203,7 +203,7 @@ class _SeenClass:
     @property
     def accuracy(self) -> float:
         """Return the share of samples that did not fail."""
-        return float(1.0 - self.failed.mean())
+        return float((~self.failed).mean())
 
     def agreement(self, additions: AnyArray) -> DoubleArray:
         """Return the correlation [m] of slice depth with the samples' similarity to what captions add [m, d]."""
@@ -229,7 +229,7 @@ class _SeenClass:
     def accuracy_nearest(self, texts: AnyArray, n_nearest: int) -> DoubleArray:
         """Return for every caption [m] the accuracy of the samples nearest to it."""
         nearest = np.argsort(-(texts @ self.vectors.T), axis=1, kind="stable")[:, : self.n_near(n_nearest)]
-        return np.asarray(1.0 - self.failed[nearest].mean(axis=1), dtype=np.float64)
+        return np.asarray((~self.failed[nearest]).mean(axis=1), dtype=np.float64)
 
 
 def _seen_class(found: FailureSlice, samples: SampleSet, problem: ClassProblem, space: str) -> _SeenClass | None:

@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+
+from weakspot.core.evidence import Cause, CauseFinding, Evidence, Interval, Verdict
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome, RepairPlan
+from weakspot.core.run import ClassifierFacts, ClassNote, RunRecord, StageRecord
+from weakspot.core.slices import ColumnRule, DataUse, FailureSlice, SliceName
+
+USE = DataUse(name="validation, confirmation half", n_samples=51, digest="d")
+
+
+def _slice(class_name, column, contrast=None):
+    names = ()
+    if contrast is not None:
+        phrase = f"a photo of a {contrast} {class_name}"
+        names = (
+            SliceName(phrase=phrase, contrast=contrast, score=2.0, describer="caption-grammar", accuracy_nearest=0.38),
+            SliceName(phrase="a photo of old", contrast="old", score=1.0, describer="caption-grammar", is_doubtful=True),
+        )
+    return FailureSlice(
+        class_name=class_name,
+        rule=ColumnRule(column=column, values=(True,)),
+        method="directions",
+        found_on=USE,
+        strength=0.88,
+        strength_p=0.005,
+        names=names,
+        easy_names=names[1:],
+    )
+
+
+def _evidence(found, *, inside, outside, verdict, q_value=0.00001, cause=None):
+    return Evidence(
+        slice_id=found.slice_id,
+        verifier="holdout",
+        measured_on=USE,
+        n_inside=inside[1],
+        failures_inside=inside[0],
+        n_outside=outside[1],
+        failures_outside=outside[0],
+        rate_inside=inside[0] / inside[1],
+        rate_outside=outside[0] / outside[1],
+        interval_inside=Interval(low=0.52, high=0.87),
+        interval_outside=Interval(low=0.01, high=0.17),
+        gap=inside[0] / inside[1] - outside[0] / outside[1],
+        p_value=q_value / 2,
+        q_value=q_value,
+        n_tested=2,
+        verdict=verdict,
+        cause=cause,
+    )
+
+
+def _change(group, kind, n_samples, before, after):
+    return GroupChange(
+        group=group,
+        kind=kind,
+        n_samples=n_samples,
+        right_before=before,
+        right_after=after,
+        gained=max(0, after - before),
+        lost=max(0, before - after),
+        interval_before=Interval(low=0.1, high=0.9),
+        interval_after=Interval(low=0.1, high=0.9),
+        p_value=0.01 if after - before > 5 else 1.0,
+    )
+
+
+def _arm(name, *, is_baseline, on_slice, overall, pear):
+    return RepairArm(
+        arm=name,
+        is_baseline=is_baseline,
+        note=f"What {name} did.",
+        n_trained=135,
+        changes=(
+            _change("overall", GroupKind.OVERALL, 92, 77, overall),
+            _change("apple: green", GroupKind.SLICE, 15, 1, on_slice),
+            _change("apple: the rest", GroupKind.COMPLEMENT, 0, 0, 0),
+            _change("apple", GroupKind.CLASS, 56, 41, 49),
+            _change("pear", GroupKind.CLASS, 36, 36, pear),
+            _change("melon", GroupKind.CLASS, 10, 9, 9),
+        ),
+        got_worse=("pear",) if pear < 36 else (),
+    )
+
+
+@pytest.fixture
+def record():
+    """A run with one confirmed slice, one that is not, a repair with two baselines, and hostile names."""
+    green = _slice("apple", "green", "green")
+    hostile = _slice('<script>alert("x")</script>', "odd", "<b>bold</b> | pipe")
+    cause = CauseFinding(cause=Cause.RARE, share_training=0.12, share_evaluation=0.43, sentence="Such samples are few.")
+    return RunRecord(
+        run_id="20260101-abcdef",
+        command="weakspot run",
+        started="2026-01-01T10:00:00Z",
+        seed=0,
+        settings={"classifier": {"options": {"api_key": "hunter2", "url": "https://me:pw@host.example/v1"}}, "costs": [1, 2]},
+        versions={"weakspot": "0.1.0"},
+        inputs={"classifier": "onnx:1234"},
+        stages=(StageRecord(stage="discover", seconds=1.25, summary="Two slices."),),
+        criterion="the predicted label is not the true one",
+        classifier=ClassifierFacts(n_samples=148, n_failed=36, per_class={"apple": (103, 35), "pear": (45, 1)}),
+        slices=(hostile, green),
+        evidence=(
+            _evidence(hostile, inside=(2, 8), outside=(5, 40), verdict=Verdict.NOT_CONFIRMED, q_value=0.31),
+            _evidence(green, inside=(16, 22), outside=(1, 29), verdict=Verdict.CONFIRMED, cause=cause),
+        ),
+        repairs=(
+            RepairOutcome(
+                plan=RepairPlan(slice_ids=(green.slice_id,), repairer="slice-balanced"),
+                measured_on=DataUse(name="test split", n_samples=92, digest="t"),
+                arms=(
+                    _arm("random", is_baseline=True, on_slice=6, overall=80, pear=36),
+                    _arm("slice-balanced", is_baseline=False, on_slice=10, overall=83, pear=34),
+                    _arm("confidence", is_baseline=True, on_slice=9, overall=77, pear=28),
+                ),
+            ),
+        ),
+        notes=(ClassNote(class_name="melon", note="Too few failures."),),
+    )
+
+
+@pytest.fixture
+def jpeg():
+    from io import BytesIO
+
+    from PIL import Image
+
+    stream = BytesIO()
+    Image.fromarray(np.full((8, 8, 3), 200, dtype=np.uint8)).save(stream, "JPEG")
+    return stream.getvalue()

@@ -1,0 +1,126 @@
+import json
+from html.parser import HTMLParser
+
+import pytest
+
+from weakspot.core.run import RunRecord
+from weakspot.report.document import build_document
+from weakspot.report.pictures import ShownPicture, SlicePictures
+from weakspot.report.render import render_html, render_json, render_markdown
+
+VOID = {"meta", "img", "br", "link", "input", "hr"}
+
+
+class _Page(HTMLParser):
+    """Checks that tags close in order and collects text and addresses."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.addresses: list[str] = []
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.addresses += [value for name, value in attributes if name in ("src", "href")]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def _pictures(record):
+    green = record.slices[1]
+    hard = (
+        ShownPicture(sample_id="s1", answer="pear", has_failed=True),
+        ShownPicture(sample_id="s2", answer="apple", has_failed=False),
+    )
+    return {green.slice_id: SlicePictures(hard=hard, easy=(ShownPicture(sample_id="s3", answer="apple", has_failed=False),))}
+
+
+@pytest.fixture
+def page(record, jpeg):
+    text = render_html(build_document(record, _pictures(record)), {"s1": jpeg, "s3": jpeg})
+    parsed = _Page()
+    parsed.feed(text)
+    assert parsed.open == []
+    return text, parsed
+
+
+def test_render_html__is_one_self_contained_page(page):
+    text, parsed = page
+    assert text.lstrip().startswith("<!doctype html>")
+    assert len(parsed.addresses) == 2
+    assert all(address.startswith("data:image/jpeg;base64,/9j/") for address in parsed.addresses)
+    assert "http" not in text.replace("http-equiv", "").replace("https://(not shown)@host.example", "")
+    assert "script" not in parsed.tags
+    assert "no picture" in text
+
+
+def test_render_html__hostile_names_are_text(page):
+    text, parsed = page
+    assert "<script>" not in text
+    assert "<b>bold" not in text
+    assert any("<b>bold</b> | pipe" in piece for piece in parsed.text)
+
+
+def test_render_html__says_what_matters(page):
+    text, parsed = page
+    said = " ".join("".join(parsed.text).replace("\u00a0", " ").split())
+    for sentence in (
+        "On “apple” pictures that fit “green” the classifier fails 73 % of the time",
+        "16 of 22",
+        "The classifier saw too few such samples in training.",
+        "Got worse: “pear”.",
+        "least confident",
+        "not confirmed: the difference may be chance",
+        "melon: Too few failures.",
+        "How to read this",
+        "weakspot run",
+        "Classes not listed because nothing changed in them: 1.",
+    ):
+        assert sentence in said
+    assert "hunter2" not in text
+    assert ":pw@" not in text
+    assert "prefers-color-scheme: dark" in text
+    assert "@media print" in text
+
+
+def test_render_html__an_empty_run_still_reads():
+    text = render_html(build_document(RunRecord(run_id="r", command="c", started="2026-01-01T00:00:00Z", seed=0)))
+    parsed = _Page()
+    parsed.feed(text)
+    assert parsed.open == []
+    assert "No slice was found to test" in text
+
+
+def test_render_html__same_record_same_page(record):
+    assert render_html(build_document(record)) == render_html(build_document(record))
+
+
+def test_render_markdown__tables_and_escapes(record):
+    text = render_markdown(build_document(record))
+    lines = text.splitlines()
+    assert lines[0].startswith("# On “apple” pictures")
+    assert "| accuracy on | samples | before | slice-balanced | random choice | least confident |" in lines
+    assert "| apple: green (slice) | 15 | 7 % | 67 % (+60) | 40 % (+33) | 60 % (+53) |" in lines
+    assert "| apple: the rest (rest of the class) | 0 | – | – (–) | – (–) | – (–) |" in lines
+    assert any(line.startswith("| \\<script\\>alert") and "\\| pipe" in line for line in lines)
+    assert "<script>" not in text
+    assert "- melon: Too few failures." in lines
+    assert "\n\n\n" not in text
+
+
+def test_render_json__holds_the_figures(record):
+    content = json.loads(render_json(build_document(record, _pictures(record))))
+    assert content["run_id"] == "20260101-abcdef"
+    assert content["findings"][0]["evidence"]["failures_inside"] == 16
+    assert content["findings"][0]["hard_samples"] == ["s1", "s2"]
+    assert content["not_confirmed"][0]["evidence"]["q_value"] == 0.31
+    assert content["repairs"][0]["arms"][0]["arm"] == "slice-balanced"
+    assert content["repairs"][0]["got_worse"] == ["pear"]

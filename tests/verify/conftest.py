@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.slices import DataUse, FailureSlice, LinearRule
+
+
+@pytest.fixture
+def make_samples():
+    """Build apples and pears; `marks` says which apples carry the mark, `wrong` which are taken for pears."""
+
+    def build(marks, wrong, *, n_pears=0, hashes=None, splits=None):
+        n_apples = len(marks)
+        labels = [0] * n_apples + [1] * n_pears
+        predictions = np.array([int(one) for one in wrong] + [1] * n_pears, dtype=np.int64)
+        vectors = np.zeros((len(labels), 2), dtype=np.float32)
+        vectors[:n_apples, 0] = np.where(marks, 1.0, -1.0)
+        vectors[n_apples:, 0] = -1.0
+        vectors[:, 1] = 0.1
+        dataset = dataset_from_columns(
+            class_names=["apple", "pear"], labels=labels, predictions=predictions, content_hashes=hashes, splits=splits
+        )
+        space = VectorSpace(encoder_id="toy", vectors=vectors)
+        return SampleSet(dataset=dataset, rows=np.arange(len(labels)), spaces={"joint": space}, name="all")
+
+    return build
+
+
+@pytest.fixture
+def marked():
+    """Build the slice of marked samples."""
+
+    def build(samples, class_name="apple", *, threshold=0.0):
+        rule = LinearRule(encoder_id="toy", direction=(1.0, 0.0), threshold=threshold)
+        use = DataUse(name="discovery", n_samples=len(samples), digest=samples.digest())
+        return FailureSlice(class_name=class_name, rule=rule, method="directions", found_on=use)
+
+    return build

@@ -1,0 +1,82 @@
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.failures import FailureCriterion
+from weakspot.verify.halves import split_halves
+
+TOP_1 = FailureCriterion()
+
+
+def _dataset(order=None, hashes=None):
+    labels = np.array([0] * 40 + [1] * 21)
+    predictions = labels.copy()
+    predictions[:8] = 1
+    predictions[40:45] = 0
+    places = np.arange(61) if order is None else order
+    names = [f"{place:03d}" for place in range(61)] if hashes is None else hashes
+    return dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=labels[places],
+        predictions=predictions[places],
+        sample_ids=[f"{place:03d}" for place in places],
+        content_hashes=[names[place] for place in places],
+    )
+
+
+def test_split_halves__shares_of_every_class_and_outcome():
+    dataset = _dataset()
+    halves = split_halves(dataset, np.arange(61), TOP_1, seed=0)
+    assert sorted([*halves.discovery, *halves.confirmation]) == list(range(61))
+    assert abs(len(halves.discovery) - len(halves.confirmation)) == 1
+    failed = dataset.predictions != dataset.labels
+    for label, wrong, size in ((0, True, 8), (0, False, 32), (1, True, 5), (1, False, 16)):
+        count = int(np.sum((dataset.labels[halves.discovery] == label) & (failed[halves.discovery] == wrong)))
+        assert abs(2 * count - size) <= 1
+
+
+def test_split_halves__another_share():
+    halves = split_halves(_dataset(), np.arange(61), TOP_1, seed=0, discovery_share=0.3)
+    assert len(halves.discovery) == 18
+    with pytest.raises(ConfigError, match="discovery_share"):
+        split_halves(_dataset(), np.arange(61), TOP_1, seed=0, discovery_share=1.0)
+
+
+def test_split_halves__seed_decides_and_row_order_does_not():
+    dataset = _dataset()
+    first = dataset.sample_ids(split_halves(dataset, np.arange(61), TOP_1, seed=0).discovery)
+    order = np.random.default_rng(1).permutation(61)
+    shuffled = _dataset(order)
+    again = shuffled.sample_ids(split_halves(shuffled, np.arange(61), TOP_1, seed=0).discovery)
+    other = dataset.sample_ids(split_halves(dataset, np.arange(61), TOP_1, seed=1).discovery)
+    assert sorted(again) == sorted(first)
+    assert sorted(other) != sorted(first)
+
+
+def test_split_halves__copies_of_a_picture_stay_together():
+    hashes = [f"{place // 3:03d}" for place in range(61)]
+    dataset = _dataset(hashes=hashes)
+    for seed in range(5):
+        halves = split_halves(dataset, np.arange(61), TOP_1, seed=seed)
+        assert not {hashes[row] for row in halves.discovery} & {hashes[row] for row in halves.confirmation}
+
+
+def test_split_halves__only_the_given_rows():
+    rows = np.arange(10, 50)
+    halves = split_halves(_dataset(), rows, TOP_1, seed=0)
+    assert sorted([*halves.discovery, *halves.confirmation]) == rows.tolist()
+
+
+def test_split_halves__multi_label_strata():
+    label_lists = [[0], [0, 1], [1], []] * 10
+    said = np.array([[True, False]] * 40)
+    dataset = dataset_from_columns(class_names=["a", "b"], label_lists=label_lists, predicted_matrix=said)
+    halves = split_halves(dataset, np.arange(40), TOP_1, seed=0)
+    assert dataset.label_matrix[halves.discovery].sum(axis=0).tolist() == [10, 10]
+    assert len(halves.discovery) == 20
+
+
+def test_split_halves__one_picture_cannot_be_halved():
+    with pytest.raises(NotEnoughDataError, match="too few"):
+        split_halves(_dataset(), np.array([3]), TOP_1, seed=0)
