@@ -42,7 +42,8 @@ matrix = project.vectors(sys.argv[2]).matrix(keys)
 vectors = matrix.values[::100_000].sum() if matrix is not None else None
 opened, used = time.perf_counter(), time.process_time() - processor
 after = resident()
-print(json.dumps({"rows": counts[0], "open_seconds": round(opened - imported, 3), "open_processor_seconds": round(used, 3), "import_seconds": round(imported - started, 3),
+print(json.dumps({"rows": counts[0], "open_seconds": round(opened - imported, 3), "open_processor_seconds": round(used, 3),
+    "import_seconds": round(imported - started, 3),
     "resident_mb": after["VmRSS"], "peak_resident_mb": after["VmHWM"], "resident_before_open_mb": before}))
 """
 

@@ -2,8 +2,8 @@
 
     python benchmarks/throughput.py --tower image_tower.onnx
 
-Without a tower a graph with random weights and about the cost of a CLIP ViT-B/32 is built. Rounds of both are interleaved, because
-other work on the machine changes the speed from minute to minute; the ratio is the median over pairs of neighbouring rounds.
+Without a tower a graph with random weights and about the cost of a CLIP ViT-B/32 is built. Batches of both are taken in turn, because
+other work on the machine changes the speed from second to second.
 """
 
 import argparse
@@ -25,6 +25,7 @@ from weakspot.engine.local import LocalEngine
 from weakspot.media.pictures import decode_picture
 
 SIDE = 224
+WARM_UP = 2
 SIZES = {"12 megapixels": (4000, 3000), "small": (500, 375)}
 MEAN = np.array([0.48145466, 0.4578275, 0.40821073], dtype=np.float32)
 DEVIATION = np.array([0.26862954, 0.26130258, 0.27577711], dtype=np.float32)
@@ -115,39 +116,33 @@ def decode_times(data, repeats=5):
 
 
 def compare(tower, alone, paths, settings):
-    """Return rounds of the pipeline and of onnxruntime alone, taken in turn."""
-    requests = [PictureRequest(position=number, location=str(paths[number % len(paths)])) for number in range(settings.pictures)]
+    """Return times of batches through the pipeline and of the same batches through onnxruntime alone, taken in turn.
+
+    When a batch comes out of the pipeline, its decoder threads have filled their queue again, so they rest while it is the other's turn.
+    """
+    n_pictures = settings.batch * (settings.rounds + WARM_UP)
+    requests = [PictureRequest(position=number, location=str(paths[number % len(paths)])) for number in range(n_pictures * 2)]
     engine = LocalEngine(n_workers=settings.workers, queue_depth=settings.depth)
+    batches = encode_pictures(requests, tower, engine=engine, batch_size=settings.batch)
     decoded = [tower.prepare(decode_picture(path.read_bytes(), picture_side=SIDE).picture) for path in paths]
-    tensors = [decoded[number % len(paths)] for number in range(settings.pictures)]
-
-    def pipeline():
-        for _ in encode_pictures(requests, tower, engine=engine, batch_size=settings.batch):
-            pass
-
-    def model_only():
-        for start in range(0, len(tensors), settings.batch):
-            alone.embed_prepared(tensors[start : start + settings.batch])
-
+    tensors = [decoded[number % len(paths)] for number in range(settings.batch)]
     pairs = []
-    for number in range(settings.rounds):
-        first, second = (pipeline, model_only) if number % 2 else (model_only, pipeline)
-        one, two = timed(first), timed(second)
-        pairs.append((one, two) if number % 2 else (two, one))
-    return pairs
+    for _ in range(settings.rounds + WARM_UP):
+        pairs.append((timed(lambda: next(batches)), timed(lambda: alone.embed_prepared(tensors))))
+    batches.close()
+    return pairs[WARM_UP:]
 
 
-def report(name, pairs, n_pictures, decode):
-    whole = statistics.median(n_pictures / pair[0].seconds for pair in pairs)
-    model = statistics.median(n_pictures / pair[1].seconds for pair in pairs)
-    ratio = statistics.median(pair[1].seconds / pair[0].seconds for pair in pairs)
-    work = statistics.median(pair[1].processor_seconds / pair[0].processor_seconds for pair in pairs)
+def report(name, pairs, batch, decode):
+    whole, alone = sum(pair[0].seconds for pair in pairs), sum(pair[1].seconds for pair in pairs)
+    work = sum(pair[1].processor_seconds for pair in pairs) / sum(pair[0].processor_seconds for pair in pairs)
     plain, scaled = decode
     return {
         "pictures": name,
-        "pictures_per_second": round(whole, 2),
-        "onnxruntime_alone_per_second": round(model, 2),
-        "ratio": round(ratio, 3),
+        "pictures_per_second": round(batch * len(pairs) / whole, 2),
+        "onnxruntime_alone_per_second": round(batch * len(pairs) / alone, 2),
+        "ratio": round(alone / whole, 3),
+        "median_ratio": round(statistics.median(pair[1].seconds / pair[0].seconds for pair in pairs), 3),
         "processor_time_ratio": round(work, 3),
         "plain_decode_ms": round(plain * 1000, 1),
         "scaled_decode_ms": round(scaled * 1000, 1),
@@ -158,8 +153,7 @@ def report(name, pairs, n_pictures, decode):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tower", type=Path, help="ONNX image tower with input [n, 3, 224, 224]")
-    parser.add_argument("--pictures", type=int, default=32)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=20, help="batches of each")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--depth", type=int, default=64)
@@ -175,7 +169,7 @@ def main():
             for seed in range(4):
                 paths.append(Path(folder) / f"{size[0]}-{seed}.jpg")
                 photograph(size, seed).save(paths[-1], quality=90)
-            found = report(name, compare(tower, alone, paths, settings), settings.pictures, decode_times(paths[0].read_bytes()))
+            found = report(name, compare(tower, alone, paths, settings), settings.batch, decode_times(paths[0].read_bytes()))
             print(json.dumps({**found, "file_kilobytes": os.path.getsize(paths[0]) // 1024, "cores": os.cpu_count()}))
 
 

@@ -112,3 +112,11 @@ def test_align_parameters__unknown_loss() -> None:
 def test_align_parameters__zero_steps() -> None:
     with pytest.raises(ConfigError, match=r"align\.steps"):
         AlignParameters(steps=0)
+
+
+def test_fit_text_side__tolerance_prefers_later_weights() -> None:
+    learn, held = split_group(bent_world(), 0.2, seed=1)
+
+    result = fit_text_side([learn], held, AlignParameters(hidden=16, steps=60, batch_size=32, evaluate_every=20, tolerance=1.0))
+
+    assert result.best_step == 60

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.arrays import unit_rows
-from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import SampleSet, VectorSpace
@@ -20,6 +20,10 @@ from weakspot.describe.caption_grammar.phrases import (
     with_article,
 )
 from weakspot.describe.caption_grammar.vocabulary import built_in_vocabulary
+from weakspot.discover.directions import DirectionsDiscoverer
+from weakspot.testing.fakes import PlantedEmbedder
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import rare
 
 TOP_1 = FailureCriterion()
 WORDS = ("apple", "green", "red", "blurry", "shelf", "photo", "golden", "crate")
@@ -131,6 +135,7 @@ def test_describe__without_text_or_samples_slices_stay_unnamed():
         raise AssertionError(texts)
 
     assert SMALL.describe([found], samples, TOP_1, refuse) == (found,)
+    assert replace(SMALL, space="elsewhere").describe([found], samples, TOP_1, refuse) == (found,)
     with_text = _samples()
     stranger = _green_slice(with_text, class_name="pear")
     assert SMALL.describe([stranger], with_text, TOP_1, _embed_texts) == (stranger,)
@@ -287,3 +292,14 @@ def test_noun_of__and_counting_of():
     assert noun_of("Golden-Delicious_apple") == "golden delicious apple"
     assert counting_of("grapes").value == "many"
     assert counting_of("cactus").value == "one"
+
+
+def test_describe__names_the_rare_colour_of_a_planted_world():
+    world = plant(rare(0.02), 6_000, seed=0)
+    samples = world.samples(Split.VALIDATION)
+    discoverer = DirectionsDiscoverer(costs=(0.01, 1.0), n_repeats=1)
+    slices = [item for item in discoverer.discover(samples, TOP_1, seed=0).slices if item.class_name == "disc"]
+    (named,) = CaptionGrammarDescriber().describe(slices, samples, TOP_1, PlantedEmbedder().embed_texts)
+    assert named.names[0].contrast == "green"
+    assert named.names[0].phrase == world.true_slice("disc").phrase
+    assert named.names[0].accuracy_nearest < 0.75

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import SampleSet, VectorSpace
@@ -15,6 +15,8 @@ from weakspot.discover.directions import (
     row_space,
     stratified_folds,
 )
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import rare
 
 TOP_1 = FailureCriterion()
 QUICK = DirectionsDiscoverer(costs=(0.01, 1.0), n_repeats=1)
@@ -271,3 +273,17 @@ def test_mean_and_deviation__reads_in_chunks_and_skips_nan(monkeypatch):
     mean, deviation = mean_and_deviation(samples, "joint", samples.rows)
     assert mean == pytest.approx([1002.0, 1.0])
     assert deviation == pytest.approx([np.sqrt(2.5), 1.0])
+
+
+def test_discover__finds_the_rare_kind_of_a_planted_world():
+    world = plant(rare(0.02), 6_000, seed=0)
+    validation = world.samples(Split.VALIDATION)
+    half = validation.only(validation.rows[::2])
+    found = next(item for item in DirectionsDiscoverer().discover(half, TOP_1, seed=0).slices if item.class_name == "disc")
+    unseen = found.class_rows(validation.only(validation.rows[1::2]))
+    members = found.rule.members(validation, unseen)
+    is_green = np.array(world.dataset.metadata("colour").to_pylist())[unseen] == "green"
+    assert found.strength > 0.65
+    assert is_green[members].mean() > 2 * is_green.mean()
+    failed = TOP_1.failed(world.dataset, unseen)
+    assert failed[members].mean() > failed[~members].mean() + 0.3

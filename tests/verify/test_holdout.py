@@ -3,12 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.slices import ColumnRule, DataUse, FailureSlice
+from weakspot.discover.directions import DirectionsDiscoverer
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import nothing
+from weakspot.verify.halves import split_halves
 from weakspot.verify.holdout import HoldoutVerifier
 
 TOP_1 = FailureCriterion()
@@ -173,3 +177,15 @@ def test_verifier__refuses_bad_settings():
         HoldoutVerifier(alpha=0.0)
     with pytest.raises(ConfigError, match="min_support"):
         HoldoutVerifier(min_support=0)
+
+
+def test_verify__nothing_is_confirmed_in_a_planted_world_without_a_problem():
+    for seed in range(3):
+        validation = plant(nothing(), 2_000, seed=seed).samples(Split.VALIDATION)
+        halves = split_halves(validation.dataset, validation.rows, TOP_1, seed=seed)
+        discovery = validation.only(halves.discovery, name="discovery")
+        confirmation = validation.only(halves.confirmation, name="confirmation")
+        found = DirectionsDiscoverer(costs=(1.0,), min_strength=0.0).discover(discovery, TOP_1, seed=seed).slices
+        assert len(found) >= 3
+        evidence = HoldoutVerifier().verify(found, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+        assert [entry.verdict for entry in evidence if entry.verdict is Verdict.CONFIRMED] == []

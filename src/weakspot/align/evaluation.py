@@ -13,9 +13,7 @@ TEMPLATES = (
     "{}",
     "a photo of a {}",
     "a picture of a {}",
-    "a blurry photo of a {}",
     "a close-up of a {}",
-    "there is a {}",
 )
 
 

@@ -7,7 +7,8 @@ from weakspot.core.arrays import AnyArray, BoolArray, FloatArray
 
 def _softmax(scores: FloatArray, axis: int) -> FloatArray:
     shifted: FloatArray = np.exp(scores - scores.max(axis=axis, keepdims=True))
-    return shifted / shifted.sum(axis=axis, keepdims=True)
+    shares: FloatArray = shifted / shifted.sum(axis=axis, keepdims=True)
+    return shares
 
 
 def contrastive(texts: FloatArray, images: FloatArray, belong: BoolArray, *, temperature: float) -> tuple[float, FloatArray]:

@@ -43,6 +43,8 @@ class AlignParameters:
         nuisance_share: Share of images to which a nuisance difference is added.
         evaluate_every: Steps between two looks at the held-out pairs.
         patience: Looks without gain after which learning stops.
+        tolerance: Held-out recall that later weights may lose and still be preferred; above
+            zero it lets groups that the held-out pairs say nothing about be learnt longer.
         averaging: Memory of the running average of the weights, 0 for none.
         seed: Of everything random.
     """
@@ -61,6 +63,7 @@ class AlignParameters:
     nuisance_share: float = 0.3
     evaluate_every: int = 100
     patience: int = 6
+    tolerance: float = 0.0
     averaging: float = 0.99
     seed: int = 0
 
@@ -115,22 +118,40 @@ def fit_text_side(
     if not groups:
         raise DataError("There is nothing to learn from.", where="align", fix="Give at least one group of pairs.")
     learner = _Learner(groups, parameters, image_mean, nuisance)
-    start = learner.projection(learner.weights)
-    looks = [(0, held_out_recall(start, held_out))]
-    best, best_step = start, 0
+    best = _Best(learner.projection(learner.weights), held_out, parameters)
     for step in range(1, parameters.steps + 1 if parameters.loss == "contrastive" else 1):
         learner.step(step)
         if step % parameters.evaluate_every and step != parameters.steps:
             continue
-        candidate = learner.projection(learner.averaged)
-        looks.append((step, held_out_recall(candidate, held_out)))
-        if looks[-1][1] > max(recall for _, recall in looks[:-1]) or best_step == 0:
-            best, best_step = candidate, step
+        recall = best.look(step, learner.projection(learner.averaged))
         if progress is not None:
-            progress(step, parameters.steps, looks[-1][1])
-        if step - best_step >= parameters.patience * parameters.evaluate_every:
+            progress(step, parameters.steps, recall)
+        if best.is_stale(step):
             break
-    return AlignResult(projection=best, best_step=best_step, history=tuple(looks), parameters=parameters)
+    return AlignResult(projection=best.projection, best_step=best.step, history=tuple(best.looks), parameters=parameters)
+
+
+class _Best:
+    """The weights to keep, judged by the held-out pairs."""
+
+    def __init__(self, start: TextProjection, held_out: PairGroup, parameters: AlignParameters) -> None:
+        self.projection, self.step = start, 0
+        self.looks = [(0, held_out_recall(start, held_out))]
+        self._held_out = held_out
+        self._parameters = parameters
+
+    def look(self, step: int, candidate: TextProjection) -> float:
+        """Measure a candidate, keep it if it is good enough, return its recall."""
+        recall = held_out_recall(candidate, self._held_out)
+        highest = max(earlier for _, earlier in self.looks)
+        if self.step == 0 or recall > highest - self._parameters.tolerance:
+            self.projection, self.step = candidate, step
+        self.looks.append((step, recall))
+        return recall
+
+    def is_stale(self, step: int) -> bool:
+        """Say whether nothing was kept for too long."""
+        return step - self.step >= self._parameters.patience * self._parameters.evaluate_every
 
 
 def held_out_recall(projection: TextProjection, held_out: PairGroup, k: int = 10) -> float:

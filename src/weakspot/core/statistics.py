@@ -66,14 +66,15 @@ def fisher_p(failures_inside: int, n_inside: int, failures_outside: int, n_outsi
     _check_counts(failures_outside, n_outside)
     if n_inside == 0 or n_outside == 0:
         return 1.0
-    from scipy.special import gammaln, logsumexp
+    from scipy.special import gammaln
 
     failures = failures_inside + failures_outside
     counts = np.arange(max(0, failures - n_outside), min(failures, n_inside) + 1, dtype=np.float64)
     # The terms need not be normalised beforehand: what does not depend on the count cancels.
     parts = [counts, n_inside - counts, failures - counts, n_outside - failures + counts]
     terms = -np.sum([gammaln(part + 1) for part in parts], axis=0)
-    return min(1.0, float(np.exp(logsumexp(terms[counts >= failures_inside]) - logsumexp(terms))))
+    chances = np.exp(terms - terms.max())
+    return min(1.0, float(chances[counts >= failures_inside].sum() / chances.sum()))
 
 
 def mcnemar_p(gained: int, lost: int) -> float:

@@ -10,7 +10,7 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Cause, CauseFinding, Evidence, Verdict
-from weakspot.core.failures import FailureCriterion, class_problems, predicted_classes
+from weakspot.core.failures import FailureCriterion, Side, class_problems, predicted_classes
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
 
@@ -75,7 +75,7 @@ class CauseFinder:
             share_evaluation=here,
             dominant_prediction=answer,
             dominant_share=answer_share if answer is not None else None,
-            sentence=_sentence(found.class_name, own, here, answer, answer_share, other),
+            sentence=_sentence(_class_words(found), own, here, answer, answer_share, other),
         )
 
     def _weigh(self, own: float | None, here: float | None, other: float | None) -> Cause:
@@ -111,6 +111,10 @@ def _dominant_answer(found: FailureSlice, samples: SampleSet, criterion: Failure
     if not wrong:
         return None, 0.0
     return dataset.class_names[wrong[0][0]], wrong[0][1] / len(failing)
+
+
+def _class_words(found: FailureSlice) -> str:
+    return f"samples without {found.class_name}" if found.side is Side.ABSENT else found.class_name
 
 
 def _sentence(

@@ -55,7 +55,7 @@ class CaptionGrammarDescriber:
         self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, embed_texts: EmbedTexts
     ) -> tuple[FailureSlice, ...]:
         """Return the same slices, in the same order, with names; unnamed where there is no text side or no sample."""
-        if not slices or not samples.space(self.space).has_text:
+        if not slices or self.space not in samples.spaces or not samples.space(self.space).has_text:
             return tuple(slices)
         problems = class_problems(samples.dataset, samples.rows, criterion)
         named = []

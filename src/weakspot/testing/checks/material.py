@@ -19,7 +19,7 @@ from weakspot.testing.planted_features import ENCODER_ID, phrase_vectors
 from weakspot.testing.planted_problems import rare
 
 CRITERION = FailureCriterion()
-N_PICTURES = 6
+N_PICTURES = 4
 N_SAMPLES = 800
 
 

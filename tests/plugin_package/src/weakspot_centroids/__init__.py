@@ -1,0 +1,1 @@
+"""A weakspot plug-in with one discoverer and one embedder."""

@@ -1,0 +1,78 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from weakspot.core.roles import ClassifierOutput
+from weakspot.testing.checks import material
+from weakspot.testing.fakes import (
+    planted_classifier,
+)
+
+
+class ModelAround:
+    """Passes everything on to a right model but for what a subclass breaks."""
+
+    def __init__(self):
+        self.inner = self.right()
+
+    def __getattr__(self, name):
+        return getattr(self.inner, name)
+
+
+class Classifying(ModelAround):
+    @staticmethod
+    def right():
+        return planted_classifier(material.small_world())
+
+
+class Logits(Classifying):
+    def classify(self, prepared):
+        return ClassifierOutput(probabilities=self.inner.classify(prepared).probabilities * 3)
+
+
+class BatchNormalised(Classifying):
+    def classify(self, prepared):
+        said = self.inner.classify(prepared).probabilities
+        mixed = 0.5 * said + 0.5 * said.mean(axis=0, keepdims=True)
+        return ClassifierOutput(probabilities=(mixed / mixed.sum(axis=1, keepdims=True)).astype(np.float32))
+
+
+class OtherHead(Classifying):
+    @property
+    def head(self):
+        return replace(self.inner.head, weights=-self.inner.head.weights)
+
+
+class NewId(Classifying):
+    @property
+    def classifier_id(self):
+        return str(id(self))
+
+
+class Blind(Classifying):
+    def classify(self, prepared):
+        return ClassifierOutput(probabilities=np.full((len(prepared), 4), 0.25, dtype=np.float32))
+
+
+class Zeroing(Classifying):
+    def classify(self, prepared):
+        said = self.inner.classify(prepared)
+        for item in prepared:
+            item[:] = 0
+        return said
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "said"),
+    [
+        (Logits, "probabilities_are_probabilities", "outside"),
+        (BatchNormalised, "batches_do_not_matter", "One picture at a time"),
+        (OtherHead, "features_fit_the_head", "head on the features"),
+        (NewId, "ids_are_stable", "changes"),
+        (Blind, "pictures_are_told_apart", "same probabilities"),
+        (Zeroing, "input_stays_as_it_is", "changed the prepared"),
+    ],
+)
+def test_check_classifier__broken_in_one_way(rejected, broken, check, said):
+    assert said in rejected("classifiers", check, broken)

@@ -1,0 +1,133 @@
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from weakspot.core.dataset import Split
+from weakspot.core.errors import ConfigError, ModelError
+from weakspot.testing.fakes import (
+    PlantedAnswerer,
+    PlantedCaptioner,
+    PlantedEmbedder,
+    PlantedImageGenerator,
+    PlantedTextGenerator,
+    planted_classifier,
+)
+from weakspot.testing.marker import read_marker
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import rare
+from weakspot.testing.renderer import render
+from weakspot.testing.scenes import FACTORS, Scene
+
+SCENE = Scene(kinds=("disc",), colour="green", size="small", background="grassy", count="two", position="left", lighting="dark")
+FOREIGN = Image.new("RGB", (80, 60), (200, 30, 30))
+
+
+def test_embedder__gives_the_vectors_of_the_world():
+    world = plant(rare(), 300, seed=2)
+    embedder, rows = PlantedEmbedder(), np.arange(20)
+    prepared = [embedder.prepare(world.picture(row)) for row in rows]
+    np.testing.assert_array_equal(embedder.embed_prepared(prepared), world.vectors(rows))
+    assert embedder.encoder_id == world.samples(Split.TEST).space("joint").encoder_id
+
+
+@pytest.mark.parametrize(
+    ("phrase", "factor", "value"),
+    [
+        ("a photo of a red thing", "colour", "red"),
+        ("something on grass", "background", "grassy"),
+        ("a photo taken at night", "lighting", "dark"),
+        ("a huge object", "size", "large"),
+    ],
+)
+def test_embedder__phrases_are_nearest_to_what_they_name(phrase, factor, value):
+    world = plant(rare(), 2_000, seed=2)
+    similarity = world.vectors() @ PlantedEmbedder().embed_texts([phrase])[0]
+    # Weights of factors differ, so the phrase is compared within scenes of equal length: the difference of means is the test.
+    has_value = np.array(world.dataset.metadata(factor).to_pylist()) == value
+    assert similarity[has_value].min() > similarity[~has_value].max()
+
+
+def test_embedder__class_and_colour_together():
+    world = plant(rare(), 2_000, seed=2)
+    similarity = world.vectors() @ PlantedEmbedder().embed_texts(["a photo of a red disc"])[0]
+    red_discs = [row for row in range(2_000) if world.scene(row).colour == "red" and world.scene(row).kinds == ("disc",)]
+    assert set(np.argsort(-similarity)[: len(red_discs)]) == set(red_discs)
+
+
+def test_embedder__noise_is_part_of_the_id():
+    exact = PlantedEmbedder(noise_scale=0.0)
+    assert exact.encoder_id != PlantedEmbedder().encoder_id
+    first, second = (exact.prepare(render(Scene(instance=number))) for number in (1, 2))
+    np.testing.assert_array_equal(exact.embed_prepared([first]), exact.embed_prepared([second]))
+
+
+def test_fakes__foreign_pictures_are_refused():
+    world = plant(rare(), 300)
+    calls = [
+        lambda: PlantedEmbedder().prepare(FOREIGN),
+        lambda: planted_classifier(world).prepare(FOREIGN),
+        lambda: PlantedCaptioner().caption([FOREIGN]),
+        lambda: PlantedAnswerer().answer([FOREIGN], "what colour?"),
+    ]
+    for call in calls:
+        with pytest.raises(ModelError, match=r"not from the planted world.*Choose a real model for your own pictures"):
+            call()
+
+
+def test_classifier__says_what_the_world_says():
+    for is_multi_label in (False, True):
+        world = plant(rare(), 400, seed=4, is_multi_label=is_multi_label)
+        classifier, rows = planted_classifier(world), np.arange(30)
+        said = classifier.classify([classifier.prepare(world.picture(row)) for row in rows])
+        np.testing.assert_allclose(said.probabilities, world.dataset.probabilities[rows], atol=1e-6)
+        np.testing.assert_array_equal(said.features, world.features(rows))
+        assert classifier.task is world.dataset.task
+
+
+def test_captioner__exact_and_about_a_class():
+    picture = render(SCENE)
+    assert PlantedCaptioner().caption([picture]) == [SCENE.caption]
+    assert PlantedCaptioner().caption([picture], about="disc") == [SCENE.caption]
+    assert PlantedCaptioner().caption([picture], about="star") == [f"{SCENE.caption}, no star"]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What colour is the object?", "green"),
+        ("what COLOR is it", "green"),
+        ("How many are there?", "two"),
+        ("Where is it?", "left"),
+        ("What is the background like?", "grassy"),
+        ("What kind of object is it?", "disc"),
+        ("Is it a green disc?", "yes"),
+        ("Is it a red disc?", "no"),
+        ("Is it on grass?", "yes"),
+        ("Who painted this?", "unknown"),
+    ],
+)
+def test_answerer__questions(question, answer):
+    assert PlantedAnswerer().answer([render(SCENE)], question) == [answer]
+
+
+def test_text_generator__without_a_schema():
+    answer = json.loads(PlantedTextGenerator().generate("Which colour and size could matter?"))
+    assert answer == {"attributes": {"colour": list(FACTORS["colour"]), "size": list(FACTORS["size"])}}
+
+
+def test_image_generator__draws_what_the_prompt_says():
+    prompts = ["a photo of two green stars on grass", SCENE.caption]
+    found = PlantedImageGenerator().generate(prompts, seeds=[1, 2])
+    scene = read_marker(found[0].picture)
+    assert (scene.kinds, scene.colour, scene.count, scene.background) == (("star",), "green", "two", "grassy")
+    assert read_marker(found[1].picture).caption == SCENE.caption
+    pictures = PlantedImageGenerator(side=96).generate(["a disc"] * 20, seeds=range(20))
+    assert len({read_marker(item.picture).colour for item in pictures}) > 4
+    assert pictures[0].picture.size == (96, 96)
+
+
+def test_image_generator__as_many_seeds_as_prompts():
+    with pytest.raises(ConfigError, match="one seed"):
+        PlantedImageGenerator().generate(["a disc"], seeds=[])
