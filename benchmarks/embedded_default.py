@@ -23,14 +23,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnxruntime
 from PIL import Image, ImageOps
 from pyarrow import parquet
 
 from weakspot.align.attribute_pictures import COLOURS, FILTERS, SIDE, place, plain_background, random_view, recolour
 from weakspot.align.evaluation import area_under_curve, class_vectors, phrasings, recall_at, zero_shot_accuracy
-from weakspot.backends.embedded_default import PROJECTION_PATH, EmbeddedDefault
+from weakspot.backends.embedded_default import IMAGE_TOWER, PROJECTION_PATH, EmbeddedDefault
+from weakspot.backends.registry_source import fetch
+from weakspot.backends.self_test import KNOWN_VECTOR, cosine_of, known_picture
 from weakspot.core.arrays import unit_rows
-from weakspot.core.projection import TextProjection
+from weakspot.core.projection import TextProjection, read_arrays
 
 CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 STAMP_KINDS = ("animals", "food", "clothes", "vehicles", "household", "plants", "hobbies", "sports")
@@ -247,6 +250,20 @@ def speed(embedder: CachedEmbedder) -> dict[str, float]:
     return {"seconds_per_picture": per_picture, "seconds_per_1000_phrases": 5 * (time.perf_counter() - start)}
 
 
+def int8_trap(embedder: CachedEmbedder) -> dict[str, float]:
+    """Cosine of the int8 tower's vector of the known picture to the right one; below 0.99 the self-test refuses it."""
+    expected = read_arrays(PROJECTION_PATH)[KNOWN_VECTOR]
+    given = embedder.embedder.prepare(Image.fromarray(known_picture()))[None]
+    found = {}
+    for name, precise in (("default_options", False), ("x64quantprecision", True)):
+        options = onnxruntime.SessionOptions()
+        if precise:
+            options.add_session_config_entry("session.x64quantprecision", "1")
+        session = onnxruntime.InferenceSession(str(fetch(IMAGE_TOWER)), options, providers=["CPUExecutionProvider"])
+        found[name] = cosine_of(session.run(["image_embeds"], {"pixel_values": given})[0][0], expected)
+    return found
+
+
 def npm_package(name: str, work: Path) -> Path:
     folder = work / "package"
     if not folder.exists():
@@ -286,6 +303,7 @@ def main() -> None:
         found["weak_points"] = weak_points(embedder, cutouts)
     if options.pairs is not None:
         found["captions"] = captions(embedder, options.pairs)
+    found["int8_trap"] = int8_trap(embedder)
     found["speed"] = speed(embedder)
     options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")
     print("\n".join(table(found)))

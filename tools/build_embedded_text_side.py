@@ -31,8 +31,8 @@ from weakspot.backends.self_test import KNOWN_VECTOR, known_picture
 from weakspot.backends.sentence_encoder import SentenceEncoder
 from weakspot.core.arrays import unit_rows
 
-PARAMETERS = AlignParameters(steps=500, evaluate_every=50, nuisance_share=0.4, tolerance=0.01)
-SHARES = {"captions": 1.0, "labels": 0.8, "colour": 0.5, "style": 0.3, "count": 0.1}
+PARAMETERS = AlignParameters(steps=400, evaluate_every=50, nuisance_share=0.4, tolerance=0.005)
+SHARES = {"captions": 1.0, "labels": 0.5, "colour": 0.5, "style": 0.3, "count": 0.1}
 N_HELD_OUT = 500
 WORD_TEMPLATES = ("{}", "a photo of a {}", "there is a {}", "a {}", "a picture of a {} in the scene")
 COLOUR_TEMPLATES = ("{0}", "something {0}", "a photo of something {0}", "{1} object", "{1} thing", "the colour {0}")
@@ -121,7 +121,7 @@ def label_group(rows: list[dict], images: np.ndarray, texts: Texts, wordnet: Pat
         names = dict.fromkeys([row["label"].lower(), *(lemma.lower() for lemma in lemmas.get(offset, [])[:2])])
         phrases = [phrase for name in names for phrase in phrasings(name, WORD_TEMPLATES[:3])]
         own_texts.append(phrases + [phrase for name in kind for phrase in phrasings(name, WORD_TEMPLATES[:2])])
-    frequent = [kind for kind, count in collections.Counter(name for own in kinds for name in own).items() if count >= 3]
+    frequent = [kind for kind, count in collections.Counter(name for own in kinds for name in own).items() if count >= 5]
     presence = np.array([[name in own for name in frequent] for own in kinds], dtype=np.int8)
     presence[[not offset for offset in offsets]] = -1
     concepts = texts.concepts([phrasings(name, WORD_TEMPLATES) for name in frequent], presence)
@@ -190,8 +190,7 @@ def learn(options: argparse.Namespace, texts: Texts, tower: Tower, material: Mat
     ]
     held_out = texts.group("held out", vectors[held], [rows[index]["captions"] for index in held], None)
     test = [index for index, row in enumerate(rows) if row["split"] == "test"]
-    mean = np.mean([unit_rows(group.image_vectors).mean(axis=0) for group in groups[:2]], axis=0)
-    result = fit_text_side(groups, held_out, PARAMETERS, image_mean=mean, nuisance=coarse - clear, progress=show)
+    result = fit_text_side(groups, held_out, PARAMETERS, nuisance=coarse - clear, progress=show)
     final = texts.group("test", vectors[test], [rows[index]["captions"] for index in test], None)
     return result, held_out_recall(result.projection, final)
 

@@ -10,6 +10,7 @@ from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.slices import ColumnRule, DataUse, FailureSlice, LinearRule
 from weakspot.describe.caption_grammar import CaptionGrammarDescriber, ClassWords
+from weakspot.describe.caption_grammar.describer import _SeenClass
 from weakspot.describe.caption_grammar.phrases import (
     Caption,
     counting_of,
@@ -303,3 +304,15 @@ def test_describe__names_the_rare_colour_of_a_planted_world():
     assert named.names[0].contrast == "green"
     assert named.names[0].phrase == world.true_slice("disc").phrase
     assert named.names[0].accuracy_nearest < 0.75
+
+
+def test_alignment__additions_are_divided_by_the_scale_of_the_rule():
+    seen = _SeenClass(
+        vectors=np.ones((2, 2), dtype=np.float32),
+        depth=np.array([1.0, -1.0]),
+        failed=np.array([True, False]),
+        direction=np.array([0.0, 1.0]),
+        scale=np.array([1.0, 2.0]),
+    )
+    # (3, 4) over (1, 2) is (3, 2), of length sqrt(13).
+    assert seen.alignment(np.array([[3.0, 4.0]])) == pytest.approx([2 / np.sqrt(13)], abs=1e-6)

@@ -287,3 +287,24 @@ def test_discover__finds_the_rare_kind_of_a_planted_world():
     assert is_green[members].mean() > 2 * is_green.mean()
     failed = TOP_1.failed(world.dataset, unseen)
     assert failed[members].mean() > failed[~members].mean() + 0.3
+
+
+def test_discover__held_out_folds_take_no_part_in_choosing_the_cost():
+    sizes = []
+
+    class Watched(DirectionsDiscoverer):
+        def _best_cost(self, vectors, failed, draws, *, n_repeats):
+            sizes.append(len(failed))
+            return super()._best_cost(vectors, failed, draws, n_repeats=n_repeats)
+
+    samples, _ = _world(100)
+    Watched(costs=(0.01, 1.0), n_outer_folds=5).discover(samples, TOP_1, seed=0)
+    assert sizes == [80, 80, 80, 80, 80, 100]
+
+
+def test_fit_direction__leaves_the_global_random_state_alone():
+    before = np.random.get_state()  # noqa: NPY002 - the point is that nobody else moves it
+    fit_direction(np.random.default_rng(0).normal(size=(20, 5)), np.arange(20) < 5, 1.0)
+    after = np.random.get_state()  # noqa: NPY002
+    assert before[2] == after[2]
+    assert before[1].tolist() == after[1].tolist()

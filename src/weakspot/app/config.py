@@ -115,7 +115,11 @@ class RepairSettings(MethodSettings):
 
     method: str = Field(default="slice-balanced", description="Registered name of the repairer.")
     budget: int = Field(default=0, ge=0, description="Samples that may be taken from the pool.")
-    l2: float = Field(default=1e-3, gt=0.0, description="Weight decay of the retrained last layer.")
+    l2: float = Field(
+        default=0.0,
+        ge=0.0,
+        description="Weight decay of the retrained last layer; 0: the one that fits the classifier's own layer best.",
+    )
 
 
 class ReportSettings(Section):

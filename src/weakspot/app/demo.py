@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.app.config import DataSettings, PartSettings, RepairSettings, Settings
+from weakspot.app.config import DataSettings, PartSettings, Settings
 from weakspot.app.demo_data import HIDDEN_CLASS, HIDDEN_KIND, choose_samples, hidden_kinds, write_samples
 from weakspot.app.demo_network import network, untrained_head
 from weakspot.app.example_data import groceries
@@ -67,7 +67,6 @@ def _settings(seed: int) -> Settings:
             name="onnx",
             options={"path": MODEL_FILE, "class_names": list(CLASS_NAMES), "mean": [0.0, 0.0, 0.0], "std": [1.0, 1.0, 1.0]},
         ),
-        repair=RepairSettings(l2=PENALTY),
     )
 
 

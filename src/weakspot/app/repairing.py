@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -118,10 +119,20 @@ class _Repair:
 
     def _trained(self, selection: TrainingSelection) -> Head:
         dataset = self._samples.dataset
-        trainer = HeadTrainer(penalty=self._settings.repair.l2)
         features = self._samples.vectors(OWN, selection.rows)
         targets = dataset.label_matrix[selection.rows]
-        return trainer.train(features, targets, selection.weights, task=dataset.task, start=self._start).head
+        return self._trainer.train(features, targets, selection.weights, task=dataset.task, start=self._start).head
+
+    @cached_property
+    def _trainer(self) -> HeadTrainer:
+        """Return a trainer whose penalty is the given one, or else fits the classifier's own head: arms differ in weights only."""
+        penalty = self._settings.repair.l2
+        if penalty:
+            return HeadTrainer(penalty=penalty)
+        if self._start is None:
+            return HeadTrainer()
+        rows = self._training.rows[self._samples.dataset.is_labelled[self._training.rows]]
+        return HeadTrainer().matched(self._samples.vectors(OWN, rows), self._samples.dataset.label_matrix[rows], self._start)
 
     def _thresholds(self, head: Head) -> FloatArray | None:
         """Return multi-label thresholds chosen on validation samples, as for the classifier itself."""

@@ -51,7 +51,7 @@ def part_class(role: str, name: str) -> Any:
         raise ConfigError(f"There is no {_singular(role)} called {name!r}.", given=name, fix=f"Choose one of {list(points)}.")
     try:
         return points[name].load()
-    except ImportError as error:
+    except (ImportError, AttributeError, SyntaxError) as error:
         raise ConfigError(
             f"The {_singular(role)} {name!r} cannot be imported: {error}.",
             where=points[name].value,

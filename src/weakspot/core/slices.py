@@ -2,8 +2,8 @@
 
 import hashlib
 import json
-from functools import cached_property
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 import pyarrow.compute as pc
@@ -19,7 +19,7 @@ from weakspot.core.samples import SampleSet
 class Record(BaseModel):
     """Base of stored records: frozen, closed, the same in JSON and in memory."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ignored_types=(cached_property,), ser_json_inf_nan="constants")
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
 
 
 class LinearRule(Record):
@@ -88,8 +88,9 @@ class ColumnRule(Record):
         """Return 1 for members and 0 for the others."""
         column = samples.dataset.metadata(self.column).take(rows)
         if self.values:
-            wanted = {str(value) for value in self.values}
-            return np.array([str(value) in wanted for value in column.to_pylist()], dtype=np.float64)
+            wanted = {*self.values, *map(str, self.values)}
+            found = [value is not None and (value in wanted or str(value) in wanted) for value in column.to_pylist()]
+            return np.array(found, dtype=np.float64)
         numbers = np.asarray(pc.cast(column, "double").fill_null(float("nan")).combine_chunks())
         low = -np.inf if self.low is None else self.low
         high = np.inf if self.high is None else self.high
@@ -191,11 +192,17 @@ class FailureSlice(Record):
     names: tuple[SliceName, ...] = ()
     easy_names: tuple[SliceName, ...] = ()
 
-    @cached_property
+    @property
     def slice_id(self) -> str:
         """Return a stable id: the same class, rule and method give the same id, whatever the names."""
         content = [self.class_name, self.side, self.method, self.rule.model_dump(mode="json")]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """Return a copy with some fields changed, which gets an id of its own."""
+        copied = super().model_copy(update=update, deep=deep)
+        vars(copied).pop("slice_id", None)
+        return copied
 
     @property
     def title(self) -> str:

@@ -215,7 +215,7 @@ def fit_direction(vectors: AnyArray, failed: BoolArray, cost: float) -> tuple[Do
     """Return the unit direction towards failures and the offset that puts zero midway between failures and the rest."""
     from sklearn.svm import LinearSVC
 
-    classifier = LinearSVC(C=cost, class_weight="balanced", dual=False, tol=1e-4, max_iter=5_000)
+    classifier = LinearSVC(C=cost, class_weight="balanced", dual=False, tol=1e-4, max_iter=5_000, random_state=0)
     classifier.fit(vectors, ~failed)
     direction = -np.asarray(classifier.coef_[0], dtype=np.float64)
     direction /= max(float(np.linalg.norm(direction)), 1e-300)

@@ -21,7 +21,7 @@ def folder_name(identity: str) -> str:
     """Return a readable folder name for an id of any length and characters; different ids give different names.
 
     >>> folder_name("embedded/vit-b-32@1")
-    'embedded-vit-b-32-1-8b51ab58fe'
+    'embedded-vit-b-32-1-f450d3ff20'
     """
     readable = re.sub(r"[^A-Za-z0-9_.]+", "-", identity).strip("-.")[:40]
     return f"{readable}-{hashlib.sha256(identity.encode()).hexdigest()[:10]}"

@@ -1,0 +1,19 @@
+import numpy as np
+
+from weakspot.core.arrays import unit_rows
+
+
+def test_unit_rows__lengths_and_zero_rows():
+    given = np.array([[3.0, 4.0], [0.0, 0.0], [-5.0, 0.0]])
+    found = unit_rows(given)
+    assert found.dtype == np.float32
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.0, 0.0], [-1.0, 0.0]], atol=1e-7)
+    assert given[0, 0] == 3.0
+
+
+def test_unit_rows__missing_vectors_stay_missing():
+    assert np.isnan(unit_rows(np.full((1, 2), np.nan))).all()
+
+
+def test_unit_rows__no_rows():
+    assert unit_rows(np.zeros((0, 3))).shape == (0, 3)

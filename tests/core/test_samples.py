@@ -1,0 +1,45 @@
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.errors import DataError
+from weakspot.core.samples import SampleSet, VectorSpace
+
+
+@pytest.fixture
+def samples():
+    data = dataset_from_columns(class_names=["a"], labels=[0, 0, 0], sample_ids=["x", "y", "z"])
+    space = VectorSpace(encoder_id="e", vectors=np.array([[1, 2], [3, 4], [5, 6]], dtype=np.float64))
+    return SampleSet(dataset=data, rows=np.array([0, 2]), spaces={"joint": space}, name="test")
+
+
+def test_vectors__own_rows_or_others(samples):
+    assert len(samples) == 2
+    assert samples.vectors("joint").tolist() == [[1, 2], [5, 6]]
+    assert samples.vectors("joint", np.array([1])).tolist() == [[3, 4]]
+    assert samples.vectors("joint").dtype == np.float32
+
+
+def test_vectors__read_from_a_memory_map_are_a_copy(samples, tmp_path):
+    np.save(tmp_path / "v.npy", np.eye(3, dtype=np.float32))
+    mapped = VectorSpace(encoder_id="e", vectors=np.load(tmp_path / "v.npy", mmap_mode="r"))
+    found = SampleSet(dataset=samples.dataset, rows=samples.rows, spaces={"joint": mapped}).vectors("joint")
+    found[:] = 7
+    assert np.load(tmp_path / "v.npy").max() == 1
+
+
+def test_space__unknown(samples):
+    with pytest.raises(DataError, match=r"no vectors called 'own'.*\['joint'\]"):
+        samples.space("own")
+
+
+def test_only__same_view_on_other_rows(samples):
+    other = samples.only(np.array([1]), name="half")
+    assert (other.rows.tolist(), other.name, other.dataset) == ([1], "half", samples.dataset)
+    assert samples.only(np.array([1])).name == "test"
+
+
+def test_digest__depends_on_the_ids_alone(samples):
+    assert samples.digest() == samples.only(np.array([0, 2]), name="other").digest()
+    assert samples.digest() != samples.only(np.array([0, 1])).digest()
+    assert len(samples.digest()) == 32

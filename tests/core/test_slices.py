@@ -1,0 +1,190 @@
+import numpy as np
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.errors import DataError
+from weakspot.core.failures import FailureCriterion, Side, class_problems
+from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.slices import (
+    AllOfRule,
+    ColumnRule,
+    DataUse,
+    FailureSlice,
+    IdRule,
+    LinearRule,
+    MembershipRule,
+    SliceName,
+    matches,
+)
+
+USE = DataUse(name="validation", n_samples=4, digest="0" * 32)
+ROWS = np.arange(4)
+
+
+@pytest.fixture
+def samples():
+    data = dataset_from_columns(
+        class_names=["a", "b"],
+        labels=[0, 0, 1, -1],
+        sample_ids=["p", "q", "r", "s"],
+        metadata={"colour": ["red", "green", None, "red"], "age": [1.0, 2.0, 3.0, None], "old": [True, False, True, None]},
+        predictions=np.array([0, 1, 1, 0]),
+    )
+    vectors = np.array([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0], [np.nan, np.nan]], dtype=np.float32)
+    return SampleSet(dataset=data, rows=ROWS, spaces={"joint": VectorSpace(encoder_id="e", vectors=vectors)})
+
+
+def _slice(rule, **other):
+    return FailureSlice(class_name="a", rule=rule, method="m", found_on=USE, **other)
+
+
+def test_linear_rule__scores_of_unit_vectors(samples):
+    rule = LinearRule(encoder_id="e", direction=(1.0, 0.0), offset=0.1, threshold=0.5)
+    # Unit vectors are (0.6, 0.8), (0, 1), (-1, 0); a sample without a vector is never a member.
+    np.testing.assert_allclose(rule.scores(samples, ROWS)[:3], [0.7, 0.1, -0.9], atol=1e-6)
+    assert rule.members(samples, ROWS).tolist() == [True, False, False, False]
+
+
+def test_linear_rule__centre_and_scale_come_before_the_length(samples):
+    rule = LinearRule(encoder_id="e", direction=(0.0, 1.0), centre=(0.0, 1.0), scale=(1.0, 2.0))
+    # (3, 4) -> (3, 1.5) -> length sqrt(11.25).
+    np.testing.assert_allclose(rule.scores(samples, np.array([0])), [1.5 / 11.25**0.5], atol=1e-6)
+    plain = rule.model_copy(update={"normalise": False})
+    np.testing.assert_allclose(plain.scores(samples, np.array([0])), [1.5], atol=1e-6)
+
+
+def test_linear_rule__a_threshold_is_inclusive(samples):
+    rule = LinearRule(encoder_id="e", direction=(1.0, 0.0), threshold=0.0)
+    assert rule.members(samples, np.array([1])).tolist() == [True]
+
+
+def test_linear_rule__vectors_stay_as_they_are(samples):
+    before = samples.space("joint").vectors.copy()
+    LinearRule(encoder_id="e", direction=(1.0, 0.0), centre=(1.0, 1.0), scale=(2.0, 2.0)).scores(samples, ROWS)
+    np.testing.assert_array_equal(samples.space("joint").vectors, before)
+
+
+def test_linear_rule__another_encoder_is_refused(samples):
+    with pytest.raises(DataError, match=r"another encoder.*Given: 'e'.*Embed with 'f'"):
+        LinearRule(encoder_id="f", direction=(1.0, 0.0)).scores(samples, ROWS)
+
+
+def test_column_rule__values(samples):
+    assert ColumnRule(column="colour", values=("red",)).members(samples, ROWS).tolist() == [True, False, False, True]
+    assert ColumnRule(column="old", values=(True,)).members(samples, ROWS).tolist() == [True, False, True, False]
+    assert ColumnRule(column="colour", values=("red",)).members(samples, np.array([3, 1])).tolist() == [True, False]
+
+
+def test_column_rule__numbers_match_whatever_their_type_and_null_matches_nothing(samples):
+    assert ColumnRule(column="age", values=(1, "2.0")).members(samples, ROWS).tolist() == [True, True, False, False]
+    assert ColumnRule(column="colour", values=("None",)).members(samples, ROWS).tolist() == [False, False, False, False]
+
+
+def test_column_rule__ranges_hold_their_low_end(samples):
+    assert ColumnRule(column="age", low=2.0, high=3.0).members(samples, ROWS).tolist() == [False, True, False, False]
+    assert ColumnRule(column="age", low=2.0).members(samples, ROWS).tolist() == [False, True, True, False]
+    assert ColumnRule(column="age", high=2.0).members(samples, ROWS).tolist() == [True, False, False, False]
+
+
+def test_column_rule__unknown_column(samples):
+    with pytest.raises(DataError, match="no metadata column 'size'"):
+        ColumnRule(column="size", values=("x",)).members(samples, ROWS)
+
+
+def test_id_rule__listed_samples(samples):
+    assert IdRule(sample_ids=("q", "zzz")).members(samples, ROWS).tolist() == [False, True, False, False]
+
+
+def test_all_of_rule__every_rule_must_hold(samples):
+    rule = AllOfRule(rules=(ColumnRule(column="colour", values=("red",)), IdRule(sample_ids=("p", "q"))))
+    assert rule.scores(samples, ROWS).tolist() == [2.0, 1.0, 0.0, 1.0]
+    assert rule.members(samples, ROWS).tolist() == [True, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        LinearRule(encoder_id="e", direction=(0.1, -1e-17), centre=(1.0, 2.0), scale=(3.0, 4.0), threshold=1 / 3),
+        ColumnRule(column="c", values=("x", 1, 2.5, True)),
+        ColumnRule(column="c", low=0.1),
+        IdRule(sample_ids=("p",)),
+        AllOfRule(rules=(IdRule(sample_ids=("p",)), ColumnRule(column="c", values=(False,)))),
+    ],
+)
+def test_rules__survive_json(rule):
+    adapter = TypeAdapter(MembershipRule)
+    again = adapter.validate_json(adapter.dump_json(rule))
+    assert again == rule
+    assert type(again) is type(rule)
+    assert _slice(again).slice_id == _slice(rule).slice_id
+
+
+def test_rules__unknown_kinds_and_fields_are_refused():
+    adapter = TypeAdapter(MembershipRule)
+    with pytest.raises(ValidationError, match="kind"):
+        adapter.validate_python({"kind": "magic"})
+    with pytest.raises(ValidationError, match="extra"):
+        adapter.validate_python({"kind": "ids", "sample_ids": ["p"], "extra": 1})
+
+
+def test_slice_id__names_and_figures_do_not_matter():
+    rule = IdRule(sample_ids=("p",))
+    name = SliceName(phrase="a photo of a green apple", contrast="green", score=1.0, describer="d")
+    plain = _slice(rule)
+    assert len(plain.slice_id) == 12
+    assert plain.slice_id == _slice(rule, names=(name,), strength=0.9, n_found=4).slice_id
+    assert plain.slice_id != _slice(IdRule(sample_ids=("q",))).slice_id
+    assert plain.slice_id != _slice(rule, side=Side.ABSENT).slice_id
+
+
+def test_model_copy__a_changed_copy_gets_its_own_id():
+    plain = _slice(IdRule(sample_ids=("p",)))
+    before = plain.slice_id
+    changed = plain.model_copy(update={"method": "other"})
+    assert changed.slice_id == FailureSlice.model_validate(changed.model_dump()).slice_id != before
+    assert plain.model_copy(update={"n_found": 3}).slice_id == plain.slice_id == before
+
+
+def test_slice_id__the_same_on_every_machine():
+    # sha256 of ["a", null, "m", {"kind": "ids", "sample_ids": ["p"]}]
+    assert _slice(IdRule(sample_ids=("p",))).slice_id == "69b8efcf0acd"
+
+
+def test_failure_slice__is_frozen_and_survives_json(samples):
+    found = _slice(IdRule(sample_ids=("p",)), strength=float("nan"), parameters={"cost": 0.1})
+    again = FailureSlice.model_validate_json(found.model_dump_json())
+    assert again.slice_id == found.slice_id
+    assert np.isnan(again.strength)
+    with pytest.raises(ValidationError, match="frozen"):
+        found.n_found = 3
+
+
+def test_title__class_side_and_name():
+    rule = IdRule(sample_ids=())
+    name = SliceName(phrase="a photo of a green apple", contrast="green", score=1.0, describer="d")
+    assert _slice(rule).title == "a: unnamed (m)"
+    assert _slice(rule, names=(name,)).title == "a: green"
+    assert _slice(rule, names=(name,), side=Side.ABSENT).title == "no a: green"
+
+
+def test_members__whatever_their_class(samples):
+    found = _slice(ColumnRule(column="colour", values=("red",)))
+    assert found.members(samples).tolist() == [0, 3]
+    assert found.members(samples, np.array([1, 3])).tolist() == [3]
+    assert found.class_rows(samples).tolist() == [0, 1]
+
+
+def test_class_rows__multi_label_sides():
+    data = dataset_from_columns(class_names=["a"], label_lists=[[0], [], None])
+    samples = SampleSet(dataset=data, rows=np.arange(3))
+    assert _slice(IdRule(sample_ids=()), side=Side.PRESENT).class_rows(samples).tolist() == [0]
+    assert _slice(IdRule(sample_ids=()), side=Side.ABSENT).class_rows(samples).tolist() == [1]
+
+
+def test_inside__rows_of_the_problem(samples):
+    problems = class_problems(samples.dataset, samples.rows, FailureCriterion())
+    found = _slice(IdRule(sample_ids=("q", "r")))
+    assert found.inside(samples, problems[0]).tolist() == [False, True]
+    assert matches(found, problems[0])
+    assert not matches(found, problems[1])
