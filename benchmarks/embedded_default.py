@@ -250,6 +250,22 @@ def speed(embedder: CachedEmbedder) -> dict[str, float]:
     return {"seconds_per_picture": per_picture, "seconds_per_1000_phrases": 5 * (time.perf_counter() - start)}
 
 
+def summary(found: dict[str, Any]) -> dict[str, Any]:
+    """Count and mean over all probe words: objects and places, colours, light."""
+    areas = {word: one["auc"] for word, one in found.get("captions", {}).get("probes", {}).items()}
+    taught = found.get("attributes", {})
+    colours = taught.get("colours", {}).get("auc", {})
+    light = {word: taught["styles"]["auc"][word] for word in ("dark", "bright", "foggy") if taught}
+    every = [*areas.values(), *colours.values(), *light.values()]
+    if not every:
+        return {"n_words": 0}
+    return {
+        "n_words": len(every),
+        "mean_auc": float(np.mean(every)),
+        "lowest_colour_auc": min(colours.values(), default=float("nan")),
+    }
+
+
 def int8_trap(embedder: CachedEmbedder) -> dict[str, float]:
     """Cosine of the int8 tower's vector of the known picture to the right one; below 0.99 the self-test refuses it."""
     expected = read_arrays(PROJECTION_PATH)[KNOWN_VECTOR]
@@ -303,6 +319,7 @@ def main() -> None:
         found["weak_points"] = weak_points(embedder, cutouts)
     if options.pairs is not None:
         found["captions"] = captions(embedder, options.pairs)
+    found["probe_words"] = summary(found)
     found["int8_trap"] = int8_trap(embedder)
     found["speed"] = speed(embedder)
     options.json.write_text(json.dumps(found, indent=2) + "\n", encoding="utf-8")

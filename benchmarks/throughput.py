@@ -121,10 +121,11 @@ def compare(tower, alone, paths, settings):
     When a batch comes out of the pipeline, its decoder threads have filled their queue again, so they rest in others' turns.
     """
     n_pictures = settings.batch * (settings.rounds + WARM_UP)
+    # More than will be taken, so that for every picture taken another one is decoded, up to the last.
     hashes = [content_hash(path.read_bytes()) for path in paths]
     requests = [
         PictureRequest(position=number, location=str(paths[place]), content_hash=hashes[place])
-        for number, place in enumerate(np.arange(n_pictures * 2) % len(paths))
+        for number, place in enumerate(np.arange(n_pictures + settings.depth + 64) % len(paths))
     ]
     engine = LocalEngine(n_workers=settings.workers, queue_depth=settings.depth)
     batches = encode_pictures(requests, tower, engine=engine, batch_size=settings.batch)

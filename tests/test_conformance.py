@@ -20,6 +20,8 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
+from weakspot.backends.sentence_encoder import SentenceEncoder
+from weakspot.core.projection import TextProjection
 from weakspot.core.registry import OWN_DISTRIBUTION, ROLES, part_class, registered
 from weakspot.testing.checks import checks_for, material
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
@@ -121,6 +123,16 @@ def _onnx_pair(folder: Path, _stack: ExitStack) -> Factory:
     _tokenizer().save(str(folder / "tokenizer.json"))
     (folder / "embedder.json").write_text(json.dumps({"pictures": {"picture_side": 16, **PIXELS}}))
     return _part("embedders", "onnx-pair", folder=folder)
+
+
+def _aligned(folder: Path, stack: ExitStack) -> Factory:
+    pictures = _onnx_pair(folder, stack)
+    draws = np.random.default_rng(1)
+    shapes = {"image_mean": (4,), "text_mean": (4,), "linear": (4, 4), "bias": (4,), "hidden_in": (4, 3), "hidden_bias": (3,)}
+    arrays = {name: draws.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+    TextProjection(**arrays, hidden_out=np.zeros((3, 4), np.float32)).save(folder / "text_side.npz")
+    sentences = SentenceEncoder(folder / "text.onnx", folder / "tokenizer.json")
+    return lambda: part_class("embedders", "aligned")(pictures=pictures(), text_side=folder, sentences=sentences)
 
 
 def _tokenizer() -> Tokenizer:
@@ -242,6 +254,7 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("classifiers", "timm"): _timm,
     ("classifiers", "torch"): _torch,
     ("classifiers", "transformers"): _transformers_classifier,
+    ("embedders", "aligned"): _aligned,
     ("embedders", "embedded"): _embedded,
     ("embedders", "given-vectors"): _given_vectors,
     ("embedders", "onnx-pair"): _onnx_pair,

@@ -91,7 +91,9 @@ class CallableClassifier:
         return np.asarray(picture.convert("RGB")) if self._preprocessing is None else self._preprocessing.apply(picture)
 
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return what the function says, checked."""
+        """Return what the function says, checked; it is never called with nothing."""
+        if not prepared:
+            return ClassifierOutput(probabilities=np.zeros((0, len(self.class_names or ())), np.float32))
         try:
             answer = self._function(list(prepared))
         except WeakspotError:

@@ -126,6 +126,10 @@ def _single_label_problems(dataset: Dataset, rows: IntArray, criterion: FailureC
 
 
 def _multi_label_problems(dataset: Dataset, rows: IntArray, criterion: FailureCriterion) -> Iterator[ClassProblem]:
+    if criterion.kind in ("top-k", "parent"):
+        raise DataError(
+            f"The failure kind {criterion.kind!r} is for single-label tasks.", fix="Choose top-1, low-confidence or target."
+        )
     truth = dataset.label_matrix[rows]
     said = predicted_labels(dataset, rows)
     names = [criterion.target] if criterion.kind == "target" and criterion.target else list(dataset.class_names)

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
 import pyarrow.compute as pc
@@ -197,12 +196,6 @@ class FailureSlice(Record):
         """Return a stable id: the same class, rule and method give the same id, whatever the names."""
         content = [self.class_name, self.side, self.method, self.rule.model_dump(mode="json")]
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy with some fields changed, which gets an id of its own."""
-        copied = super().model_copy(update=update, deep=deep)
-        vars(copied).pop("slice_id", None)
-        return copied
 
     @property
     def title(self) -> str:
