@@ -4,6 +4,8 @@ import inspect
 import sys
 from pathlib import Path
 
+from pydantic import BaseModel
+
 from weakspot.app.config import Settings
 from weakspot.cli.main import app
 
@@ -34,7 +36,7 @@ def _option_row(option) -> str:
 def settings_page() -> str:
     """Return the page on weakspot.toml."""
     lines = ["# Settings", "", "Made by `tools/make_reference.py`; do not edit. Unknown keys are errors.", ""]
-    scalars = {name: field for name, field in Settings.model_fields.items() if not hasattr(field.default, "model_fields")}
+    scalars = {name: field for name, field in Settings.model_fields.items() if not isinstance(field.default, BaseModel)}
     lines += _settings_table(scalars)
     for name, field in Settings.model_fields.items():
         if name not in scalars:

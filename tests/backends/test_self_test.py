@@ -3,8 +3,10 @@ import hashlib
 import numpy as np
 import pytest
 
-from weakspot.backends.self_test import cosine_of, known_picture, require_known_vector
+from weakspot.backends.embedded_default import PROJECTION_PATH
+from weakspot.backends.self_test import KNOWN_VECTOR, cosine_of, known_picture, require_known_vector
 from weakspot.core.errors import ModelError
+from weakspot.core.projection import TextProjection, read_arrays
 
 
 def test_known_picture__same_bytes_everywhere() -> None:
@@ -32,3 +34,13 @@ def test_require_known_vector__not_a_number_is_refused() -> None:
 
 def test_cosine_of__right_angle() -> None:
     assert cosine_of(np.array([1.0, 0.0]), np.array([0.0, 3.0])) == 0.0
+
+
+def test_shipped_weights__hold_the_known_vector_and_fit_the_models() -> None:
+    projection = TextProjection.load(PROJECTION_PATH)
+
+    assert (projection.sentence_dimension, projection.dimension) == (384, 512)
+    assert PROJECTION_PATH.stat().st_size < 4_000_000
+    known = read_arrays(PROJECTION_PATH)[KNOWN_VECTOR]
+    assert known.shape == (512,)
+    assert np.linalg.norm(known) == pytest.approx(1.0, abs=1e-5)

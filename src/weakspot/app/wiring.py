@@ -33,15 +33,11 @@ def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where:
 
 def _check_options(part: Any, options: Mapping[str, JsonValue], *, where: str) -> None:
     parameters = inspect.signature(part).parameters
-    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
-        return
-    known = ", ".join(sorted(parameters)) or "none"
-    problems = [f"{key}: there is no such option (known: {known})" for key in options if key not in parameters]
-    problems += [
-        f"{key}: is needed"
-        for key, parameter in parameters.items()
-        if parameter.default is inspect.Parameter.empty and key not in options
-    ]
+    named = {key: one for key, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
+    problems = [f"{key}: is needed" for key, one in named.items() if one.default is inspect.Parameter.empty and key not in options]
+    if len(named) == len(parameters):
+        known = ", ".join(sorted(named)) or "none"
+        problems += [f"{key}: there is no such option (known: {known})" for key in options if key not in named]
     raise_all(problems, error=ConfigError, what="Some options cannot be used:", where=where)
 
 
