@@ -70,11 +70,21 @@ def test_learn__unknown_loss(tmp_path):
 
 def test_read_captioned__captions_and_labels(tmp_path):
     np.save(tmp_path / "v.npy", np.ones((2, 4), np.float16))
-    (tmp_path / "t.jsonl").write_text('{"captions": ["a dog", "a pet"]}\n{"label": "owl"}\n')
+    (tmp_path / "t.jsonl").write_text('{"captions": ["a dog", "a pet"]}\n{"label": "owl", "split": "test"}\n')
     given = read_captioned(tmp_path / "v.npy", tmp_path / "t.jsonl")
     assert given.texts[0] == ["a dog", "a pet"]
     assert "a photo of an owl" in given.texts[1]
     assert list(given.labels) == ["", "owl"]
+    assert list(given.held_out) == [False, True]
+
+
+def test_learn__marked_pictures_are_measured_on(tmp_path):
+    given = _captioned(200)
+    marked = CaptionedVectors(
+        vectors=given.vectors, texts=given.texts, labels=given.labels, where="here", held_out=[row >= 150 for row in range(200)]
+    )
+    outcome = learn(marked, tmp_path, encode=_encode, loss="ridge", seed=0)
+    assert list(outcome.figures) == ["text to image recall@10 of 50"]
 
 
 def test_read_captioned__line_without_text_is_named(tmp_path):

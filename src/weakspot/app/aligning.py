@@ -20,6 +20,7 @@ from weakspot.core.seeding import generator
 TEXT_SIDE_FILE = "text_side.npz"
 HELD_OUT_SHARE = 0.15
 LEAST_PICTURES = 20
+TEXTS_PER_CALL = 1024
 
 EncodeSentences = Callable[[Sequence[str]], FloatArray]
 
@@ -33,12 +34,14 @@ class CaptionedVectors:
         texts: at least one text a picture.
         labels: class of each picture, or empty strings.
         where: for messages and the card.
+        held_out: pictures to measure on, not to learn from; empty: a random share of them.
     """
 
     vectors: FloatArray
     texts: Sequence[Sequence[str]]
     labels: Sequence[str]
     where: str
+    held_out: Sequence[bool] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +111,7 @@ def learn(
             fix=f"Give at least {LEAST_PICTURES}.",
         )
     rest, measuring = _split(given, seed)
-    learning, stopping = split_group(_encoded_group(rest, encode), HELD_OUT_SHARE, seed=seed)
+    learning, stopping = split_group(_encoded_group(rest, encode, progress), HELD_OUT_SHARE, seed=seed)
     parameters = AlignParameters(loss="ridge" if loss == "ridge" else "contrastive", seed=seed)
     result = fit_text_side(
         [learning], stopping, parameters, progress=lambda step, steps, _recall: progress("learning", step, steps)
@@ -131,6 +134,9 @@ def learn(
 
 
 def _split(given: CaptionedVectors, seed: int) -> tuple[CaptionedVectors, CaptionedVectors]:
+    if any(given.held_out):
+        marked = np.asarray(given.held_out)
+        return _rows(given, np.flatnonzero(~marked)), _rows(given, np.flatnonzero(marked))
     order = generator(seed, "align", "measuring").permutation(len(given.texts))
     n_measuring = max(1, round(HELD_OUT_SHARE * len(order)))
     return _rows(given, np.sort(order[n_measuring:])), _rows(given, np.sort(order[:n_measuring]))
@@ -141,9 +147,14 @@ def _rows(given: CaptionedVectors, rows: IntArray) -> CaptionedVectors:
     return CaptionedVectors(vectors=given.vectors[rows], texts=texts, labels=labels, where=given.where)
 
 
-def _encoded_group(given: CaptionedVectors, encode: EncodeSentences) -> PairGroup:
+def _encoded_group(given: CaptionedVectors, encode: EncodeSentences, progress: StageProgress) -> PairGroup:
     distinct = sorted({text for own in given.texts for text in own})
-    return group_from_texts("pictures", given.vectors, given.texts, dict(zip(distinct, encode(distinct), strict=True)))
+    vectors: dict[str, FloatArray] = {}
+    for start in range(0, len(distinct), TEXTS_PER_CALL):
+        chunk = distinct[start : start + TEXTS_PER_CALL]
+        vectors.update(zip(chunk, encode(chunk), strict=True))
+        progress("encode texts", len(vectors), len(distinct))
+    return group_from_texts("pictures", given.vectors, given.texts, vectors)
 
 
 def _figures(projection: TextProjection, held_out: CaptionedVectors, encode: EncodeSentences) -> list[Figure]:
@@ -191,7 +202,8 @@ def read_captioned(vectors: Path, texts: Path) -> CaptionedVectors:
         raise DataError("There must be one line of texts for every vector.", where=str(texts), given=(array.shape, len(lines)))
     own = [_texts_of(line, number, texts) for number, line in enumerate(lines, start=1)]
     labels = [str(line.get("label") or "") for line in lines]
-    return CaptionedVectors(vectors=array.astype(np.float32), texts=own, labels=labels, where=str(texts))
+    held_out = [line.get("split") == "test" for line in lines]
+    return CaptionedVectors(vectors=array.astype(np.float32), texts=own, labels=labels, where=texts.name, held_out=held_out)
 
 
 def _texts_of(line: object, number: int, path: Path) -> list[str]:

@@ -11,7 +11,9 @@ def align(
     column: str = typer.Option("", "--column", help="With --project: metadata column that holds the caption; empty: the labels."),
     vectors: Path | None = typer.Option(None, "--vectors", help="Without a project: image vectors [n, d] as .npy."),
     texts: Path | None = typer.Option(
-        None, "--texts", help="With --vectors: JSON lines in the same order, with `captions` or `label`, and optionally `split`."
+        None,
+        "--texts",
+        help="With --vectors: JSON lines in the same order, with `captions` or `label`; `split` = test: measure on these.",
     ),
     loss: str = typer.Option("contrastive", "--loss", help="contrastive or ridge."),
     seed: int = typer.Option(0, "--seed", help="Same seed, same answer."),
