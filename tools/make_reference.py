@@ -20,7 +20,8 @@ def command_page() -> str:
     lines = ["# Command line", "", "Made by `tools/make_reference.py`; do not edit.", ""]
     lines += ["Exit codes: 0 done, 1 a confirmed slice is above `--fail-above`, 2 bad input, 130 interrupted.", ""]
     for name, command in group.commands.items():
-        lines += [f"## weakspot {name}", "", inspect.cleandoc(command.help or ""), "", "| option | meaning | default |", "|---|---|---|"]
+        lines += [f"## weakspot {name}", "", inspect.cleandoc(command.help or ""), ""]
+        lines += ["| option | meaning | default |", "|---|---|---|"]
         lines += [_option_row(option) for option in command.params if option.name != "help"]
         lines.append("")
     return "\n".join(lines)
@@ -46,7 +47,8 @@ def settings_page() -> str:
 
 def _settings_table(fields) -> list[str]:
     rows = ["| setting | meaning | default |", "|---|---|---|"]
-    rows += [f"| `{name}` | {field.description} | `{field.get_default(call_default_factory=True)!r}` |" for name, field in fields.items()]
+    for name, field in fields.items():
+        rows.append(f"| `{name}` | {field.description} | `{field.get_default(call_default_factory=True)!r}` |")
     return [*rows, ""]
 
 
