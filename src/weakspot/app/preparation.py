@@ -18,6 +18,7 @@ from weakspot.core.errors import DataError
 from weakspot.core.roles import Classifier, Embedder
 from weakspot.core.run import Progress
 from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.ingest.outcomes import with_thresholds
 from weakspot.store.project import ProjectStore
 
 JOINT, OWN = "joint", "own"
@@ -104,6 +105,8 @@ class Preparation:
                 where="[classifier]",
                 fix="Configure a classifier in weakspot.toml, or give prediction or probability columns in the manifest.",
             )
+        else:
+            dataset = with_thresholds(dataset, self.settings.failure.label_thresholds)
         samples = SampleSet(
             dataset=dataset,
             rows=np.arange(len(dataset)),
