@@ -5,7 +5,9 @@ import sys
 import typer
 
 from weakspot import __version__
-from weakspot.cli import making, running, setting_up
+from weakspot.cli.making import register as register_making
+from weakspot.cli.running import register as register_running
+from weakspot.cli.setting_up import register as register_setting_up
 
 app = typer.Typer(
     name="weakspot",
@@ -15,9 +17,9 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-setting_up.register(app)
-running.register(app)
-making.register(app)
+register_setting_up(app)
+register_running(app)
+register_making(app)
 
 
 def _show_version(asked: bool) -> None:
