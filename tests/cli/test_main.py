@@ -127,3 +127,8 @@ def test_doctor__offline_as_json():
 @pytest.mark.parametrize("arguments", [("align", "out"), ("align", "out", "--vectors", "v.npy")])
 def test_align__needs_something_to_learn_from(arguments, tmp_path):
     _assert_clear_error(_weakspot(*arguments, cwd=tmp_path), "nothing to learn from")
+
+
+def test_ingest__folder_cannot_be_written(tmp_path):
+    (tmp_path / "file").write_text("")
+    _assert_clear_error(_weakspot("init", tmp_path / "file" / "project"), "cannot be written")

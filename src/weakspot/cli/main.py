@@ -36,7 +36,7 @@ def _root(
 
 
 def main() -> None:
-    """Run the command line; the exit code is 0, 1 (finding above the threshold) or 2 (bad input)."""
+    """Run the command line; the exit code is 0, 1 (finding above the threshold), 2 (bad input) or 130 (interrupted)."""
     from weakspot.cli.terminal import report_error
     from weakspot.core.errors import WeakspotError
 
@@ -45,6 +45,6 @@ def main() -> None:
     except WeakspotError as error:
         report_error(error)
         raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        sys.stderr.write("\nInterrupted. What was finished is kept; the same command continues from there.\n")
-        raise SystemExit(130) from None
+    except OSError as error:
+        report_error(WeakspotError(f"The operating system refused: {error.strerror or error}.", where=error.filename))
+        raise SystemExit(WeakspotError.exit_code) from None

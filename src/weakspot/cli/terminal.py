@@ -33,7 +33,7 @@ def say(text: str = "") -> None:
 
 
 class ProgressDisplay:
-    """One bar per stage; on a stream that is not a terminal, one line per finished stage."""
+    """One bar per stage."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
@@ -57,5 +57,9 @@ def showing_progress() -> Iterator[StageProgress]:
         TimeRemainingColumn(compact=True),
     )
     console = Console(stderr=True)
-    with Progress(*columns, console=console, refresh_per_second=4, disable=not console.is_terminal) as bars:
-        yield ProgressDisplay(bars)
+    try:
+        with Progress(*columns, console=console, refresh_per_second=4, disable=not console.is_terminal) as bars:
+            yield ProgressDisplay(bars)
+    except KeyboardInterrupt:
+        console.print("Interrupted. What was finished is kept; the same command continues from there.")
+        raise
