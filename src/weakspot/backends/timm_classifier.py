@@ -9,6 +9,7 @@ from PIL import Image
 from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id
+from weakspot.backends.network_classifier import NetworkClassifier
 from weakspot.backends.optional_library import require_library
 from weakspot.backends.preprocessing import RESAMPLES, PictureSettings, Preprocessing, preprocessing_from
 from weakspot.backends.probe import probe_pictures
@@ -19,13 +20,11 @@ from weakspot.backends.torchvision_operators import declare_torchvision_operator
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
-from weakspot.core.repairs import Head
-from weakspot.core.roles import ClassifierOutput
 
 PURPOSE = "timm classifiers"
 
 
-class TimmClassifier:
+class TimmClassifier(NetworkClassifier):
     """An image classifier of the timm library.
 
     Args:
@@ -90,23 +89,9 @@ class TimmClassifier:
         """Shortest picture side that `prepare` needs."""
         return self._preprocessing.needed_side
 
-    @property
-    def head(self) -> Head | None:
-        """The last linear layer, checked against the model's own answer; None where there is none."""
-        return self._network.reader.head
-
-    @property
-    def features_note(self) -> str | None:
-        """Why there is no head, or None."""
-        return self._network.reader.note
-
     def prepare(self, picture: Image.Image) -> AnyArray:
         """Turn one RGB picture into what timm's evaluation transform would make of it."""
         return self._preprocessing.apply(picture)
-
-    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return probabilities, and features where the model has a last linear layer."""
-        return self._network.classify(prepared)
 
     @LoadedOnce
     def _library(self) -> Any:
@@ -156,8 +141,7 @@ class TimmClassifier:
         stated = self._library.data.resolve_model_data_config(self._module)
         return preprocessing_from(self._picture_settings, **_fields(stated, self._picture_settings, where=self._model))
 
-    @LoadedOnce
-    def _network(self) -> TorchNetwork:
+    def _load_network(self) -> TorchNetwork:
         pictures = probe_pictures(self._preprocessing.height, self._preprocessing.width)
         probes = [self._preprocessing.apply(picture) for picture in pictures]
         return make_network(self._module, self._settings, probes=probes, where=self._model)

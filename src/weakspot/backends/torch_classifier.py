@@ -13,6 +13,7 @@ from PIL import Image
 from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id, settings_hash
+from weakspot.backends.network_classifier import NetworkClassifier
 from weakspot.backends.preprocessing import PictureSettings, Preprocessing, preprocessing_from
 from weakspot.backends.probe import probe_pictures
 from weakspot.backends.torch_device import require_torch
@@ -21,8 +22,6 @@ from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.repairs import Head
-from weakspot.core.roles import ClassifierOutput
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,7 +46,7 @@ class _Source:
         return _own_copy(self.module)
 
 
-class TorchClassifier:
+class TorchClassifier(NetworkClassifier):
     """A torch module, always in evaluation mode and without gradients.
 
     A module in memory is copied, so the caller's own stays as it is. The features are what the last linear layer sees.
@@ -129,26 +128,11 @@ class TorchClassifier:
         """Shortest picture side that `prepare` needs."""
         return self._preprocessing.needed_side
 
-    @property
-    def head(self) -> Head | None:
-        """The last linear layer, checked against the module's own answer; None where there is none."""
-        return self._network.reader.head
-
-    @property
-    def features_note(self) -> str | None:
-        """Why there is no head, or None."""
-        return self._network.reader.note
-
     def prepare(self, picture: Image.Image) -> AnyArray:
         """Turn one RGB picture into an input of the module."""
         return self._preprocessing.apply(picture)
 
-    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return probabilities, and features where the module has a last linear layer."""
-        return self._network.classify(prepared)
-
-    @LoadedOnce
-    def _network(self) -> TorchNetwork:
+    def _load_network(self) -> TorchNetwork:
         pictures = probe_pictures(self._preprocessing.height, self._preprocessing.width)
         probes = [self._preprocessing.apply(picture) for picture in pictures]
         return make_network(self._source.load(), self._settings, probes=probes, where=self._source.name)

@@ -12,6 +12,7 @@ from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind
 from weakspot.backends.hub import hub_is_off
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id
+from weakspot.backends.network_classifier import NetworkClassifier
 from weakspot.backends.onnx_graph import labels_in_order
 from weakspot.backends.optional_library import require_library
 from weakspot.backends.preprocessing import PictureSettings, preprocessing_from
@@ -23,8 +24,6 @@ from weakspot.backends.transformers_pictures import plain_preprocessing, process
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError, UnavailableError
-from weakspot.core.repairs import Head
-from weakspot.core.roles import ClassifierOutput
 
 PURPOSE = "transformers classifiers"
 MULTI_LABEL = "multi_label_classification"
@@ -39,7 +38,7 @@ class _Pictures:
     settings: Any
 
 
-class TransformersClassifier:
+class TransformersClassifier(NetworkClassifier):
     """An image classifier of the transformers library. Code that comes with a model is never run.
 
     Args:
@@ -104,23 +103,9 @@ class TransformersClassifier:
         """Shortest picture side that `prepare` needs."""
         return self._pictures.needed_side
 
-    @property
-    def head(self) -> Head | None:
-        """The last linear layer, checked against the model's own answer; None where there is none."""
-        return self._network.reader.head
-
-    @property
-    def features_note(self) -> str | None:
-        """Why there is no head, or None."""
-        return self._network.reader.note
-
     def prepare(self, picture: Image.Image) -> AnyArray:
         """Turn one RGB picture into what the model's own processor would make of it."""
         return self._pictures.prepare(picture)
-
-    def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return probabilities, and features where the model has a last linear layer."""
-        return self._network.classify(prepared)
 
     @property
     def _is_folder(self) -> bool:
@@ -156,8 +141,7 @@ class TransformersClassifier:
         wanted = preprocessing_from(self._picture_settings, **({} if plain is None else plain.as_settings()))
         return _Pictures(prepare=wanted.apply, needed_side=wanted.needed_side, settings=wanted.as_settings())
 
-    @LoadedOnce
-    def _network(self) -> TorchNetwork:
+    def _load_network(self) -> TorchNetwork:
         settings = NetworkSettings(
             class_names=self.class_names,
             task=self.task,

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from weakspot.app.doctor import DoctorFinding, examine_machine
@@ -33,7 +34,9 @@ def _print_table(findings: tuple[DoctorFinding, ...]) -> None:
         table.add_column(heading, overflow="fold")
     for finding in findings:
         optional = " (optional)" if finding.is_optional and finding.state != "ok" else ""
-        table.add_row(finding.area, f"[{STYLES[finding.state]}]{finding.state}[/]{optional}", finding.found, finding.fix)
+        table.add_row(
+            finding.area, f"[{STYLES[finding.state]}]{finding.state}[/]{optional}", escape(finding.found), escape(finding.fix)
+        )
     console.print(table)
     console.print()
     for role in ROLES:
