@@ -7,7 +7,7 @@ import pytest
 import weakspot
 from weakspot.app.project import Project
 from weakspot.core.dataset import Split
-from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, StoreError
+from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing
@@ -39,7 +39,7 @@ def test_run__record_says_what_was_used(record, world):
     assert record.versions["numpy"] == np.__version__
     assert record.settings["seed"] == 0
     assert [stage.stage for stage in record.stages] == [
-        "ingest", "embed", "classify", "discover", "describe", "verify", "repair",
+        "ingest", "classify", "embed", "discover", "describe", "verify", "repair",
     ]  # fmt: skip
     assert record.finished is not None
 
@@ -115,6 +115,15 @@ def test_discover__nothing_known_of_the_classifier(manifest, tmp_path):
     project.ingest()
     with pytest.raises(DataError, match="Nothing is known of what the classifier says"):
         project.discover()
+
+
+def test_embed__broken_classifier_is_noticed_before_anything_is_embedded(manifest, tmp_path):
+    (tmp_path / "broken.onnx").write_bytes(b"no graph")
+    project = Project.create(tmp_path, data=str(manifest), classifier=str(tmp_path / "broken.onnx"), embedder=PlantedEmbedder())
+    project.ingest()
+    with pytest.raises(ModelError, match="broken.onnx"):
+        project.embed()
+    assert not (tmp_path / ".weakspot" / "vectors").exists()
 
 
 def test_discover__no_validation_samples(world, manifest, tmp_path):

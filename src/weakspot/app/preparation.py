@@ -85,28 +85,15 @@ class Preparation:
     def run(self) -> Prepared:
         """Embed, classify, and put it all together."""
         dataset = self.store.dataset()
-        joint, embedder, embed_facts = self._embedded(dataset)
         classifier = self.classifier or build_classifier(self.settings.classifier, self.folder)
-        spaces = {} if joint is None else {JOINT: joint}
-        outcome_facts: dict[str, object] = {}
-        if classifier is not None:
-            classified = self._classified(dataset, classifier, joint)
-            dataset = classified.dataset
-            if classified.own is not None:
-                spaces[OWN] = classified.own
-            outcome_facts = {
-                "classifier_id": classifier.classifier_id,
-                "n_outcomes": classified.n_outcomes,
-                "n_new_outcomes": classified.n_new,
-            }
-        elif not dataset.has_outcomes:
-            raise DataError(
-                "Nothing is known of what the classifier says.",
-                where="[classifier]",
-                fix="Configure a classifier in weakspot.toml, or give prediction or probability columns in the manifest.",
-            )
-        else:
-            dataset = with_thresholds(dataset, self.settings.failure.label_thresholds)
+        # A classifier that cannot work is noticed before hours are spent on vectors.
+        early = classifier is not None and not reads_vectors(classifier)
+        classified = self._outcomes(dataset, classifier, None) if early or classifier is None else None
+        joint, embedder, embed_facts = self._embedded(dataset)
+        classified = classified or self._outcomes(dataset, classifier, joint)
+        dataset = classified.dataset
+        found = {JOINT: joint, OWN: classified.own}
+        spaces = {name: space for name, space in found.items() if space is not None}
         samples = SampleSet(
             dataset=dataset,
             rows=np.arange(len(dataset)),
@@ -114,7 +101,9 @@ class Preparation:
             name="all samples",
             reference_rows=_reference_rows(dataset),
         )
-        summary = EmbedSummary(**embed_facts, **outcome_facts)  # type: ignore[arg-type]
+        outcome_facts = {"n_outcomes": classified.n_outcomes, "n_new_outcomes": classified.n_new}
+        classifier_id = "" if classifier is None else classifier.classifier_id
+        summary = EmbedSummary(**embed_facts, **outcome_facts, classifier_id=classifier_id)  # type: ignore[arg-type]
         return Prepared(samples=samples, embedder=embedder, classifier=classifier, summary=summary, inputs=self._inputs(summary))
 
     def _embedded(self, dataset: Dataset) -> tuple[VectorSpace | None, Embedder | None, dict[str, object]]:
@@ -142,6 +131,18 @@ class Preparation:
                 "n_unreadable": len(made.unreadable),
             },
         )
+
+    def _outcomes(self, dataset: Dataset, classifier: Classifier | None, joint: VectorSpace | None) -> Classified:
+        if classifier is not None:
+            return self._classified(dataset, classifier, joint)
+        if not dataset.has_outcomes:
+            raise DataError(
+                "Nothing is known of what the classifier says.",
+                where="[classifier]",
+                fix="Configure a classifier in weakspot.toml, or give prediction or probability columns in the manifest.",
+            )
+        known = with_thresholds(dataset, self.settings.failure.label_thresholds)
+        return Classified(dataset=known, own=None, n_new=0, n_outcomes=len(dataset))
 
     def _classified(self, dataset: Dataset, classifier: Classifier, joint: VectorSpace | None) -> Classified:
         with self.clock.stage("classify") as facts:
