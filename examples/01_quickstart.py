@@ -13,7 +13,7 @@ from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 
 folder = Path(tempfile.mkdtemp())
-world = plant(rare(0.01), 3000, seed=3)
+world = plant(rare(0.02), 3000, seed=2)
 files = world.write_pictures(folder / "world")
 print(f"{len(world)} pictures, described in {files.manifest.name}")
 
