@@ -22,10 +22,22 @@ def test_showing_progress__interrupted_says_that_nothing_is_lost(capsys):
     assert "the same command continues from there" in capsys.readouterr().err
 
 
-def test_showing_progress__writes_nothing_to_the_output_stream(capsys):
+def test_showing_progress__lines_on_the_error_stream_without_a_terminal(capsys):
     with terminal.showing_progress() as progress:
-        progress("embed", 10, 10)
-    assert capsys.readouterr().out == ""
+        for done in range(9):
+            progress("embed", done, 8)
+        progress("ingest", 5, None)
+        progress("ingest", 6, None)
+    streams = capsys.readouterr()
+    assert streams.out == ""
+    assert streams.err.splitlines() == [
+        "embed: 0 of 8",
+        "embed: 2 of 8",
+        "embed: 4 of 8",
+        "embed: 6 of 8",
+        "embed: 8 of 8",
+        "ingest: 5 of an unknown number",
+    ]
 
 
 def test_print_json__keeps_letters_as_they_are(capsys):

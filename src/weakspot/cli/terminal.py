@@ -46,9 +46,24 @@ class ProgressDisplay:
         self._bars.update(self._tasks[stage], completed=done, total=total)
 
 
+class ProgressLines:
+    """A line on the error stream whenever a stage has come another quarter of the way, for logs."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._said: dict[str, int] = {}
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Say how far a stage is, if it is worth a line."""
+        quarter = 4 * done // total if total else 0
+        if quarter > self._said.get(stage, -1):
+            self._said[stage] = quarter
+            self._console.print(f"{stage}: {done} of {total if total is not None else 'an unknown number'}", highlight=False)
+
+
 @contextmanager
 def showing_progress() -> Iterator[StageProgress]:
-    """Give a progress callback that draws bars on the error stream."""
+    """Give a progress callback that draws bars on the error stream, or writes lines where that is no terminal."""
     columns = (
         TextColumn("{task.description:<22}"),
         BarColumn(bar_width=28),
@@ -59,7 +74,7 @@ def showing_progress() -> Iterator[StageProgress]:
     console = Console(stderr=True)
     try:
         with Progress(*columns, console=console, refresh_per_second=4, disable=not console.is_terminal) as bars:
-            yield ProgressDisplay(bars)
+            yield ProgressDisplay(bars) if console.is_terminal else ProgressLines(console)
     except KeyboardInterrupt:
         console.print("Interrupted. What was finished is kept; the same command continues from there.")
         raise
