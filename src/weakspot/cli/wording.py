@@ -43,7 +43,7 @@ def _finding(found: FailureSlice, evidence: Evidence) -> Iterator[str]:
         f"({percent(outside.low)} to {percent(outside.high)}); p = {evidence.p_value:.2g}, q = {evidence.q_value:.2g}"
     )
     if evidence.cause is not None and evidence.cause.sentence:
-        yield f"    why: {evidence.cause.sentence}"
+        yield f"    why: {evidence.cause.cause}. {evidence.cause.sentence}"
 
 
 def repairs(record: RunRecord) -> str:
