@@ -36,3 +36,13 @@ def test_resolved_options__only_existing_files_are_resolved(tmp_path):
         "output": "logits",
     }
     assert resolved_options({"path": "elsewhere.onnx"}, tmp_path) == {"path": "elsewhere.onnx"}
+
+
+def test_resolved_options__folders_of_any_option_and_nested_ones(tmp_path):
+    (tmp_path / "vit").mkdir()
+    given = {"model": "vit", "pictures": {"name": "onnx-pair", "options": {"folder": "vit"}}, "revision": ""}
+    assert resolved_options(given, tmp_path) == {
+        "model": str(tmp_path / "vit"),
+        "pictures": {"name": "onnx-pair", "options": {"folder": str(tmp_path / "vit")}},
+        "revision": "",
+    }

@@ -47,4 +47,4 @@ def test_raise_all__lists_every_problem():
 
 
 def test_raise_all__no_problems():
-    raise_all([], error=ConfigError, what="?")
+    assert raise_all([], error=ConfigError, what="?") is None

@@ -32,11 +32,15 @@ def test_dataset__nothing_ingested(tmp_path):
 
 
 def test_writing__nested(tmp_path):
-    project = ProjectStore.create(tmp_path)
-    with project.writing(), project.writing():
-        pass
+    project, other = ProjectStore.create(tmp_path), ProjectStore.create(tmp_path)
     with project.writing():
-        pass
+        with project.writing():
+            pass
+        # Leaving the inner block must not give the lock away.
+        with pytest.raises(StoreError, match="being written by process"), other.writing():
+            pass
+    with other.writing():
+        assert other.current_tables() is None
 
 
 def test_writing__second_writer_is_refused(tmp_path):

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from weakspot.app.config import EmbedderSettings
-from weakspot.app.wiring import build_part
+from weakspot.app.wiring import build_part, resolved_options
 from weakspot.backends import hub
 from weakspot.core.errors import ConfigError
 from weakspot.core.roles import Embedder
@@ -66,7 +66,7 @@ def build_embedder(
     name: str, options: Mapping[str, JsonValue], *, folder: Path | None = None, progress: Progress | None = None
 ) -> Embedder:
     """Return a registered embedder; options that name an existing file or folder are taken relative to `folder`."""
-    resolved: dict[str, Any] = {key: _resolved(value, folder) for key, value in options.items()}
+    resolved = resolved_options(options, folder)
     if name == EMBEDDED:
         resolved.setdefault("progress", progress)
     embedder: Embedder = build_part("embedders", name, resolved, where="[embedder] options")
@@ -86,11 +86,3 @@ def _automatic(*, ask_hub: bool) -> tuple[str, dict[str, Any], str]:
         return "transformers", {"model": HUB_MODELS[0]}, f"Using {HUB_MODELS[0]}, because the hub can be reached."
     why = "the hub does not answer" if ask_hub else "the hub is not to be asked"
     return EMBEDDED, {}, f"Using {EMBEDDED_NAME}, because no known model is cached and {why}."
-
-
-def _resolved(value: Any, folder: Path | None) -> Any:
-    if isinstance(value, Mapping):
-        return {key: _resolved(inner, folder) for key, inner in value.items()}
-    if isinstance(value, str) and value and folder is not None and (folder / value).exists():
-        return str(folder / value)
-    return value

@@ -12,8 +12,6 @@ from weakspot.core.errors import ConfigError, WeakspotError, raise_all
 from weakspot.core.registry import part_class
 from weakspot.core.roles import Classifier, Describer, Discoverer, Engine, Repairer, Verifier
 
-PATH_OPTIONS = frozenset({"path", "folder", "checkpoint", "state", "image_tower", "text_tower", "tokenizer"})
-
 
 def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where: str) -> Any:
     """Build a registered part from keyword options.
@@ -45,14 +43,17 @@ def _frozen(value: JsonValue) -> Any:
     return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
-def resolved_options(options: Mapping[str, JsonValue], folder: Path) -> dict[str, JsonValue]:
-    """Return options with relative paths made relative to the project folder, where such a file exists."""
-    resolved = dict(options)
-    for key in PATH_OPTIONS & set(options):
-        value = options[key]
-        if isinstance(value, str) and (folder / value).exists():
-            resolved[key] = str(folder / value)
-    return resolved
+def resolved_options(options: Mapping[str, JsonValue], folder: Path | None) -> dict[str, Any]:
+    """Return options with every text that names a file or folder below `folder` made a path that works from anywhere."""
+    return {key: _resolved(value, folder) for key, value in options.items()}
+
+
+def _resolved(value: JsonValue, folder: Path | None) -> Any:
+    if isinstance(value, Mapping):
+        return resolved_options(value, folder)
+    if isinstance(value, str) and value and folder is not None and (folder / value).exists():
+        return str(folder / value)
+    return value
 
 
 def build_classifier(settings: PartSettings, folder: Path) -> Classifier | None:
