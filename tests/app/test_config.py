@@ -7,7 +7,7 @@ from weakspot.core.errors import ConfigError
 def test_parse_settings__empty_gives_defaults():
     settings = parse_settings({}, where="here")
     assert settings == Settings()
-    assert settings.discover.method == "directions"
+    assert settings.discover.methods == ("directions",)
     assert settings.failure.criterion().kind == "top-1"
 
 

@@ -44,13 +44,13 @@ def test_run__no_project_here(tmp_path):
 
 
 def test_run__broken_settings_are_all_reported(tmp_path):
-    (tmp_path / "weakspot.toml").write_text('sed = 1\n[discover]\nmethod = "directions"\nparameter = {}\n')
+    (tmp_path / "weakspot.toml").write_text('sed = 1\n[discover]\nmethods = ["directions"]\nparameter = {}\n')
     _assert_clear_error(_weakspot("run", "-p", tmp_path), "1. discover.parameter:", "2. sed:")
 
 
 def test_run__unknown_method(planted_project, tmp_path):
     text = (planted_project / "weakspot.toml").read_text().replace('"manifest.csv"', f'"{planted_project}/manifest.csv"')
-    (tmp_path / "weakspot.toml").write_text(text + '[discover]\nmethod = "direction"\n')
+    (tmp_path / "weakspot.toml").write_text(text + '[discover]\nmethods = ["direction"]\n')
     _assert_clear_error(_weakspot("run", "-p", tmp_path), "no discoverer called 'direction'", "directions")
 
 

@@ -4,8 +4,9 @@ import pytest
 from weakspot.core.dataset import Task, dataset_from_columns
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind, Head, RepairArm, RepairOutcome, RepairPlan, balanced_selection
+from weakspot.core.rules import IdRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice, IdRule
+from weakspot.core.slices import DataUse, FailureSlice
 
 USE = DataUse(name="test", n_samples=10, digest="0" * 32)
 HALF = Interval(low=0.2, high=0.8)

@@ -1,8 +1,9 @@
 import pytest
 
 from weakspot.core.evidence import Evidence, Interval, Verdict
+from weakspot.core.rules import IdRule
 from weakspot.core.run import RECORD_VERSION, ClassifierFacts, ClassNote, RunRecord, StageRecord, no_progress
-from weakspot.core.slices import DataUse, FailureSlice, IdRule
+from weakspot.core.slices import DataUse, FailureSlice
 
 USE = DataUse(name="test", n_samples=3, digest="0" * 32)
 

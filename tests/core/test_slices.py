@@ -5,18 +5,9 @@ from pydantic import TypeAdapter, ValidationError
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion, Side, class_problems
+from weakspot.core.rules import AllOfRule, ColumnRule, IdRule, LinearRule, MembershipRule
 from weakspot.core.samples import SampleSet, VectorSpace
-from weakspot.core.slices import (
-    AllOfRule,
-    ColumnRule,
-    DataUse,
-    FailureSlice,
-    IdRule,
-    LinearRule,
-    MembershipRule,
-    SliceName,
-    matches,
-)
+from weakspot.core.slices import DataUse, FailureSlice, SliceName, matches
 
 USE = DataUse(name="validation", n_samples=4, digest="0" * 32)
 ROWS = np.arange(4)

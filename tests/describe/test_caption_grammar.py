@@ -4,14 +4,17 @@ import numpy as np
 import pytest
 
 from weakspot.core.arrays import unit_rows
+from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.failures import FailureCriterion, Side
+from weakspot.core.rules import ColumnRule, LinearRule
 from weakspot.core.samples import SampleSet, VectorSpace
-from weakspot.core.slices import ColumnRule, DataUse, FailureSlice, LinearRule
+from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.describe.caption_grammar import CaptionGrammarDescriber, ClassWords
 from weakspot.describe.caption_grammar.describer import _SeenClass
-from weakspot.describe.caption_grammar.phrases import (
+from weakspot.discover.directions import DirectionsDiscoverer
+from weakspot.lexicon.captions import (
     Caption,
     counting_of,
     noun_of,
@@ -20,8 +23,7 @@ from weakspot.describe.caption_grammar.phrases import (
     single_additions,
     with_article,
 )
-from weakspot.describe.caption_grammar.vocabulary import built_in_vocabulary
-from weakspot.discover.directions import DirectionsDiscoverer
+from weakspot.lexicon.vocabulary import built_in_vocabulary
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
@@ -29,6 +31,10 @@ from weakspot.testing.planted_problems import rare
 TOP_1 = FailureCriterion()
 WORDS = ("apple", "green", "red", "blurry", "shelf", "photo", "golden", "crate")
 SMALL = CaptionGrammarDescriber(adjectives=("green", "red"), places=("on a shelf", "in a crate"))
+
+
+def _asking(embed_texts):
+    return Assistants(embed_texts=embed_texts)
 
 
 def _embed_texts(texts):
@@ -79,7 +85,7 @@ def _green_slice(samples, **changes):
 def test_describe__names_the_added_word_and_the_other_end(witness):
     samples = _samples()
     found = _green_slice(samples)
-    named = replace(SMALL, witness=witness).describe([found], samples, TOP_1, _embed_texts)
+    named = replace(SMALL, witness=witness).describe([found], samples, TOP_1, _asking(_embed_texts))
     assert len(named) == 1
     assert named[0].names[0].contrast == "green"
     assert named[0].names[0].phrase == "a photo of a green apple"
@@ -92,7 +98,7 @@ def test_describe__names_the_added_word_and_the_other_end(witness):
 
 def test_describe__accuracy_of_the_nearest_samples():
     samples = _samples(noise=0.02)
-    named = SMALL.describe([_green_slice(samples)], samples, TOP_1, _embed_texts)[0]
+    named = SMALL.describe([_green_slice(samples)], samples, TOP_1, _asking(_embed_texts))[0]
     # Ten of forty are green and fail; the ten nearest to "green" are just those.
     assert named.names[0].accuracy_nearest == 0.0
     assert named.easy_names[0].accuracy_nearest == 1.0
@@ -102,7 +108,7 @@ def test_describe__image_centre_does_not_leak_into_names():
     """The centre of pictures is far from zero; had it been subtracted from caption differences, all would score alike."""
     samples = _samples()
     describer = replace(SMALL, witness="direction", n_names=10, n_easy_names=10)
-    named = describer.describe([_green_slice(samples)], samples, TOP_1, _embed_texts)[0]
+    named = describer.describe([_green_slice(samples)], samples, TOP_1, _asking(_embed_texts))[0]
     scores = {name.contrast: name.score for name in named.names} | {name.contrast: -name.score for name in named.easy_names}
     assert scores["green"] > 0.3
     assert scores["red"] < -0.3
@@ -113,7 +119,7 @@ def test_describe__turning_the_direction_turns_the_names():
     samples = _samples()
     found = _green_slice(samples)
     turned = found.rule.model_copy(update={"direction": tuple(-value for value in found.rule.direction)})
-    named = SMALL.describe([_green_slice(samples, rule=turned)], samples, TOP_1, _embed_texts)[0]
+    named = SMALL.describe([_green_slice(samples, rule=turned)], samples, TOP_1, _asking(_embed_texts))[0]
     assert named.names[0].contrast == "red"
     assert named.easy_names[0].contrast == "green"
     # Here words say red while the samples nearest to them are right: a second look is needed.
@@ -123,7 +129,7 @@ def test_describe__turning_the_direction_turns_the_names():
 def test_describe__rules_without_direction_are_named_from_samples():
     samples = _samples()
     named = SMALL.describe(
-        [_green_slice(samples, rule=ColumnRule(column="is_green", values=(True,)))], samples, TOP_1, _embed_texts
+        [_green_slice(samples, rule=ColumnRule(column="is_green", values=(True,)))], samples, TOP_1, _asking(_embed_texts)
     )
     assert named[0].names[0].contrast == "green"
 
@@ -135,12 +141,12 @@ def test_describe__without_text_or_samples_slices_stay_unnamed():
     def refuse(texts):
         raise AssertionError(texts)
 
-    assert SMALL.describe([found], samples, TOP_1, refuse) == (found,)
-    assert replace(SMALL, space="elsewhere").describe([found], samples, TOP_1, refuse) == (found,)
+    assert SMALL.describe([found], samples, TOP_1, _asking(refuse)) == (found,)
+    assert replace(SMALL, space="elsewhere").describe([found], samples, TOP_1, _asking(refuse)) == (found,)
     with_text = _samples()
     stranger = _green_slice(with_text, class_name="pear")
-    assert SMALL.describe([stranger], with_text, TOP_1, _embed_texts) == (stranger,)
-    assert SMALL.describe([], with_text, TOP_1, refuse) == ()
+    assert SMALL.describe([stranger], with_text, TOP_1, _asking(_embed_texts)) == (stranger,)
+    assert SMALL.describe([], with_text, TOP_1, _asking(refuse)) == ()
 
 
 def test_describe__a_longer_name_must_be_clearly_better():
@@ -154,10 +160,10 @@ def test_describe__a_longer_name_must_be_clearly_better():
     found = _green_slice(samples)
     both = found.rule.model_copy(update={"direction": tuple(direction)})
     found = _green_slice(samples, rule=both)
-    long = replace(SMALL, longer_gain=0.0, witness="direction").describe([found], samples, TOP_1, _embed_texts)[0]
+    long = replace(SMALL, longer_gain=0.0, witness="direction").describe([found], samples, TOP_1, _asking(_embed_texts))[0]
     assert set(long.names[0].contrast.split(", ")) == {"green", "on a shelf"}
     assert long.names[0].phrase == "a photo of a green apple on a shelf"
-    short = replace(SMALL, longer_gain=3.0, witness="direction").describe([found], samples, TOP_1, _embed_texts)[0]
+    short = replace(SMALL, longer_gain=3.0, witness="direction").describe([found], samples, TOP_1, _asking(_embed_texts))[0]
     assert "," not in short.names[0].contrast
     assert not any("," in name.contrast for name in short.names)
 
@@ -172,11 +178,11 @@ def test_describe__words_of_one_class_and_kinds_as_nouns():
     rule = _green_slice(samples).rule.model_copy(update={"direction": tuple(direction)})
     found = _green_slice(samples, rule=rule)
     for words in (ClassWords(nouns=("Golden apple",)), {"nouns": ["Golden apple"]}):
-        named = replace(SMALL, class_words={"apple": words}).describe([found], samples, TOP_1, _embed_texts)[0]
+        named = replace(SMALL, class_words={"apple": words}).describe([found], samples, TOP_1, _asking(_embed_texts))[0]
         assert named.names[0].phrase == "a photo of a golden apple"
         assert named.names[0].contrast == "golden apple"
     with pytest.raises(ConfigError, match="verbs"):
-        replace(SMALL, class_words={"apple": {"verbs": ["eat"]}}).describe([found], samples, TOP_1, _embed_texts)
+        replace(SMALL, class_words={"apple": {"verbs": ["eat"]}}).describe([found], samples, TOP_1, _asking(_embed_texts))
 
 
 def test_describe__chunks_give_the_same_names():
@@ -188,17 +194,19 @@ def test_describe__chunks_give_the_same_names():
         sizes.append(len(texts))
         return _embed_texts(texts)
 
-    whole = CaptionGrammarDescriber().describe([found], samples, TOP_1, _embed_texts)
-    assert CaptionGrammarDescriber(chunk_size=7).describe([found], samples, TOP_1, counting) == whole
+    whole = CaptionGrammarDescriber().describe([found], samples, TOP_1, _asking(_embed_texts))
+    assert CaptionGrammarDescriber(chunk_size=7).describe([found], samples, TOP_1, _asking(counting)) == whole
     assert max(sizes) == 7
 
 
 def test_describe__a_text_side_of_another_size_is_refused():
     samples = _samples()
     with pytest.raises(ModelError, match="text side"):
-        SMALL.describe([_green_slice(samples)], samples, TOP_1, lambda texts: np.ones((len(texts), 3), dtype=np.float32))
+        SMALL.describe([_green_slice(samples)], samples, TOP_1, _asking(lambda texts: np.ones((len(texts), 3), dtype=np.float32)))
     with pytest.raises(ModelError, match="text side"):
-        SMALL.describe([_green_slice(samples)], samples, TOP_1, lambda texts: np.full((len(texts), 12), np.nan, dtype=np.float32))
+        SMALL.describe(
+            [_green_slice(samples)], samples, TOP_1, _asking(lambda texts: np.full((len(texts), 12), np.nan, dtype=np.float32))
+        )
 
 
 @pytest.mark.parametrize(
@@ -254,7 +262,7 @@ def test_caption__samples_that_lack_a_label_are_just_photos():
     assert {"a photo of an old thing", "a blurry photo", "a photo indoors"} <= set(phrases)
     samples = _samples()
     absent = _green_slice(samples, side=Side.ABSENT)
-    assert SMALL.describe([absent], samples, TOP_1, _embed_texts)[0].title == "no apple: unnamed (directions)"
+    assert SMALL.describe([absent], samples, TOP_1, _asking(_embed_texts))[0].title == "no apple: unnamed (directions)"
 
 
 def test_pairs_of__never_two_of_the_same_slot():
@@ -284,7 +292,7 @@ def test_describe__the_class_word_is_no_adjective_of_itself():
 
     samples = _samples()
     orange = replace(samples, dataset=replace(samples.dataset, class_names=("orange", "pear")))
-    CaptionGrammarDescriber().describe([_green_slice(orange, class_name="orange")], orange, TOP_1, remember)
+    CaptionGrammarDescriber().describe([_green_slice(orange, class_name="orange")], orange, TOP_1, _asking(remember))
     assert "a photo of a green orange" in phrases
     assert "a photo of an orange orange" not in phrases
 
@@ -300,7 +308,7 @@ def test_describe__names_the_rare_colour_of_a_planted_world():
     samples = world.samples(Split.VALIDATION)
     discoverer = DirectionsDiscoverer(costs=(0.01, 1.0), n_repeats=1)
     slices = [item for item in discoverer.discover(samples, TOP_1, seed=0).slices if item.class_name == "disc"]
-    (named,) = CaptionGrammarDescriber().describe(slices, samples, TOP_1, PlantedEmbedder().embed_texts)
+    (named,) = CaptionGrammarDescriber().describe(slices, samples, TOP_1, _asking(PlantedEmbedder().embed_texts))
     assert named.names[0].contrast == "green"
     assert named.names[0].phrase == world.true_slice("disc").phrase
     assert named.names[0].accuracy_nearest < 0.75

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import ColumnRule, DataUse, FailureSlice
+from weakspot.core.slices import DataUse, FailureSlice
 
 GREEN = [True, True, False, False, False, False, False, False]
 

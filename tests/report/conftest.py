@@ -3,8 +3,9 @@ import pytest
 
 from weakspot.core.evidence import Cause, CauseFinding, Evidence, Interval, Verdict
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome, RepairPlan
+from weakspot.core.rules import ColumnRule
 from weakspot.core.run import ClassifierFacts, ClassNote, RunRecord, StageRecord
-from weakspot.core.slices import ColumnRule, DataUse, FailureSlice, SliceName
+from weakspot.core.slices import DataUse, FailureSlice, SliceName
 
 USE = DataUse(name="validation, confirmation half", n_samples=51, digest="d")
 

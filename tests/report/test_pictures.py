@@ -2,8 +2,9 @@ import numpy as np
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
+from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet, VectorSpace
-from weakspot.core.slices import DataUse, FailureSlice, LinearRule
+from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.report.pictures import choose_pictures
 
 TOP_1 = FailureCriterion()

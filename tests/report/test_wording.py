@@ -1,5 +1,6 @@
 from weakspot.core.failures import Side
-from weakspot.core.slices import ColumnRule, DataUse, FailureSlice
+from weakspot.core.rules import ColumnRule
+from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.report import wording
 
 

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet, VectorSpace
-from weakspot.core.slices import DataUse, FailureSlice, LinearRule
+from weakspot.core.slices import DataUse, FailureSlice
 
 
 @pytest.fixture

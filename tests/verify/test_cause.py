@@ -5,8 +5,9 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Cause, Verdict
 from weakspot.core.failures import FailureCriterion
+from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import ColumnRule, DataUse, FailureSlice
+from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.holdout import HoldoutVerifier
 

@@ -7,8 +7,9 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
+from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet, VectorSpace
-from weakspot.core.slices import ColumnRule, DataUse, FailureSlice
+from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.discover.directions import DirectionsDiscoverer
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing

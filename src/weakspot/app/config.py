@@ -89,10 +89,24 @@ class MethodSettings(Section):
     )
 
 
-class DiscoverSettings(MethodSettings):
+class DiscoverSettings(Section):
     """How failure slices are looked for."""
 
-    method: str = Field(default="directions", description="Registered name of the discoverer.")
+    methods: tuple[str, ...] = Field(
+        default=("directions",), min_length=1, description="Registered names of the discoverers; ['all'] for all but the baselines."
+    )
+    parameters: dict[str, dict[str, JsonValue]] = Field(
+        default_factory=dict, description="Parameters by method, e.g. {directions = {n_folds = 3}}; the rest keeps its default."
+    )
+    screen_p: float = Field(
+        default=0.05,
+        gt=0.0,
+        le=1.0,
+        description="Candidates whose p-value on the discovery half is larger are not tested on the confirmation half.",
+    )
+    max_tested: int = Field(
+        default=200, ge=1, description="At most so many candidates, best first, are tested on the confirmation half."
+    )
 
 
 class DescribeSettings(MethodSettings):
@@ -107,6 +121,25 @@ class VerifySettings(MethodSettings):
     method: str = Field(default="holdout", description="Registered name of the verifier.")
     splits: tuple[Literal["validation", "test"], ...] = Field(
         default=("validation",), description="Splits that are halved: one half to discover, the other to confirm."
+    )
+    scheme: Literal["halves", "cross-fit"] = Field(
+        default="halves",
+        description="halves: find on one half, confirm on the other; cross-fit: also the other way round, at half the error rate.",
+    )
+
+
+class AttributeSettings(Section):
+    """Attributes of the samples that attribute methods cut by."""
+
+    task: str = Field(
+        default="", description="What the pictures are for, in a sentence; a language model proposes attributes for it."
+    )
+    use_vocabulary: bool = Field(
+        default=True, description="Assign the built-in attributes, or those that were proposed, to all samples."
+    )
+    use_properties: bool = Field(default=True, description="Measure brightness, contrast, blur, size and colour of all pictures.")
+    columns: tuple[str, ...] = Field(
+        default=(), description="Metadata columns to cut by; empty: all that have few values or are numbers."
     )
 
 
@@ -138,6 +171,11 @@ class Settings(Section):
     classifier: PartSettings = PartSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     failure: FailureSettings = FailureSettings()
+    captioner: PartSettings = PartSettings()
+    answerer: PartSettings = PartSettings()
+    language: PartSettings = PartSettings()
+    second_embedder: PartSettings = PartSettings()
+    attributes: AttributeSettings = AttributeSettings()
     discover: DiscoverSettings = DiscoverSettings()
     describe: DescribeSettings = DescribeSettings()
     verify: VerifySettings = VerifySettings()

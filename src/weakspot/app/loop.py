@@ -1,5 +1,8 @@
 """The stages of the loop as functions of a run record, samples and settings."""
 
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -7,20 +10,23 @@ import numpy as np
 from weakspot.app.config import DataSettings, Settings
 from weakspot.app.ingesting import IngestSummary, ingest
 from weakspot.app.records import classifier_facts
-from weakspot.app.wiring import build_describer, build_discoverer, build_engine, build_verifier
+from weakspot.app.wiring import build_describer, build_discoverers, build_engine, build_verifier
+from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, Task
-from weakspot.core.errors import ConfigError, NotEnoughDataError, StoreError
+from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
+from weakspot.core.evidence import Evidence
 from weakspot.core.failures import FailureCriterion, class_problems
-from weakspot.core.roles import Embedder
-from weakspot.core.run import Progress, RunRecord
+from weakspot.core.roles import Discoverer, Discovery
+from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord
 from weakspot.core.samples import SampleSet
-from weakspot.embed.phrases import embed_phrases
+from weakspot.core.slices import FailureSlice
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.open_source import open_source
 from weakspot.ingest.source import SampleSource
 from weakspot.store.project import ProjectStore
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.halves import split_halves
+from weakspot.verify.screening import screened
 
 DISCOVERY, CONFIRMATION = "discovery half", "confirmation half"
 
@@ -61,8 +67,8 @@ def ingest_samples(store: ProjectStore, source: SampleSource, settings: Settings
     return ingest(store, source, engine=build_engine(settings), progress=progress, settings=assembly)
 
 
-def halves(samples: SampleSet, settings: Settings, criterion: FailureCriterion) -> tuple[SampleSet, SampleSet]:
-    """Return the discovery half and the confirmation half; the same for the same seed."""
+def halves(samples: SampleSet, settings: Settings, criterion: FailureCriterion) -> tuple[tuple[SampleSet, SampleSet], ...]:
+    """Return (discovery half, confirmation half), once or, for cross-fitting, also with their parts swapped."""
     names = settings.verify.splits
     rows = samples.dataset.rows_of(*[Split(name) for name in names])
     rows = rows[samples.dataset.is_labelled[rows]]
@@ -75,48 +81,127 @@ def halves(samples: SampleSet, settings: Settings, criterion: FailureCriterion) 
         )
     split = split_halves(samples.dataset, rows, criterion, seed=settings.seed)
     title = " and ".join(names)
-    return (
-        samples.only(split.discovery, name=f"{title}, {DISCOVERY}"),
-        samples.only(split.confirmation, name=f"{title}, {CONFIRMATION}"),
+    pairs = [(split.discovery, split.confirmation)]
+    if settings.verify.scheme == "cross-fit":
+        pairs.append((split.confirmation, split.discovery))
+    return tuple(
+        (samples.only(found_on, name=f"{title}, {DISCOVERY}{turn}"), samples.only(kept, name=f"{title}, {CONFIRMATION}{turn}"))
+        for (found_on, kept), turn in zip(pairs, ("", " (halves swapped)"), strict=False)
     )
 
 
-def discover_slices(record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion) -> RunRecord:
-    """Look for slices on the discovery half."""
-    discoverer = build_discoverer(settings)
-    discovery, _ = halves(samples, settings, criterion)
-    found = discoverer.discover(discovery, criterion, seed=settings.seed)
+def discover_slices(
+    record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion, assistants: Assistants
+) -> RunRecord:
+    """Look for slices on the discovery half with every configured method, and screen them there."""
+    discoverers = build_discoverers(settings)
+    slices: list[FailureSlice] = []
+    notes: list[ClassNote] = []
+    methods: list[MethodRecord] = []
+    for discovery, _ in halves(samples, settings, criterion):
+        found = [
+            _discovered(name, part, discovery, criterion, settings, assistants, alone=len(discoverers) == 1)
+            for name, part in discoverers.items()
+        ]
+        screen = screened(
+            [one for result in found for one in result.discovery.slices],
+            discovery,
+            criterion,
+            largest_p=settings.discover.screen_p,
+            most=settings.discover.max_tested,
+        )
+        slices += screen.kept
+        notes += [note for result in found for note in result.discovery.notes]
+        methods += [result.recorded(screen.kept) for result in found]
     every = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
     facts = classifier_facts(class_problems(samples.dataset, every, criterion))
-    return record.model_copy(update={"slices": found.slices, "notes": found.notes, "classifier": facts})
+    update = {"slices": tuple(slices), "notes": tuple(notes), "methods": tuple(methods), "classifier": facts}
+    return record.model_copy(update=update)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MethodResult:
+    method: str
+    discovery: Discovery
+    seconds: float
+    note: str = ""
+
+    def recorded(self, kept: Sequence[FailureSlice]) -> MethodRecord:
+        """Return what the run remembers of it."""
+        own = {found.slice_id for found in self.discovery.slices}
+        return MethodRecord(
+            method=self.method,
+            seconds=round(self.seconds, 3),
+            n_considered=max(self.discovery.n_considered, len(own)),
+            n_found=len(own),
+            n_tested=sum(found.slice_id in own for found in kept),
+            note=self.note,
+        )
+
+
+def _discovered(  # noqa: PLR0913 - what a method needs, and whether others can stand in for it
+    name: str,
+    part: Discoverer,
+    samples: SampleSet,
+    criterion: FailureCriterion,
+    settings: Settings,
+    assistants: Assistants,
+    *,
+    alone: bool,
+) -> _MethodResult:
+    """Run one method; where several are asked for, one that cannot work here becomes a note."""
+    begun = time.perf_counter()
+    try:
+        found = part.discover(samples, criterion, seed=settings.seed, assistants=assistants)
+    except (DataError, ModelError, NotEnoughDataError) as error:
+        if alone:
+            raise
+        return _MethodResult(method=name, discovery=Discovery(slices=()), seconds=time.perf_counter() - begun, note=str(error))
+    if part.is_baseline:
+        found = replace(found, slices=())
+    return _MethodResult(method=name, discovery=found, seconds=time.perf_counter() - begun)
 
 
 def describe_slices(
-    record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion, embedder: Embedder | None
+    record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion, assistants: Assistants
 ) -> RunRecord:
-    """Give the slices names, if the embedder has a text side."""
-    if embedder is None or not embedder.has_text or not record.slices:
-        return record
-    discovery, _ = halves(samples, settings, criterion)
+    """Give the slices names, as far as the assistants allow."""
     describer = build_describer(settings)
-    named = describer.describe(record.slices, discovery, criterion, lambda texts: embed_phrases(texts, embedder))
-    return record.model_copy(update={"slices": named})
+    named: dict[str, FailureSlice] = {}
+    for discovery, _ in halves(samples, settings, criterion):
+        own = _found_on(record.slices, discovery)
+        named |= {found.slice_id: found for found in describer.describe(own, discovery, criterion, assistants)}
+    return record.model_copy(update={"slices": tuple(named.get(found.slice_id, found) for found in record.slices)})
+
+
+def _found_on(slices: Sequence[FailureSlice], discovery: SampleSet) -> tuple[FailureSlice, ...]:
+    digest = discovery.digest()
+    return tuple(found for found in slices if found.found_on.digest == digest)
 
 
 def verify_slices(record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion) -> RunRecord:
     """Measure the slices of a run on the confirmation half, and look into causes."""
-    discovery, confirmation = halves(samples, settings, criterion)
-    stale = [found for found in record.slices if found.found_on.digest != discovery.digest()]
-    if stale:
+    pairs = halves(samples, settings, criterion)
+    own = [_found_on(record.slices, discovery) for discovery, _ in pairs]
+    if sum(map(len, own)) < len(record.slices):
         raise StoreError(
             "The slices of this run were found on other samples than the project holds now.",
             where=record.run_id,
             fix="Run `weakspot discover` again.",
         )
-    evidence = build_verifier(settings).verify(record.slices, discovery=discovery, confirmation=confirmation, criterion=criterion)
+    verifier = build_verifier(settings, n_turns=len(pairs))
     training = samples.only(samples.dataset.rows_of(Split.TRAIN), name="training samples")
-    explained = CauseFinder().explain(record.slices, evidence, training=training, evaluation=confirmation, criterion=criterion)
-    return record.model_copy(update={"evidence": explained})
+    evidence: dict[str, Evidence] = {}
+    for slices, (discovery, confirmation) in zip(own, pairs, strict=True):
+        measured = verifier.verify(slices, discovery=discovery, confirmation=confirmation, criterion=criterion)
+        explained = CauseFinder().explain(slices, measured, training=training, evaluation=confirmation, criterion=criterion)
+        evidence |= {entry.slice_id: _over_turns(entry, len(pairs)) for entry in explained}
+    return record.model_copy(update={"evidence": tuple(evidence[found.slice_id] for found in record.slices)})
+
+
+def _over_turns(entry: Evidence, n_turns: int) -> Evidence:
+    """Return evidence whose q-value holds over all turns: each is allowed its part of the error rate."""
+    return entry if n_turns == 1 else entry.model_copy(update={"q_value": min(1.0, entry.q_value * n_turns)})
 
 
 def used_rows(samples: SampleSet, settings: Settings) -> np.ndarray[tuple[int], np.dtype[np.int64]]:

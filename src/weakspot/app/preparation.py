@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from weakspot.app.assisting import assistants_for
 from weakspot.app.classifying import Classified, ClassifySettings, classify
 from weakspot.app.config import Settings
 from weakspot.app.embedder_choice import choose_embedder
@@ -13,6 +14,7 @@ from weakspot.app.embedding import EmbedSettings, embed
 from weakspot.app.records import StageClock
 from weakspot.app.vector_classifying import classify_vectors, reads_vectors
 from weakspot.app.wiring import build_classifier, build_engine
+from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import DataError
 from weakspot.core.roles import Classifier, Embedder
@@ -54,6 +56,7 @@ class Prepared:
     """Samples that methods can be run on, and the models that made them so."""
 
     samples: SampleSet
+    assistants: Assistants
     embedder: Embedder | None
     classifier: Classifier | None
     summary: EmbedSummary
@@ -104,7 +107,14 @@ class Preparation:
         outcome_facts = {"n_outcomes": classified.n_outcomes, "n_new_outcomes": classified.n_new}
         classifier_id = "" if classifier is None else classifier.classifier_id
         summary = EmbedSummary(**embed_facts, **outcome_facts, classifier_id=classifier_id)  # type: ignore[arg-type]
-        return Prepared(samples=samples, embedder=embedder, classifier=classifier, summary=summary, inputs=self._inputs(summary))
+        return Prepared(
+            samples=samples,
+            assistants=assistants_for(embedder),
+            embedder=embedder,
+            classifier=classifier,
+            summary=summary,
+            inputs=self._inputs(summary),
+        )
 
     def _embedded(self, dataset: Dataset) -> tuple[VectorSpace | None, Embedder | None, dict[str, object]]:
         if not dataset.has_pictures and self.embedder is None and self.settings.embedder.name == "auto":

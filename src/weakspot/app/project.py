@@ -138,10 +138,10 @@ class Project:
         prepared = self._prepared()
         record = new_record(self.settings, inputs=prepared.inputs, criterion=describe_criterion(self._criterion))
         with self._clock.stage("discover") as facts:
-            record = loop.discover_slices(record, prepared.samples, self.settings, self._criterion)
+            record = loop.discover_slices(record, prepared.samples, self.settings, self._criterion, prepared.assistants)
             facts["summary"] = f"{len(record.slices)} candidate slices"
         with self._clock.stage("describe") as facts:
-            record = loop.describe_slices(record, prepared.samples, self.settings, self._criterion, prepared.embedder)
+            record = loop.describe_slices(record, prepared.samples, self.settings, self._criterion, prepared.assistants)
             facts["summary"] = f"{sum(bool(found.names) for found in record.slices)} slices named"
         return self._saved(record)
 

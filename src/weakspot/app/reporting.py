@@ -24,13 +24,15 @@ def write_report(
     record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion, store: ProjectStore
 ) -> tuple[Path, ...]:
     """Write HTML, Markdown and JSON into the run's folder; the HTML file comes first."""
-    _, confirmation = halves(samples, settings, criterion)
+    confirmed_on = {discovery.digest(): confirmation for discovery, confirmation in halves(samples, settings, criterion)}
     pictures = {
-        found.slice_id: choose_pictures(found, confirmation, criterion, n_pictures=settings.report.n_pictures)
+        found.slice_id: choose_pictures(
+            found, confirmed_on[found.found_on.digest], criterion, n_pictures=settings.report.n_pictures
+        )
         for found, _ in record.published()
     }
     document = build_document(record, pictures)
-    thumbnails = _thumbnails(_shown_ids(pictures.values()), confirmation, settings.report.thumbnail_side)
+    thumbnails = _thumbnails(_shown_ids(pictures.values()), samples, settings.report.thumbnail_side)
     contents = {
         "report.html": render_html(document, thumbnails),
         "report.md": render_markdown(document),

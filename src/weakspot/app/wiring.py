@@ -1,5 +1,6 @@
 """Settings to ready parts: the only place that builds classifiers, embedders, methods and engines."""
 
+import dataclasses
 import inspect
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,7 +10,7 @@ from pydantic import JsonValue
 
 from weakspot.app.config import PartSettings, Settings
 from weakspot.core.errors import ConfigError, WeakspotError, raise_all
-from weakspot.core.registry import part_class
+from weakspot.core.registry import part_class, registered
 from weakspot.core.roles import Classifier, Describer, Discoverer, Engine, Repairer, Verifier
 
 
@@ -69,10 +70,30 @@ def build_engine(settings: Settings) -> Engine:
     return cast(Engine, build_part("engines", settings.engine, {}, where="engine"))
 
 
-def build_discoverer(settings: Settings) -> Discoverer:
-    """Return the discoverer that is configured."""
+def build_discoverers(settings: Settings) -> dict[str, Discoverer]:
+    """Return the discoverers that are configured, by name; `all` stands for every registered one that is no baseline.
+
+    Raises:
+        ConfigError: if parameters are given for a method that is not among them.
+    """
     chosen = settings.discover
-    return cast(Discoverer, build_part("discoverers", chosen.method, chosen.parameters, where="[discover] parameters"))
+    wanted = tuple(registered("discoverers")) if "all" in chosen.methods else chosen.methods
+    unused = sorted(set(chosen.parameters) - set(wanted))
+    if unused:
+        raise ConfigError(
+            "There are parameters for methods that are not used.",
+            where="[discover] parameters",
+            given=unused,
+            fix="Add them to methods.",
+        )
+    built = {
+        name: cast(
+            Discoverer,
+            build_part("discoverers", name, chosen.parameters.get(name, {}), where=f"[discover] parameters.{name}"),
+        )
+        for name in dict.fromkeys(wanted)
+    }
+    return {name: part for name, part in built.items() if "all" not in chosen.methods or not part.is_baseline}
 
 
 def build_describer(settings: Settings) -> Describer:
@@ -81,10 +102,19 @@ def build_describer(settings: Settings) -> Describer:
     return cast(Describer, build_part("describers", chosen.method, chosen.parameters, where="[describe] parameters"))
 
 
-def build_verifier(settings: Settings) -> Verifier:
-    """Return the verifier that is configured."""
+def build_verifier(settings: Settings, *, n_turns: int = 1) -> Verifier:
+    """Return the verifier that is configured; with several turns each is allowed its part of the error rate.
+
+    Raises:
+        ConfigError: if there are several turns and the verifier has no `alpha` to divide among them.
+    """
     chosen = settings.verify
-    return cast(Verifier, build_part("verifiers", chosen.method, chosen.parameters, where="[verify] parameters"))
+    verifier = cast(Verifier, build_part("verifiers", chosen.method, chosen.parameters, where="[verify] parameters"))
+    if n_turns == 1:
+        return verifier
+    if not hasattr(verifier, "alpha"):
+        raise ConfigError("Cross-fitting needs a verifier with a setting alpha.", where="[verify] scheme", given=chosen.method)
+    return cast(Verifier, dataclasses.replace(cast(Any, verifier), alpha=cast(Any, verifier).alpha / n_turns))
 
 
 def build_repairer(settings: Settings) -> Repairer:

@@ -215,6 +215,16 @@ class Dataset:
             thresholds=thresholds,
         )
 
+    def with_metadata(self, columns: Mapping[str, Sequence[object] | AnyArray | pa.Array]) -> "Dataset":
+        """Return the same samples with further free columns; a column of the same name is replaced."""
+        table = self.table
+        for name, values in columns.items():
+            column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
+            full = METADATA_PREFIX + name
+            place = table.column_names.index(full) if full in table.column_names else None
+            table = table.append_column(full, column) if place is None else table.set_column(place, full, column)
+        return replace(self, table=table)
+
     def _numbers(self, name: str, kind: type[np.generic]) -> AnyArray:
         return np.asarray(self.table.column(name).combine_chunks()).astype(kind, copy=False)
 

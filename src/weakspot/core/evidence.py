@@ -2,7 +2,8 @@
 
 from enum import StrEnum
 
-from weakspot.core.slices import DataUse, Record
+from weakspot.core.record import Record
+from weakspot.core.slices import DataUse
 
 
 class Verdict(StrEnum):

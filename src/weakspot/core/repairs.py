@@ -10,8 +10,9 @@ from pydantic import Field, JsonValue
 from weakspot.core.arrays import DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.evidence import Interval
+from weakspot.core.record import Record
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice, Record
+from weakspot.core.slices import DataUse, FailureSlice
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

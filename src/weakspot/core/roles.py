@@ -13,6 +13,7 @@ from PIL import Image
 from pydantic import JsonValue
 
 from weakspot.core.arrays import AnyArray, FloatArray
+from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.dataset import Task
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import FailureCriterion
@@ -23,7 +24,6 @@ from weakspot.core.slices import FailureSlice
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-EmbedTexts = Callable[[Sequence[str]], FloatArray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -172,26 +172,37 @@ class ImageGenerator(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
-    """What a discoverer found, and why it says nothing of some classes."""
+    """What a discoverer found, and why it says nothing of some classes.
+
+    Args:
+        slices: best first.
+        notes: why nothing is said of a class, or what to know about it.
+        n_considered: how many candidates were looked at on the discovery samples, kept or not.
+    """
 
     slices: tuple[FailureSlice, ...]
     notes: tuple[ClassNote, ...] = ()
+    n_considered: int = 0
 
 
 @runtime_checkable
 class Discoverer(Protocol):
     """Vectors and failures to failure slices. Called once a run with the discovery samples."""
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int) -> Discovery:
-        """Return slices of the samples; it never sees the confirmation samples."""
+    @property
+    def is_baseline(self) -> bool:
+        """Whether it is only there for comparison; what baselines find is never published."""
+
+    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+        """Return slices of the samples; it never sees the confirmation samples. Without assistants it does what it can."""
 
 
 @runtime_checkable
 class Describer(Protocol):
-    """Slices to names. Called after discovery, with the same samples and a text side."""
+    """Slices to names. Called after discovery, with the same samples."""
 
     def describe(
-        self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, embed_texts: EmbedTexts
+        self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, assistants: Assistants
     ) -> tuple[FailureSlice, ...]:
         """Return the same slices, in the same order, with names."""
 

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pydantic import Field, JsonValue
 
 from weakspot.core.evidence import Evidence
+from weakspot.core.record import Record
 from weakspot.core.repairs import RepairOutcome
-from weakspot.core.slices import FailureSlice, Record
+from weakspot.core.slices import FailureSlice
 
 RECORD_VERSION = 1
 
@@ -49,6 +50,26 @@ class StageRecord(Record):
     was_cached: bool = False
 
 
+class MethodRecord(Record):
+    """What one discoverer did in a run.
+
+    Args:
+        method: registered name.
+        seconds: how long it took.
+        n_considered: candidates it looked at on the discovery samples.
+        n_found: candidates it put forward.
+        n_tested: candidates that passed the screen and were tested on confirmation samples.
+        note: why it could not be used, or what to know.
+    """
+
+    method: str
+    seconds: float = 0.0
+    n_considered: int = 0
+    n_found: int = 0
+    n_tested: int = 0
+    note: str = ""
+
+
 class ClassifierFacts(Record):
     """How the classifier does on the data that slices are looked for in."""
 
@@ -77,6 +98,7 @@ class RunRecord(Record):
         evidence: what was measured, one entry a slice.
         repairs: what repairs did.
         notes: what to know about single classes.
+        methods: what every discoverer did.
         record_version: version of this layout.
     """
 
@@ -96,6 +118,7 @@ class RunRecord(Record):
     evidence: tuple[Evidence, ...] = ()
     repairs: tuple[RepairOutcome, ...] = ()
     notes: tuple[ClassNote, ...] = ()
+    methods: tuple[MethodRecord, ...] = ()
     record_version: int = RECORD_VERSION
 
     def slice_by_id(self, slice_id: str) -> FailureSlice:

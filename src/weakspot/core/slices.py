@@ -2,136 +2,16 @@
 
 import hashlib
 import json
-from typing import Annotated, Literal
 
 import numpy as np
-import pyarrow.compute as pc
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import Field, JsonValue
 
-from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
+from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Task
-from weakspot.core.errors import DataError
 from weakspot.core.failures import ClassProblem, Side
+from weakspot.core.record import Record
+from weakspot.core.rules import MembershipRule
 from weakspot.core.samples import SampleSet
-
-
-class Record(BaseModel):
-    """Base of stored records: frozen, closed, the same in JSON and in memory."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
-
-
-class LinearRule(Record):
-    """Members are the samples whose vector lies far enough along a direction.
-
-    The score of a vector v is `direction . scaled(v) + offset`, where `scaled` subtracts `centre`, divides by `scale` and then, if
-    `normalise`, makes the length one. Failure directions and phrase similarities are both of this form.
-
-    Args:
-        space: which vectors are read.
-        encoder_id: the encoder that made the vectors of the rule; vectors of another encoder are refused.
-        direction: [d].
-        offset: added to every score.
-        threshold: a sample is a member when its score is at least this.
-        centre: [d] or None.
-        scale: [d] or None.
-        normalise: whether the scaled vector is made a unit vector.
-    """
-
-    kind: Literal["linear"] = "linear"
-    space: str = "joint"
-    encoder_id: str
-    direction: tuple[float, ...] = Field(repr=False)
-    offset: float = 0.0
-    threshold: float = 0.0
-    centre: tuple[float, ...] | None = Field(default=None, repr=False)
-    scale: tuple[float, ...] | None = Field(default=None, repr=False)
-    normalise: bool = True
-
-    def scaled(self, vectors: FloatArray) -> FloatArray:
-        """Return vectors [n, d] as the rule sees them; use it once, never on its own result."""
-        values = np.asarray(vectors, dtype=np.float32)
-        if self.centre is not None:
-            values = np.subtract(values, np.asarray(self.centre, dtype=np.float32))
-        if self.scale is not None:
-            values = np.divide(values, np.asarray(self.scale, dtype=np.float32))
-        return unit_rows(values) if self.normalise else values
-
-    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
-        """Return how far inside the slice every row lies; larger is deeper inside."""
-        found = samples.space(self.space).encoder_id
-        if found != self.encoder_id:
-            raise DataError(
-                "The slice was found with another encoder than the project's vectors.",
-                given=found,
-                fix=f"Embed with {self.encoder_id!r}.",
-            )
-        vectors = self.scaled(samples.vectors(self.space, rows))
-        return np.asarray(vectors @ np.asarray(self.direction, dtype=np.float32) + self.offset, dtype=np.float64)
-
-    def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
-        """Return which rows are inside."""
-        return self.scores(samples, rows) >= self.threshold
-
-
-class ColumnRule(Record):
-    """Members are the samples whose metadata column holds one of the values, or lies in [low, high)."""
-
-    kind: Literal["column"] = "column"
-    column: str
-    values: tuple[str | int | float | bool, ...] = ()
-    low: float | None = None
-    high: float | None = None
-
-    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
-        """Return 1 for members and 0 for the others."""
-        column = samples.dataset.metadata(self.column).take(rows)
-        if self.values:
-            wanted = {*self.values, *map(str, self.values)}
-            found = [value is not None and (value in wanted or str(value) in wanted) for value in column.to_pylist()]
-            return np.array(found, dtype=np.float64)
-        numbers = np.asarray(pc.cast(column, "double").fill_null(float("nan")).combine_chunks())
-        low = -np.inf if self.low is None else self.low
-        high = np.inf if self.high is None else self.high
-        return ((numbers >= low) & (numbers < high)).astype(np.float64)
-
-    def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
-        """Return which rows are inside."""
-        return self.scores(samples, rows) > 0
-
-
-class IdRule(Record):
-    """Members are listed one by one, for example a selection made by hand; unseen samples are never members."""
-
-    kind: Literal["ids"] = "ids"
-    sample_ids: tuple[str, ...]
-
-    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
-        """Return 1 for members and 0 for the others."""
-        listed = set(self.sample_ids)
-        return np.array([name in listed for name in samples.dataset.sample_ids(rows)], dtype=np.float64)
-
-    def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
-        """Return which rows are inside."""
-        return self.scores(samples, rows) > 0
-
-
-class AllOfRule(Record):
-    """Members satisfy every one of several rules."""
-
-    kind: Literal["all-of"] = "all-of"
-    rules: tuple[Annotated["LinearRule | ColumnRule | IdRule", Field(discriminator="kind")], ...]
-
-    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
-        """Return the number of rules that a row satisfies."""
-        return np.asarray(np.sum([rule.members(samples, rows) for rule in self.rules], axis=0), dtype=np.float64)
-
-    def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
-        """Return which rows are inside."""
-        return self.scores(samples, rows) >= len(self.rules)
-
-
-MembershipRule = Annotated[LinearRule | ColumnRule | IdRule | AllOfRule, Field(discriminator="kind")]
 
 
 class SliceName(Record):
@@ -143,6 +23,9 @@ class SliceName(Record):
         score: how well the words fit, larger is better; comparable only within one describer.
         describer: who found it.
         accuracy_nearest: accuracy of the class's samples nearest to the phrase, None when not measured.
+        curve: (K, accuracy of the K samples of the class that are nearest to the phrase), K ascending.
+        witness: who was asked independently of the embedding contrast, for example `captions`; empty if nobody was.
+        witness_score: what it said, -1 to 1; positive agrees that such samples are inside the slice. None if it could not tell.
         is_doubtful: whether a second witness disagrees.
     """
 
@@ -151,6 +34,9 @@ class SliceName(Record):
     score: float
     describer: str
     accuracy_nearest: float | None = None
+    curve: tuple[tuple[int, float], ...] = ()
+    witness: str = ""
+    witness_score: float | None = None
     is_doubtful: bool = False
 
 
@@ -160,6 +46,11 @@ class DataUse(Record):
     name: str
     n_samples: int
     digest: str
+
+    @classmethod
+    def of(cls, samples: SampleSet) -> "DataUse":
+        """Return what a step that looks at these samples looks at; costs a hash over all ids, so call it once."""
+        return cls(name=samples.name, n_samples=len(samples), digest=samples.digest())
 
 
 class FailureSlice(Record):

@@ -5,20 +5,23 @@ After Jain, Lawrence, Moitra and Madry, *Distilling Model Failures as Directions
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Literal
 
 import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.class_vectors import obstacle, with_vectors
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.roles import Discovery
+from weakspot.core.rules import LinearRule
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
-from weakspot.core.slices import DataUse, FailureSlice, LinearRule
+from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import balanced_accuracy, permutation_p
 
 METHOD = "directions"
@@ -66,14 +69,22 @@ class DirectionsDiscoverer:
             if getattr(self, name) < least:
                 raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int) -> Discovery:
+    @property
+    def is_baseline(self) -> bool:
+        """Return False."""
+        return False
+
+    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
         """Return one slice for every class whose failures share a direction, and a note for every other class."""
+        del assistants
         scaling = self._scaling(samples)
         slices: list[FailureSlice] = []
         notes: list[ClassNote] = []
         for problem in class_problems(samples.dataset, samples.rows, criterion):
-            known, vectors = self._known(samples, problem, scaling)
-            note = self._obstacle(known, n_without=len(problem.rows) - len(known.rows))
+            known, raw = with_vectors(samples, problem, self.space)
+            vectors = scaling.scaled(raw) if len(raw) else raw
+            n_without = len(problem.rows) - len(known.rows)
+            note = obstacle(known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)
             found = None if note else self._direction(samples, known, vectors, scaling, seed=seed)
             if found is not None and (found.strength or 0.0) > self.min_strength:
                 slices.append(found)
@@ -101,25 +112,6 @@ class DirectionsDiscoverer:
             scale=tuple(scale.tolist()),
         )
 
-    def _known(self, samples: SampleSet, problem: ClassProblem, scaling: LinearRule) -> tuple[ClassProblem, FloatArray]:
-        """Return the problem without samples that lack a vector, ordered by sample id, and the scaled vectors."""
-        raw = samples.vectors(self.space, problem.rows)
-        ids = np.array(samples.dataset.sample_ids(problem.rows))
-        order = np.argsort(ids, kind="stable")
-        has_vector = np.asarray(np.isfinite(raw).all(axis=1))
-        order = order[has_vector[order]]
-        known = replace(problem, rows=problem.rows[order], failed=problem.failed[order], confidence=problem.confidence[order])
-        return known, scaling.scaled(raw[order]) if len(order) else raw[order]
-
-    def _obstacle(self, problem: ClassProblem, *, n_without: int) -> str:
-        missing = f" {n_without} samples have no vector and were left out." if n_without else ""
-        counted = f"{problem.n_failed} of {len(problem.rows)} samples failed"
-        if problem.n_failed < self.min_failures:
-            return f"Too few failures to see a pattern: {counted}, at least {self.min_failures} are needed.{missing}"
-        if problem.n_right < self.min_right:
-            return f"Too few samples that did not fail: {counted}, at least {self.min_right} right ones are needed.{missing}"
-        return ""
-
     def _direction(
         self, samples: SampleSet, problem: ClassProblem, vectors: FloatArray, scaling: LinearRule, *, seed: int
     ) -> FailureSlice:
@@ -145,7 +137,7 @@ class DirectionsDiscoverer:
             rule=rule,
             method=METHOD,
             parameters=parameters,
-            found_on=DataUse(name=samples.name, n_samples=len(samples), digest=samples.digest()),
+            found_on=DataUse.of(samples),
             strength=strength,
             strength_p=strength_p,
             n_found=int(rule.members(samples, problem.rows).sum()),

@@ -3,24 +3,24 @@ from weakspot.testing.checks import checks_for
 
 
 class Renaming:
-    def describe(self, slices, samples, criterion, embed_texts):
+    def describe(self, slices, samples, criterion, assistants):
         name = SliceName(phrase="a photo of a thing", contrast="thing", score=1.0, describer="x")
         return tuple(found.model_copy(update={"names": (name,)}) for found in slices)
 
 
 class Reordering(Renaming):
-    def describe(self, slices, samples, criterion, embed_texts):
-        return super().describe(slices, samples, criterion, embed_texts)[::-1]
+    def describe(self, slices, samples, criterion, assistants):
+        return super().describe(slices, samples, criterion, assistants)[::-1]
 
 
 class Retouching(Renaming):
-    def describe(self, slices, samples, criterion, embed_texts):
-        named = super().describe(slices, samples, criterion, embed_texts)
+    def describe(self, slices, samples, criterion, assistants):
+        named = super().describe(slices, samples, criterion, assistants)
         return tuple(found.model_copy(update={"strength": 0.9}) for found in named)
 
 
 class Wordless(Renaming):
-    def describe(self, slices, samples, criterion, embed_texts):
+    def describe(self, slices, samples, criterion, assistants):
         return tuple(slices)
 
 

@@ -4,11 +4,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.failures import FailureCriterion, Side, class_problems
 from weakspot.core.roles import Discovery
+from weakspot.core.rules import LinearRule
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice, LinearRule
+from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.testing import checks
 from weakspot.testing.checks import checks_for
 
@@ -17,7 +19,11 @@ from weakspot.testing.checks import checks_for
 class MeanDiscoverer:
     """Right in every way: the line between the means of failures and the rest."""
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int) -> Discovery:
+    @property
+    def is_baseline(self) -> bool:
+        return False
+
+    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
         slices, notes = [], []
         for problem in class_problems(samples.dataset, samples.rows, criterion):
             vectors = samples.vectors("joint", problem.rows).astype(np.float64)
@@ -42,7 +48,7 @@ def test_check_discoverer__a_right_one_passes():
 
 
 class Remembering(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         kept = vars(self).setdefault("kept", [])
         kept.extend(found.slices)
@@ -50,70 +56,70 @@ class Remembering(MeanDiscoverer):
 
 
 class Shuffling(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         np.random.permutation(3)  # noqa: NPY002 - broken on purpose
         return found
 
 
 class ReadingGlobalRandomness(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         drawn = random.getstate()[1][1]
         return replace(found, notes=(*found.notes, ClassNote(class_name="disc", note=str(drawn))))
 
 
 class Scaling(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         samples.space("joint").vectors[:] *= 2.0
         return super().discover(samples, criterion, seed=seed)
 
 
 class Unseeded(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         noise = float(np.random.default_rng().random())
         found = super().discover(samples, criterion, seed=seed)
         return replace(found, slices=tuple(one.model_copy(update={"strength": noise}) for one in found.slices))
 
 
 class TrustingTheOrder(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         return super().discover(samples.only(samples.rows[: len(samples) // 2]), criterion, seed=seed)
 
 
 class PeekingElsewhere(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         accuracy = float((samples.dataset.predictions == samples.dataset.labels).mean())
         return replace(found, slices=tuple(one.model_copy(update={"strength": accuracy}) for one in found.slices))
 
 
 class SilentOnCalmClasses(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         return replace(super().discover(samples, criterion, seed=seed), notes=())
 
 
 class StumblingOverNothing(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         samples.vectors("joint")[0]
         return super().discover(samples, criterion, seed=seed)
 
 
 class OneSided(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         return replace(found, slices=tuple(one.model_copy(update={"side": None}) for one in found.slices))
 
 
 class Mislabelling(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         wrong = DataUse(name="?", n_samples=len(samples), digest="0" * 32)
         return replace(found, slices=tuple(one.model_copy(update={"found_on": wrong}) for one in found.slices))
 
 
 class Doubling(MeanDiscoverer):
-    def discover(self, samples, criterion, *, seed):
+    def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         return replace(found, slices=found.slices * 2)
 

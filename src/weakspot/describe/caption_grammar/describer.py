@@ -7,13 +7,14 @@ from typing import Literal
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, unit_rows
+from weakspot.core.assistants import Assistants, EmbedTexts
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
-from weakspot.core.roles import EmbedTexts
+from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import FailureSlice, LinearRule, SliceName, matches
-from weakspot.describe.caption_grammar.phrases import Caption, pairs_of, plain_caption, single_additions
-from weakspot.describe.caption_grammar.vocabulary import ClassWords, Vocabulary, built_in_vocabulary
+from weakspot.core.slices import FailureSlice, SliceName, matches
+from weakspot.lexicon.captions import Caption, pairs_of, plain_caption, single_additions
+from weakspot.lexicon.vocabulary import ClassWords, Vocabulary, built_in_vocabulary
 
 DESCRIBER = "caption-grammar"
 Words = ClassWords | Mapping[str, Sequence[str]]
@@ -52,10 +53,11 @@ class CaptionGrammarDescriber:
     chunk_size: int = 1_024
 
     def describe(
-        self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, embed_texts: EmbedTexts
+        self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, assistants: Assistants
     ) -> tuple[FailureSlice, ...]:
         """Return the same slices, in the same order, with names; unnamed where there is no text side or no sample."""
-        if not slices or self.space not in samples.spaces or not samples.space(self.space).has_text:
+        embed_texts = assistants.embed_texts
+        if embed_texts is None or not slices or self.space not in samples.spaces or not samples.space(self.space).has_text:
             return tuple(slices)
         problems = class_problems(samples.dataset, samples.rows, criterion)
         named = []

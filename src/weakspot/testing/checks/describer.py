@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from weakspot.core.assistants import NOBODY
 from weakspot.core.dataset import Split
 from weakspot.core.roles import Describer
 from weakspot.core.samples import SampleSet
@@ -9,7 +10,6 @@ from weakspot.core.slices import FailureSlice
 from weakspot.testing.checks import material
 from weakspot.testing.checks.expectation import Check, Factory, expect, expect_no_global_randomness
 from weakspot.testing.checks.parts import ANY_METHOD, implements
-from weakspot.testing.planted_features import phrase_vectors
 
 
 def _samples() -> SampleSet:
@@ -22,7 +22,7 @@ def _named(
     given = _samples() if samples is None else samples
     part: Describer = factory()
     wanted = material.slices_of(given) if slices is None else slices
-    return part.describe(wanted, given, material.CRITERION, phrase_vectors)
+    return part.describe(wanted, given, material.CRITERION, material.ASSISTANTS)
 
 
 def slices_stay_the_same_but_for_names(factory: Factory) -> None:
@@ -53,9 +53,9 @@ def second_call_forgets_the_first(factory: Factory) -> None:
     """A part that was used before finds what a fresh one finds."""
     part: Describer = factory()
     test = material.sample_set(Split.TEST)
-    part.describe(material.slices_of(test, phrases=("a white square",)), test, material.CRITERION, phrase_vectors)
+    part.describe(material.slices_of(test, phrases=("a white square",)), test, material.CRITERION, material.ASSISTANTS)
     samples = _samples()
-    again = part.describe(material.slices_of(samples), samples, material.CRITERION, phrase_vectors)
+    again = part.describe(material.slices_of(samples), samples, material.CRITERION, material.ASSISTANTS)
     expect(again == _named(factory), "The result depends on an earlier call.")
 
 
@@ -70,6 +70,16 @@ def input_stays_as_it_is(factory: Factory) -> None:
 def no_global_randomness(factory: Factory) -> None:
     """Nothing is left to chance."""
     expect_no_global_randomness(lambda: _named(factory))
+
+
+def nobody_to_ask_is_survived(factory: Factory) -> None:
+    """Without anybody to ask, or with assistants that are of no use, the slices come back all the same."""
+    part: Describer = factory()
+    samples = _samples()
+    given = material.slices_of(samples)
+    for assistants in (NOBODY, material.useless_assistants()):
+        named = part.describe(given, samples, material.CRITERION, assistants)
+        expect([found.slice_id for found in named] == [found.slice_id for found in given], "Slices were lost, added or reordered.")
 
 
 def no_slices_give_none(factory: Factory) -> None:
@@ -97,6 +107,7 @@ CHECKS: dict[str, Check] = {
             second_call_forgets_the_first,
             input_stays_as_it_is,
             no_global_randomness,
+            nobody_to_ask_is_survived,
             no_slices_give_none,
             multi_label_is_understood,
         )

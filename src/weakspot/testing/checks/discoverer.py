@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from weakspot.core.arrays import IntArray
+from weakspot.core.assistants import NOBODY
 from weakspot.core.dataset import Split
 from weakspot.core.errors import WeakspotError
 from weakspot.core.roles import Discoverer, Discovery
@@ -19,7 +20,7 @@ LEAST_AGREEMENT = 0.98
 
 def _found(factory: Factory, samples: SampleSet | None = None, *, seed: int = 0) -> Discovery:
     part: Discoverer = factory()
-    return part.discover(_samples() if samples is None else samples, material.CRITERION, seed=seed)
+    return part.discover(_samples() if samples is None else samples, material.CRITERION, seed=seed, assistants=material.ASSISTANTS)
 
 
 def _samples() -> SampleSet:
@@ -59,8 +60,8 @@ def same_seed_same_result(factory: Factory) -> None:
 def second_call_forgets_the_first(factory: Factory) -> None:
     """A part that was used before finds what a fresh one finds."""
     part: Discoverer = factory()
-    part.discover(material.sample_set(Split.TEST), material.CRITERION, seed=1)
-    again = part.discover(_samples(), material.CRITERION, seed=0)
+    part.discover(material.sample_set(Split.TEST), material.CRITERION, seed=1, assistants=material.ASSISTANTS)
+    again = part.discover(_samples(), material.CRITERION, seed=0, assistants=material.ASSISTANTS)
     expect(_told(again) == _told(_found(factory)), "The result depends on an earlier call.")
 
 
@@ -144,6 +145,17 @@ def missing_vectors_are_survived(factory: Factory) -> None:
     _found(factory, replace(samples, spaces=dict.fromkeys(samples.spaces, material.empty_space(samples))))
 
 
+def nobody_to_ask_is_survived(factory: Factory) -> None:
+    """Without anybody to ask, or with assistants that are of no use, every class still gets a slice or a note."""
+    for assistants in (NOBODY, material.useless_assistants()):
+        part: Discoverer = factory()
+        samples = _samples()
+        discovery = part.discover(samples, material.CRITERION, seed=0, assistants=assistants)
+        spoken_of = {found.class_name for found in discovery.slices} | {note.class_name for note in discovery.notes}
+        missing = set(samples.dataset.class_names) - spoken_of
+        expect(not missing, f"With nobody to ask, nothing is said of the classes {sorted(missing)}.")
+
+
 def rules_decide_on_unseen_rows(factory: Factory) -> None:
     """Every rule can be applied to samples that discovery never saw."""
     samples = _samples()
@@ -188,6 +200,7 @@ CHECKS: dict[str, Check] = {
             calm_classes_get_a_note,
             empty_input_is_survived,
             missing_vectors_are_survived,
+            nobody_to_ask_is_survived,
             rules_decide_on_unseen_rows,
             slices_survive_json,
             multi_label_is_understood,

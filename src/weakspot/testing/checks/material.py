@@ -1,6 +1,6 @@
 """What the checks feed to parts: small planted worlds, their pictures, sample sets and slices."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -8,17 +8,22 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from PIL import Image
+from pydantic import JsonValue
 
 from weakspot.core.arrays import AnyArray, IntArray
+from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Split, Task
+from weakspot.core.errors import ModelError
 from weakspot.core.failures import FailureCriterion, Side
+from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet, VectorSpace
-from weakspot.core.slices import DataUse, FailureSlice, LinearRule
+from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.testing.planted import PlantedWorld, plant
 from weakspot.testing.planted_features import ENCODER_ID, phrase_vectors
 from weakspot.testing.planted_problems import rare
 
 CRITERION = FailureCriterion()
+ASSISTANTS = Assistants(embed_texts=phrase_vectors)
 N_PICTURES = 4
 N_SAMPLES = 800
 
@@ -143,6 +148,20 @@ def _slice_of(phrase: str, samples: SampleSet, side: Side | None) -> FailureSlic
         rule=LinearRule(encoder_id=ENCODER_ID, direction=tuple(direction.tolist()), threshold=0.1),
         method="by-hand",
         found_on=DataUse(name=samples.name, n_samples=len(samples), digest=samples.digest()),
+    )
+
+
+def useless_assistants() -> Assistants:
+    """Return assistants that are there and of no use: empty captions and answers, and a language model that answers garbage."""
+
+    def refuse(_prompt: str, _schema: Mapping[str, JsonValue]) -> JsonValue:
+        raise ModelError("The language model's answer is no JSON.", given="Sure! Here is")
+
+    return Assistants(
+        embed_texts=phrase_vectors,
+        captions=lambda rows: [""] * len(rows),
+        answers=lambda rows, _question: [""] * len(rows),
+        propose=refuse,
     )
 
 

@@ -8,8 +8,9 @@ from weakspot.core.dataset import Split
 from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.failures import class_problems
 from weakspot.core.roles import Verifier
+from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import FailureSlice, LinearRule, matches
+from weakspot.core.slices import FailureSlice, matches
 from weakspot.testing.checks import material
 from weakspot.testing.checks.expectation import Check, Factory, expect, expect_no_global_randomness, expect_refusal
 from weakspot.testing.checks.parts import ANY_METHOD, implements

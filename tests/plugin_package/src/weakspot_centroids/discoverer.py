@@ -4,11 +4,13 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.roles import Discovery
+from weakspot.core.rules import LinearRule
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse, FailureSlice, LinearRule
+from weakspot.core.slices import DataUse, FailureSlice
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +23,12 @@ class CentroidDiscoverer:
 
     min_failures: int = 2
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int) -> Discovery:
+    @property
+    def is_baseline(self) -> bool:
+        """Return False."""
+        return False
+
+    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
         """Return a slice or a note for every class; the seed has no influence."""
         del seed
         slices, notes = [], []

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal
 
-from weakspot.describe.caption_grammar.vocabulary import ClassWords, Vocabulary, built_in_vocabulary
+from weakspot.lexicon.vocabulary import ClassWords, Vocabulary, built_in_vocabulary
 
 Slot = Literal["look", "adjective", "noun", "place"]
 _SOUNDS_LIKE_YOU = re.compile(r"(uni(?!n|m)|use|usu|eu|ewe|one\b|once|uranium|utensil|ufo)", re.IGNORECASE)

@@ -1,0 +1,53 @@
+"""The models that a method may ask for words, as plain functions of rows and phrases.
+
+Methods see neither pictures nor model classes: the application turns whatever captioner, answerer, language model or second encoder
+is configured into these functions, with caching. No answer depends on labels or outcomes, so asking about any sample is allowed.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from weakspot.core.arrays import FloatArray, IntArray
+
+EmbedTexts = Callable[[Sequence[str]], FloatArray]
+CaptionRows = Callable[[IntArray], list[str]]
+AnswerRows = Callable[[IntArray, str], list[str]]
+Propose = Callable[[str, Mapping[str, JsonValue]], JsonValue]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SecondEncoder:
+    """An encoder that had no part in finding or naming.
+
+    Args:
+        space: its vectors, by space name.
+        embed_texts: phrases to unit vectors [m, d] of that space.
+    """
+
+    space: str
+    embed_texts: EmbedTexts
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Assistants:
+    """Whom a method may ask; None where there is nobody.
+
+    Args:
+        embed_texts: phrases to unit vectors [m, d] of the space `joint`.
+        captions: rows to one sentence each; empty where there is none.
+        answers: rows and a question to one short answer each; empty where there is none.
+        propose: a prompt and a JSON schema to the parsed answer of a language model. Raises a `ModelError` when the answer does not
+            fit the schema or never comes: methods then go on without it and say so in a note.
+        second: an independent encoder.
+    """
+
+    embed_texts: EmbedTexts | None = None
+    captions: CaptionRows | None = None
+    answers: AnswerRows | None = None
+    propose: Propose | None = None
+    second: SecondEncoder | None = None
+
+
+NOBODY = Assistants()

@@ -1,0 +1,38 @@
+"""The samples of one class as discoverers read them: with a vector, in an order that does not depend on the table."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from weakspot.core.arrays import FloatArray
+from weakspot.core.failures import ClassProblem
+from weakspot.core.samples import SampleSet
+
+
+def with_vectors(samples: SampleSet, problem: ClassProblem, space: str) -> tuple[ClassProblem, FloatArray]:
+    """Return the problem without samples that lack a vector, ordered by sample id, and their vectors [n, d]."""
+    vectors = samples.vectors(space, problem.rows)
+    ids = np.array(samples.dataset.sample_ids(problem.rows))
+    order = np.argsort(ids, kind="stable")
+    has_vector = np.asarray(np.isfinite(vectors).all(axis=1))
+    order = order[has_vector[order]]
+    known = replace(problem, rows=problem.rows[order], failed=problem.failed[order], confidence=problem.confidence[order])
+    return known, vectors[order]
+
+
+def obstacle(problem: ClassProblem, *, min_failures: int, min_right: int, n_without: int = 0) -> str:
+    """Return why nothing can be said of a class, or an empty text.
+
+    Args:
+        problem: the samples that can be looked at.
+        min_failures: least number of failures.
+        min_right: least number of samples that did not fail.
+        n_without: samples that were left out because they have no vector.
+    """
+    missing = f" {n_without} samples have no vector and were left out." if n_without else ""
+    counted = f"{problem.n_failed} of {len(problem.rows)} samples failed"
+    if problem.n_failed < min_failures:
+        return f"Too few failures to see a pattern: {counted}, at least {min_failures} are needed.{missing}"
+    if problem.n_right < min_right:
+        return f"Too few samples that did not fail: {counted}, at least {min_right} right ones are needed.{missing}"
+    return ""

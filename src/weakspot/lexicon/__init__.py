@@ -1,0 +1,1 @@
+"""Words: the built-in vocabulary, captions with the right articles, WordNet."""
