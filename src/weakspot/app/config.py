@@ -1,6 +1,7 @@
 """The settings of a project: typed, closed, every problem reported at once."""
 
 import tomllib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -199,6 +200,15 @@ def load_settings(folder: Path) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{SETTINGS_FILE} is not valid TOML: {error}.", where=str(path)) from error
     return parse_settings(given, where=str(path))
+
+
+def with_methods(settings: Settings, methods: Sequence[str]) -> Settings:
+    """Return settings with other discoverers, if any are given; parameters of methods that stay keep their values."""
+    if not methods:
+        return settings
+    names = tuple(dict.fromkeys(methods))
+    kept = {name: given for name, given in settings.discover.parameters.items() if name in names or "all" in names}
+    return settings.model_copy(update={"discover": settings.discover.model_copy(update={"methods": names, "parameters": kept})})
 
 
 def parse_settings(given: dict[str, Any], *, where: str) -> Settings:

@@ -1,11 +1,12 @@
 """A project as people use it: the stages of the loop as methods. The command line calls the same."""
 
 import os
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
 from weakspot.app import loop
-from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings
+from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings, with_methods
 from weakspot.app.guess import classifier_settings
 from weakspot.app.ingesting import IngestSummary
 from weakspot.app.preparation import EmbedSummary, Preparation, Prepared
@@ -60,11 +61,13 @@ class Project:
         classifier: Classifier | None = None,
         embedder: Embedder | None = None,
         source: SampleSource | None = None,
+        methods: Sequence[str] = (),
         progress: StageProgress = no_stage_progress,
     ) -> "Project":
-        """Open a folder that holds weakspot.toml."""
+        """Open a folder that holds weakspot.toml; methods, if given, take the place of the configured discoverers."""
         path = Path(folder)
-        return cls(path, load_settings(path), classifier=classifier, embedder=embedder, source=source, progress=progress)
+        settings = with_methods(load_settings(path), methods)
+        return cls(path, settings, classifier=classifier, embedder=embedder, source=source, progress=progress)
 
     @classmethod
     def create(

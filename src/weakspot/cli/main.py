@@ -5,6 +5,7 @@ import sys
 import typer
 
 from weakspot import __version__
+from weakspot.cli.comparing import register as register_comparing
 from weakspot.cli.making import register as register_making
 from weakspot.cli.running import register as register_running
 from weakspot.cli.setting_up import register as register_setting_up
@@ -20,6 +21,7 @@ app = typer.Typer(
 register_setting_up(app)
 register_running(app)
 register_making(app)
+register_comparing(app)
 
 
 def _show_version(asked: bool) -> None:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 ProjectOption = typer.Option(Path(), "--project", "-p", help="Project folder; it holds weakspot.toml.")
 JsonOption = typer.Option(False, "--json", help="Write the result as JSON to the output stream.")
 RunOption = typer.Option("", "--run", help="Run to continue; the newest by default.")
+MethodsOption = typer.Option(
+    [], "--method", help="Discoverer to use instead of the configured ones; repeatable, `all` for all but the baselines."
+)
 FailAboveOption = typer.Option(
     None, "--fail-above", min=0.0, max=1.0, help="Exit with 1 if a confirmed slice has a gap above this (0 to 1)."
 )
@@ -43,13 +46,13 @@ def embed(project: Path = ProjectOption, as_json: bool = JsonOption) -> None:
         terminal.say(wording.embed_sentence(summary))
 
 
-def discover(project: Path = ProjectOption, as_json: bool = JsonOption) -> None:
+def discover(project: Path = ProjectOption, methods: list[str] = MethodsOption, as_json: bool = JsonOption) -> None:
     """Look for failure slices on the discovery half and give them names; nothing is confirmed yet."""
     from weakspot.app.project import Project
     from weakspot.cli import terminal, wording
 
     with terminal.showing_progress() as progress:
-        record = Project.open(project, progress=progress).discover()
+        record = Project.open(project, methods=methods, progress=progress).discover()
     terminal.print_json(record.model_dump(mode="json")) if as_json else terminal.say(wording.candidates(record))
 
 
@@ -89,13 +92,18 @@ def report(project: Path = ProjectOption, run_id: str = RunOption, as_json: bool
         terminal.say("\n".join(str(path) for path in files))
 
 
-def run(project: Path = ProjectOption, as_json: bool = JsonOption, fail_above: float | None = FailAboveOption) -> None:
+def run(
+    project: Path = ProjectOption,
+    methods: list[str] = MethodsOption,
+    as_json: bool = JsonOption,
+    fail_above: float | None = FailAboveOption,
+) -> None:
     """Do the whole loop; finished work of earlier runs is taken, not repeated."""
     from weakspot.app.project import Project
     from weakspot.cli import terminal, wording
 
     with terminal.showing_progress() as progress:
-        opened = Project.open(project, progress=progress)
+        opened = Project.open(project, methods=methods, progress=progress)
         record = opened.run()
         files = opened.report(record.run_id)
     if as_json:

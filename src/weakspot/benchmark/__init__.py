@@ -1,0 +1,1 @@
+"""Methods of discovery on problems whose truth is known, on one table."""

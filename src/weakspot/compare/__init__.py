@@ -1,0 +1,1 @@
+"""Several classifiers on the same samples: which failures they share, and where they differ."""
