@@ -2,6 +2,7 @@
 
 import base64
 import copy
+import importlib.util
 import io
 import json
 import threading
@@ -246,6 +247,15 @@ def _embedded(_folder: Path, _stack: ExitStack) -> Factory:
 
 # ------------------------------------------------------------------------------------------------ the table
 
+
+def _tiny_speakers():
+    """Tests cannot import each other, so the builders of captioners, answerers and language models are loaded by path."""
+    spec = importlib.util.spec_from_file_location("tiny_speakers", Path(__file__).parent / "backends" / "tiny_speakers.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 BUILDERS: dict[tuple[str, str], Builder] = {
     ("classifiers", "callable"): _plain("classifiers", "callable", function=mean_colour_probabilities, class_names=NAMES),
     ("classifiers", "endpoint"): _endpoint,
@@ -265,7 +275,15 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("question_answerers", "planted"): _plain("question_answerers", "planted"),
     ("text_generators", "planted"): _plain("text_generators", "planted"),
     ("image_generators", "planted"): _plain("image_generators", "planted"),
+    ("discoverers", "attributes"): _plain("discoverers", "attributes", n_permutations=19),
+    ("discoverers", "confidence"): _plain("discoverers", "confidence"),
     ("discoverers", "directions"): _plain("discoverers", "directions", costs=(0.01,), n_outer_folds=2),
+    ("discoverers", "hypothesis"): _plain("discoverers", "hypothesis", phrases={"disc": ["green", "dark"]}, n_permutations=20),
+    ("discoverers", "keywords"): _plain("discoverers", "keywords", n_permutations=20, max_candidates=60),
+    ("discoverers", "loss"): _plain("discoverers", "loss"),
+    ("discoverers", "mixture"): _plain("discoverers", "mixture"),
+    ("discoverers", "spotlight"): _plain("discoverers", "spotlight"),
+    ("discoverers", "uncommon-attributes"): _plain("discoverers", "uncommon-attributes", axes=("background", "colour")),
     ("describers", "caption-grammar"): _plain("describers", "caption-grammar"),
     ("verifiers", "holdout"): _plain("verifiers", "holdout"),
     ("repairers", "confidence"): _plain("repairers", "confidence"),
@@ -274,6 +292,7 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("repairers", "slice-balanced"): _plain("repairers", "slice-balanced"),
     ("engines", "local"): _plain("engines", "local"),
 }
+BUILDERS |= _tiny_speakers().BUILDERS
 NEEDS_NETWORK = {("embedders", "embedded")}
 
 

@@ -1,5 +1,59 @@
 """Runs before the tests of backends are collected."""
 
+import importlib.util
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
 from weakspot.backends.torchvision_operators import declare_torchvision_operators
 
 declare_torchvision_operators()
+
+
+def _tiny_speakers():
+    spec = importlib.util.spec_from_file_location("tiny_speakers", Path(__file__).parent / "tiny_speakers.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def tiny():
+    """Builders of tiny models that speak, see tiny_speakers.py."""
+    return _tiny_speakers()
+
+
+@pytest.fixture
+def chat_server(tiny):
+    """A real chat endpoint on loopback."""
+    with ExitStack() as stack:
+        yield tiny.chat_server(stack)
+
+
+@pytest.fixture(scope="session")
+def saved(tiny, tmp_path_factory):
+    """Return the folder of a tiny model, saved once: `saved("blip")`, `saved("blip", for_questions=True)`."""
+    made = {}
+
+    def folder(kind, **options):
+        key = (kind, *sorted(options.items()))
+        if key not in made:
+            made[key] = getattr(tiny, f"save_{kind}")(tmp_path_factory.mktemp(kind), **options)
+        return made[key]
+
+    return folder
+
+
+@pytest.fixture(scope="session")
+def speaker_factory(tiny, tmp_path_factory):
+    """Return the factory of a speaking part by role and name, built once."""
+    with ExitStack() as stack:
+        built = {}
+
+        def factory(role, name):
+            if (role, name) not in built:
+                built[role, name] = tiny.BUILDERS[role, name](tmp_path_factory.mktemp("part"), stack)
+            return built[role, name]
+
+        yield factory

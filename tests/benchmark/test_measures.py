@@ -1,9 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from weakspot.benchmark.measures import agreement, best_precision, is_false, judge_name, precision_at
+from weakspot.benchmark.measures import agreement, best_precision, fails_elsewhere, is_unrelated, judge_name, precision_at
 from weakspot.benchmark.problem import KnownSlice
 from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import ColumnRule, LinearRule
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
@@ -58,11 +61,19 @@ def test_agreement__harmonic_mean_within_the_class(samples):
     assert agreement(_slice(class_name="dog"), _truth([0]), samples) == 0.0
 
 
-def test_is_false__no_enrichment_in_any_known_slice(samples):
-    assert is_false(_slice(), [], samples)
-    assert is_false(_slice(), [_truth([6, 7])], samples)
-    assert not is_false(_slice(), [_truth([6, 7]), _truth([0, 1, 7])], samples)
-    assert is_false(_slice(class_name="dog", rule=ColumnRule(column="is_dark", values=("yes",))), [_truth([0])], samples)
+def test_is_unrelated__no_enrichment_in_any_known_slice(samples):
+    assert is_unrelated(_slice(), [], samples)
+    assert is_unrelated(_slice(), [_truth([6, 7])], samples)
+    assert not is_unrelated(_slice(), [_truth([6, 7]), _truth([0, 1, 7])], samples)
+    assert is_unrelated(_slice(class_name="dog", rule=ColumnRule(column="is_dark", values=("yes",))), [_truth([0])], samples)
+
+
+def test_fails_elsewhere__a_gap_on_fresh_samples(samples):
+    outcomes = {"clear": [1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1], "none": [1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1, 1]}
+    for name, predictions in outcomes.items():
+        known = replace(samples, dataset=samples.dataset.with_outcomes(predictions=np.array(predictions)))
+        assert fails_elsewhere(_slice(), known, FailureCriterion()) is (name == "clear")
+        assert not fails_elsewhere(_slice(class_name="bird"), known, FailureCriterion())
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+LOOP_COMMANDS = ("ingest", "embed", "discover", "verify", "repair", "report", "run")
+
 
 def _weakspot(*arguments, cwd=None):
     environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
@@ -29,7 +31,7 @@ def test_main__version():
 
 
 def test_main__every_command_has_help():
-    for command in ["init", "ingest", "embed", "discover", "verify", "repair", "report", "run", "align", "doctor", "demo"]:
+    for command in [*LOOP_COMMANDS, "init", "align", "doctor", "demo", "compare", "bench", "hypothesis"]:
         result = _weakspot(command, "--help")
         assert result.returncode == 0
         assert "--help" in result.stdout

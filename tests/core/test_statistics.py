@@ -4,13 +4,18 @@ import pytest
 from weakspot.core.errors import InputError
 from weakspot.core.statistics import (
     accepted_at,
+    adjusted_p_values,
     association,
     balanced_accuracy,
+    cohens_h,
     exact_interval,
     fisher_p,
+    fisher_p_values,
     mcnemar_p,
+    overlap,
     permutation_p,
     q_values,
+    risk_ratio_interval,
     wilson_interval,
 )
 
@@ -151,3 +156,71 @@ def test_association__signs_and_constants():
     assert association(yes_no, yes_no) == pytest.approx(1.0)
     assert association(yes_no, ~yes_no) == pytest.approx(-1.0)
     assert association(yes_no, np.ones(4, dtype=bool)) == 0.0
+
+
+def test_fisher_p_values__those_of_single_tables():
+    tables = np.array([[3, 4, 1, 4], [0, 5, 0, 5], [3, 4, 1, 4], [9, 20, 3, 60]])
+    assert fisher_p_values(tables).tolist() == [fisher_p(*map(int, table)) for table in tables]
+    assert fisher_p_values(np.zeros((0, 4))).tolist() == []
+
+
+def test_adjusted_p_values__holm_by_hand():
+    # Sorted 0.01 0.02 0.03 0.5 times 4 3 2 1: 0.04 0.06 0.06 0.5.
+    assert adjusted_p_values([0.5, 0.01, 0.03, 0.02], control="fwer") == pytest.approx([0.5, 0.04, 0.06, 0.06])
+
+
+def test_adjusted_p_values__yekutieli_by_hand():
+    # Benjamini and Hochberg's 0.04 0.04 0.04 0.5 times 1 + 1/2 + 1/3 + 1/4 = 25/12.
+    expected = [1.0, 25 / 300, 25 / 300, 25 / 300]
+    assert adjusted_p_values([0.5, 0.01, 0.03, 0.02], control="fdr-dependent") == pytest.approx(expected)
+
+
+def test_adjusted_p_values__weights_by_hand():
+    # Weights 3 and 1 become 1.5 and 0.5; p / weight is 0.02 and 0.08, times 2 / rank: 0.04 and 0.08.
+    assert adjusted_p_values([0.03, 0.04], control="fdr", weights=[3, 1]) == pytest.approx([0.04, 0.08])
+    # Holm: 0.02 * (1.5 + 0.5) and 0.08 * 0.5, which must not fall below the first.
+    assert adjusted_p_values([0.03, 0.04], control="fwer", weights=[3, 1]) == pytest.approx([0.04, 0.04])
+
+
+def test_adjusted_p_values__never_below_the_p_value():
+    # p / weight is 0.02 for the first and tiny for the second: without the floor the first would get 0.02.
+    assert adjusted_p_values([0.036, 1e-6], control="fdr", weights=[9, 1]).tolist() == pytest.approx([0.036, 1e-5])
+
+
+def test_adjusted_p_values__refuse_bad_weights():
+    with pytest.raises(InputError, match="weight"):
+        adjusted_p_values([0.1, 0.2], control="fdr", weights=[1.0])
+    with pytest.raises(InputError, match="weight"):
+        adjusted_p_values([0.1, 0.2], control="fdr", weights=[1.0, 0.0])
+
+
+@pytest.mark.parametrize("control", ["fdr", "fwer", "fdr-dependent"])
+def test_adjusted_p_values__error_rate_holds_when_nothing_is_there(control):
+    draws = np.random.default_rng(5)
+    p_values = draws.random((1_500, 30))
+    weights = draws.exponential(1.0, (1_500, 30)) + 0.01
+    found = [
+        bool((adjusted_p_values(values, control=control, weights=shares) <= 0.1).any())
+        for values, shares in zip(p_values, weights, strict=True)
+    ]
+    assert np.mean(found) <= 0.1 + 2 * 0.3 / np.sqrt(1_500)
+
+
+def test_cohens_h__signs_and_ends():
+    assert cohens_h(0.5, 0.5) == 0.0
+    assert cohens_h(1.0, 0.0) == pytest.approx(np.pi)
+    assert cohens_h(0.1, 0.3) == -cohens_h(0.3, 0.1)
+
+
+def test_risk_ratio_interval__zeros_and_coverage():
+    low, high = risk_ratio_interval(5, 10, 0, 20)
+    assert 1.0 < low < high < 1_000
+    draws = np.random.default_rng(2)
+    inside, outside = draws.binomial(40, 0.3, 2_000), draws.binomial(120, 0.1, 2_000)
+    intervals = [risk_ratio_interval(int(left), 40, int(right), 120) for left, right in zip(inside, outside, strict=True)]
+    assert 0.93 < np.mean([low <= 3.0 <= high for low, high in intervals]) < 0.98
+
+
+def test_overlap__common_over_all():
+    assert overlap(np.array([True, True, True, False]), np.array([True, True, False, True])) == 0.5
+    assert overlap(np.zeros(3, dtype=bool), np.zeros(3, dtype=bool)) == 0.0

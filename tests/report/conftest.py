@@ -1,10 +1,21 @@
 import numpy as np
 import pytest
 
-from weakspot.core.evidence import Cause, CauseFinding, Evidence, Interval, Verdict
+from weakspot.core.evidence import (
+    Cause,
+    CauseFinding,
+    Evidence,
+    Interval,
+    LabelFinding,
+    Measurement,
+    Pull,
+    Share,
+    Verdict,
+    effect_size,
+)
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome, RepairPlan
 from weakspot.core.rules import ColumnRule
-from weakspot.core.run import ClassifierFacts, ClassNote, RunRecord, StageRecord
+from weakspot.core.run import ClassifierFacts, ClassNote, MethodRecord, RunRecord, StageRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 
 USE = DataUse(name="validation, confirmation half", n_samples=51, digest="d")
@@ -119,6 +130,60 @@ def record():
             ),
         ),
         notes=(ClassNote(class_name="melon", note="Too few failures."),),
+    )
+
+
+def _use(name):
+    return USE.model_copy(update={"name": name})
+
+
+@pytest.fixture
+def full_record(record):
+    """The same run with everything that can be said of a finding: labels, other data, a repeated slice, a curve, methods."""
+    hostile, green = record.slices
+    curve = ((10, 0.2), (20, 0.35), (40, 0.6))
+    first, second = green.names
+    names = (
+        first.model_copy(update={"curve": curve, "witness": "captions", "witness_score": 0.4}),
+        second.model_copy(update={"witness": "captions", "witness_score": -0.1}),
+    )
+    green = green.model_copy(update={"names": names, "easy_names": (first.model_copy(update={"contrast": "red", "curve": curve}),)})
+    again = green.model_copy(update={"method": "attributes", "names": ()})
+    by_loss = _slice("pear", "loss", "high loss")
+    share = Share.of(16, 22)
+    pull = Pull(
+        answer="pear", inside=share, outside=Share.of(1, 29), among_failures=Share.of(16, 16),
+        among_other_failures=Share.of(1, 1), p_value=0.0001, is_real=True, sentence="apple: green become pear.",
+    )  # fmt: skip
+    unproven, proven = record.evidence
+    proven = proven.model_copy(
+        update={
+            "cause": proven.cause.model_copy(update={"pull": pull}),
+            "effect": effect_size((16, 22, 1, 29)),
+            "labels": LabelFinding(
+                n_suspect=9, share=9 / 16, inside=Share.of(9, 16), outside=Share.of(0, 1), witnesses=("neighbours",),
+                is_flagged=True, sentence="9 of 16 failures inside look like wrong labels.",
+            ),
+            "elsewhere": (
+                Measurement(measured_on=_use("test split"), inside=share, outside=Share.of(2, 30), gap=0.66),
+                Measurement(measured_on=_use("pool"), inside=Share.of(0, 0), outside=share, gap=0.0),
+            ),
+        }
+    )  # fmt: skip
+    same = _evidence(again, inside=(16, 22), outside=(1, 29), verdict=Verdict.SAME, q_value=1.0)
+    circular = _evidence(by_loss, inside=(3, 9), outside=(1, 9), verdict=Verdict.CIRCULAR, q_value=1.0)
+    evidence = (unproven, proven, same.model_copy(update={"same_as": green.slice_id}), circular)
+    methods = (
+        MethodRecord(method="directions", seconds=1.0, n_considered=7, n_found=2, n_tested=2),
+        MethodRecord(method="attributes", seconds=2.0, n_considered=1_200, n_found=30, n_tested=1, note="No answerer."),
+        MethodRecord(method="attributes", seconds=1.0, n_considered=800, n_found=20, n_tested=0, note="No answerer."),
+    )
+    return record.model_copy(
+        update={
+            "slices": (hostile, green, again, by_loss),
+            "evidence": tuple(entry.model_copy(update={"control": "fwer"}) for entry in evidence),
+            "methods": methods,
+        }
     )
 
 

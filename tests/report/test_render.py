@@ -124,3 +124,47 @@ def test_render_json__holds_the_figures(record):
     assert content["not_confirmed"][0]["evidence"]["q_value"] == 0.31
     assert content["repairs"][0]["arms"][0]["arm"] == "slice-balanced"
     assert content["repairs"][0]["got_worse"] == ["pear"]
+
+
+def test_render_html__everything_that_was_looked_into(full_record):
+    text = render_html(build_document(full_record))
+    parsed = _Page()
+    parsed.feed(text)
+    assert parsed.open == []
+    assert parsed.tags.count("polyline") == 2
+    said = " ".join("".join(parsed.text).replace("\u00a0", " ").split())
+    for sentence in (
+        "2,007 candidates looked at on the discovery samples, 4 slices found, 2 tested on held-out samples, 1 confirmed.",
+        "Check the labels. 9 of 16 failures inside look like wrong labels.",
+        "apple: green become pear.",
+        "Members fail 21.1 times as often (95 % interval of the ratio 3.0 to 69.9)",
+        "Found by directions.",
+        "On other data",
+        "Other slices with nearly the same members, not counted as findings of their own: apple: unnamed (attributes).",
+        "“green” fits according to captions (+0.40). “old” does not fit according to captions (-0.10).",
+        "not counted, has nearly the same members as: apple: green",
+        "cannot be tested: it is defined by what the classifier said",
+        "How it was looked for",
+        "No answerer.",
+        "Held: the chance that any confirmed slice is a false finding (Holm).",
+    ):
+        assert sentence in said, sentence
+
+
+def test_render_markdown__everything_that_was_looked_into(full_record):
+    lines = render_markdown(build_document(full_record)).splitlines()
+    assert "**Check the labels.** 9 of 16 failures inside look like wrong labels." in lines
+    assert "| attributes | 2000 | 50 | 1 | No answerer. |" in lines
+    assert "- pool: no such samples" in lines
+    assert "- Accuracy on the samples nearest to “green”: 20 % of 10, 35 % of 20, 60 % of 40." in lines
+    assert any(
+        line.startswith("| apple: unnamed (attributes) | attributes | 16 of 22 | 1 of 29 | – | – | not counted") for line in lines
+    )
+
+
+def test_render_json__methods_and_control(full_record):
+    content = json.loads(render_json(build_document(full_record)))
+    assert content["findings"][0]["method"] == "directions"
+    assert content["findings"][0]["also_found"] == ["apple: unnamed (attributes)"]
+    assert [one["n_considered"] for one in content["methods"]] == [7, 2_000]
+    assert content["control"].endswith("(Holm).")

@@ -1,6 +1,8 @@
+from weakspot.core.evidence import Cause, Verdict, effect_size
 from weakspot.core.failures import Side
 from weakspot.core.rules import ColumnRule
-from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.statistics import CONTROLS
 from weakspot.report import wording
 
 
@@ -25,3 +27,28 @@ def test_arm_name__strangers_keep_theirs():
 
 def test_points__small_changes_are_zero():
     assert [wording.points(value) for value in (0.004, -0.004, 0.006, -0.5)] == ["±0", "±0", "+1", "−50"]
+
+
+def test_effect_sentence__sizes_and_ratios(record):
+    entry = record.evidence[1]
+    assert wording.effect_sentence(entry) == ""
+    medium = entry.model_copy(update={"effect": effect_size((15, 50, 45, 450))})
+    assert wording.effect_sentence(medium) == (
+        "Members fail 3.0 times as often (95 % interval of the ratio 1.8 to 5.0); a medium effect (Cohen's h 0.52)."
+    )
+    endless = entry.model_copy(update={"effect": effect_size((5, 10, 0, 20))})
+    assert wording.effect_sentence(endless).startswith("None of the others failed (95 % interval of the ratio 1.3 to ")
+
+
+def test_witness_sentence__agrees_disagrees_or_cannot_tell():
+    name = SliceName(phrase="a green apple", contrast="green", score=1.0, describer="hand", witness="captions", witness_score=0.25)
+    assert wording.witness_sentence(name) == "“green” fits according to captions (+0.25)."
+    doubted = name.model_copy(update={"witness_score": -0.25, "is_doubtful": True})
+    assert wording.witness_sentence(doubted) == "“green” does not fit according to captions (-0.25)."
+    assert wording.witness_sentence(name.model_copy(update={"witness_score": None})) == "“green”: captions could not tell."
+
+
+def test_words__for_every_verdict_cause_and_control():
+    assert set(wording.VERDICT_WORDS) == set(Verdict)
+    assert set(wording.CAUSE_WORDS) == set(Cause)
+    assert set(wording.CONTROL_WORDS) == set(CONTROLS)

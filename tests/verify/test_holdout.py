@@ -7,7 +7,7 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.rules import ColumnRule
+from weakspot.core.rules import AllOfRule, ColumnRule, OutcomeRule
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.discover.directions import DirectionsDiscoverer
@@ -152,25 +152,150 @@ def test_verify__class_that_is_not_there_and_no_slices(make_samples, marked):
     assert HoldoutVerifier().verify([], discovery=discovery, confirmation=confirmation, criterion=TOP_1) == ()
 
 
-def test_verify__false_findings_stay_rare_when_nothing_is_wrong():
-    """Sixty screens of ten slices by chance columns: at a rate of 0.1 about six of sixty may confirm anything at all."""
+def _columns_world(draws, *, n_rows=160, n_columns=12):
+    """Return samples of one class with chance columns, and one slice a column; nothing depends on any of them."""
+    columns = {f"chance{number}": (draws.random(n_rows) < 0.3).tolist() for number in range(n_columns)}
+    dataset = dataset_from_columns(
+        class_names=["a", "b"], labels=[0] * n_rows, predictions=(draws.random(n_rows) < 0.3).astype(np.int64), metadata=columns
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(n_rows))
+    slices = [
+        FailureSlice(class_name="a", rule=ColumnRule(column=name, values=(True,)), method="chance", found_on=DataUse.of(samples))
+        for name in columns
+    ]
+    return _halves(samples), slices
+
+
+@pytest.mark.parametrize("control", ["fdr", "fwer"])
+def test_verify__false_findings_stay_rare_when_nothing_is_wrong(control):
+    """At a rate of 0.1, 50 screens of chance columns may hold about five false findings; nine is two deviations more.
+
+    Once with one half for confirmation, once also with halves swapped, each turn at half the rate.
+    """
     draws = np.random.default_rng(11)
-    n_false = 0
-    for _ in range(60):
-        columns = {f"chance{number}": (draws.random(120) < 0.3).tolist() for number in range(10)}
-        dataset = dataset_from_columns(
-            class_names=["a", "b"], labels=[0] * 120, predictions=(draws.random(120) < 0.3).astype(np.int64), metadata=columns
-        )
-        samples = SampleSet(dataset=dataset, rows=np.arange(120))
-        discovery, confirmation = _halves(samples)
-        use = DataUse(name="discovery", n_samples=60, digest=discovery.digest())
-        slices = [
-            FailureSlice(class_name="a", rule=ColumnRule(column=name, values=(True,)), method="chance", found_on=use)
-            for name in columns
+    n_false = {1: 0, 2: 0}
+    for _ in range(50):
+        (first, second), slices = _columns_world(draws)
+        q_values = [
+            min(entry.q_value for entry in verified if entry.gap > 0)
+            for verified in (
+                HoldoutVerifier(control=control).verify(slices, discovery=one, confirmation=other, criterion=TOP_1)
+                for one, other in ((first, second), (second, first))
+            )
         ]
-        evidence = HoldoutVerifier(alpha=0.1).verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
-        n_false += any(entry.verdict is Verdict.CONFIRMED for entry in evidence)
-    assert n_false <= 8
+        n_false[1] += q_values[0] <= 0.1
+        n_false[2] += min(q_values) <= 0.1 / 2
+    assert max(n_false.values()) <= 9
+
+
+def _column_slice(column, *, method="attributes", value=True):
+    rule = ColumnRule(column=column, values=(value,))
+    return FailureSlice(class_name="a", rule=rule, method=method, found_on=DataUse(name="discovery", n_samples=80, digest="d"))
+
+
+def _two_halves(columns, wrong):
+    """Return both halves of the same eighty samples of one class: columns and failures are given for one half."""
+    dataset = dataset_from_columns(
+        class_names=["a", "b"],
+        labels=[0] * 160,
+        predictions=np.array(wrong * 2, dtype=np.int64),
+        metadata={name: values * 2 for name, values in columns.items()},
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(160))
+    return samples.only(np.arange(80), name="discovery"), samples.only(np.arange(80, 160), name="confirmation")
+
+
+WRONG = [1] * 16 + [0] * 4 + [1] * 3 + [0] * 57
+FIRST_20 = [True] * 20 + [False] * 60
+FIRST_19 = [True] * 19 + [False] * 61
+FIRST_40 = [True] * 40 + [False] * 40
+
+
+def test_verify__slices_with_nearly_the_same_members_count_once():
+    discovery, confirmation = _two_halves({"first": FIRST_20, "nearly": FIRST_19, "wide": FIRST_40}, WRONG)
+    slices = [_column_slice("first"), _column_slice("nearly", method="keywords"), _column_slice("wide")]
+    evidence = HoldoutVerifier().verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    # 16 of 19 stand out more than 16 of 20 on the discovery half, so the narrower one is tested.
+    assert [entry.verdict for entry in evidence] == [Verdict.SAME, Verdict.CONFIRMED, Verdict.CONFIRMED]
+    assert evidence[0].same_as == slices[1].slice_id
+    assert (evidence[0].failures_inside, evidence[0].n_inside) == (16, 20)
+    assert [entry.n_tested for entry in evidence] == [2, 2, 2]
+    assert (evidence[0].p_value, evidence[0].q_value) == (1.0, 1.0)
+    assert evidence[1].same_as is None
+
+
+def test_verify__of_equal_slices_the_simpler_rule_is_tested():
+    discovery, confirmation = _two_halves({"first": FIRST_20, "wide": FIRST_40}, WRONG)
+    simple = _column_slice("first")
+    both = AllOfRule(rules=(ColumnRule(column="first", values=(True,)), ColumnRule(column="wide", values=(True,))))
+    double = simple.model_copy(update={"rule": both})
+    evidence = HoldoutVerifier().verify([double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    assert [entry.verdict for entry in evidence] == [Verdict.SAME, Verdict.CONFIRMED]
+    apart = HoldoutVerifier(same_at=1.0).verify([double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    assert apart[0].verdict is Verdict.SAME
+
+
+def test_verify__slices_by_outcomes_cannot_be_tested():
+    discovery, confirmation = _two_halves({"first": FIRST_20}, WRONG)
+    by_loss = _column_slice("first").model_copy(update={"rule": OutcomeRule(measure="loss", threshold=0.5)})
+    evidence = HoldoutVerifier().verify(
+        [by_loss, _column_slice("first")], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
+    assert [entry.verdict for entry in evidence] == [Verdict.CIRCULAR, Verdict.CONFIRMED]
+    assert evidence[1].n_tested == 1
+    assert evidence[0].effect is None
+
+
+def test_verify__controls_differ_and_are_recorded():
+    columns = {"first": FIRST_20, "wide": FIRST_40, "odd": [bool(place % 2) for place in range(80)]}
+    discovery, confirmation = _two_halves(columns, WRONG)
+    slices = [_column_slice(name) for name in columns]
+    found = {
+        control: HoldoutVerifier(control=control, weights="equal").verify(
+            slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+        )
+        for control in ("fdr", "fwer", "fdr-dependent")
+    }
+    p_value = found["fdr"][0].p_value
+    assert [found[control][0].q_value / p_value for control in found] == pytest.approx([3, 3, 3 * (1 + 1 / 2 + 1 / 3)])
+    p_value = found["fdr"][1].p_value
+    assert [found[control][1].q_value / p_value for control in found] == pytest.approx([1.5, 2, 1.5 * (1 + 1 / 2 + 1 / 3)])
+    assert found["fwer"][0].control == "fwer"
+
+
+def test_verify__weights_favour_what_stood_out_and_stay_within_a_method():
+    columns = {"first": FIRST_20, "odd": [bool(place % 2) for place in range(80)], "third": [place % 3 == 0 for place in range(80)]}
+    discovery, confirmation = _two_halves(columns, WRONG)
+    slices = [_column_slice("first"), _column_slice("odd"), _column_slice("third", method="other")]
+    weighed = HoldoutVerifier().verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    assert weighed[0].weight > 1.7
+    assert weighed[0].weight + weighed[1].weight == pytest.approx(2.0)
+    assert weighed[2].weight == 1.0
+    equal = HoldoutVerifier(weights="equal").verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    assert weighed[0].q_value < equal[0].q_value
+    assert {entry.weight for entry in equal} == {1.0}
+
+
+def test_verify__effect_size_beside_the_gap():
+    discovery, confirmation = _two_halves({"first": FIRST_20}, WRONG)
+    (evidence,) = HoldoutVerifier().verify(
+        [_column_slice("first")], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
+    assert evidence.effect.risk_ratio == pytest.approx(0.8 / 0.05)
+    assert evidence.effect.cohens_h == pytest.approx(1.7633, abs=1e-4)
+    assert evidence.effect.ratio_interval.low < 16 < evidence.effect.ratio_interval.high
+
+
+def test_verify__a_gap_that_is_too_small_does_not_help_the_others():
+    columns = {"first": FIRST_20, "wide": FIRST_40}
+    discovery, confirmation = _two_halves(columns, WRONG)
+    slices = [_column_slice(name) for name in columns]
+    options = {"discovery": discovery, "confirmation": confirmation, "criterion": TOP_1}
+    free, strict = (HoldoutVerifier(min_gap=gap, weights="equal").verify(slices, **options) for gap in (0.0, 0.6))
+    assert free[1].verdict is Verdict.CONFIRMED
+    assert strict[1].verdict is Verdict.NOT_CONFIRMED
+    assert (strict[1].p_value, strict[1].q_value) == (free[1].p_value, 1.0)
+    assert strict[0].q_value == pytest.approx(2 * free[0].p_value)
 
 
 def test_verifier__refuses_bad_settings():
@@ -178,6 +303,12 @@ def test_verifier__refuses_bad_settings():
         HoldoutVerifier(alpha=0.0)
     with pytest.raises(ConfigError, match="min_support"):
         HoldoutVerifier(min_support=0)
+    with pytest.raises(ConfigError, match="control must be one of fdr, fwer, fdr-dependent"):
+        HoldoutVerifier(control="bonferroni")
+    with pytest.raises(ConfigError, match="weights"):
+        HoldoutVerifier(weights="some")
+    with pytest.raises(ConfigError, match="same_at"):
+        HoldoutVerifier(same_at=0.0)
 
 
 def test_verify__nothing_is_confirmed_in_a_planted_world_without_a_problem():

@@ -23,7 +23,7 @@ CIFAR_CLASSES: Mapping[str, str] = {
     "airplane": "craft", "ship": "craft", "automobile": "road vehicle", "truck": "road vehicle", "bird": "other animal",
     "frog": "other animal", "cat": "mammal", "deer": "mammal", "dog": "mammal", "horse": "mammal",
 }  # fmt: skip
-PER_KIND = 240
+PER_KIND = 160
 SIDE, PER_FILE = 32, 10_000
 Photograph = tuple[str, str, bytes]
 

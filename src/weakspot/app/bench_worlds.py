@@ -23,14 +23,19 @@ KINDS: tuple[ProblemKind, ...] = ("rare", "correlation", "noisy-label", "several
 COLOURS = FACTORS["colour"]
 BACKGROUNDS = FACTORS["background"]
 FAILING_SHARE = 0.6
+LARGER = 3
+SHARES = {Split.TRAIN: 0.4 / LARGER, Split.VALIDATION: 0.3 / LARGER, Split.TEST: 0.3 / LARGER, Split.POOL: 1 - 1 / LARGER}
 
 
 def planted_problem(kind: ProblemKind, number: int, *, source: str = EXACT, n_samples: int = 4000, seed: int = 0) -> BenchProblem:
-    """Return a planted problem; class, rival, factor and values change from number to number."""
+    """Return a planted problem; class, rival, factor and values change from number to number.
+
+    Two fifths of the samples are for training, the rest for discovery and confirmation; twice as many fresh ones come on top.
+    """
     if kind not in KINDS or source not in NOISE:
         raise ConfigError("There is no such planted problem.", given=(kind, source), fix=f"Choose from {KINDS} and {list(NOISE)}.")
     world_seed = child_seed(seed, "bench", kind, str(number)) % 2**31
-    world = plant(_PROBLEMS[kind](number), n_samples, seed=world_seed, vector_noise=NOISE[source])
+    world = plant(_PROBLEMS[kind](number), n_samples * LARGER, seed=world_seed, vector_noise=NOISE[source], split_shares=SHARES)
     truths = _several_truths(world, number) if kind == "several" else _planted_truths(world)
     dataset = _with_failures(world, truths, world_seed) if kind == "several" else world.dataset
     samples = replace(world.samples(Split.VALIDATION, Split.TEST), dataset=without_metadata(dataset))
@@ -42,6 +47,7 @@ def planted_problem(kind: ProblemKind, number: int, *, source: str = EXACT, n_sa
         discovery=samples,
         confirmation=samples,
         truths=truths,
+        fresh=samples.only(dataset.rows_of(Split.POOL), name="fresh samples"),
         assistants=Assistants(embed_texts=phrase_vectors, captions=world.captions),
     )
     return halved(problem, samples.rows, seed=world_seed)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from weakspot.app.bench_attributes import with_attributes
 from weakspot.app.config import DiscoverSettings, Settings
 from weakspot.app.records import library_versions
 from weakspot.app.wiring import build_describer, build_discoverers, build_verifier
@@ -54,7 +55,8 @@ def run_bench(problems: Iterable[BenchProblem], plan: BenchPlan, *, progress: Pr
     """Run every method on every problem; one that cannot work on a problem gets a note instead of scores."""
     scores: list[MethodScore] = []
     seen: set[tuple[str, str]] = set()
-    for number, problem in enumerate(problems):
+    for number, given in enumerate(problems):
+        problem = with_attributes(given, plan.settings)
         is_first = (problem.source, problem.kind) not in seen
         seen.add((problem.source, problem.kind))
         for name, part in plan.discoverers().items():

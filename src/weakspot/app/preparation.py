@@ -1,12 +1,13 @@
 """Everything that methods read: samples with outcomes and vectors, computed where it is missing."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from weakspot.app.assisting import assistants_for
+from weakspot.app.assisting import assistant_parts, assistants_for
+from weakspot.app.attributing import with_attributes
 from weakspot.app.classifying import Classified, ClassifySettings, classify
 from weakspot.app.config import Settings
 from weakspot.app.embedder_choice import choose_embedder
@@ -88,6 +89,7 @@ class Preparation:
     def run(self) -> Prepared:
         """Embed, classify, and put it all together."""
         dataset = self.store.dataset()
+        parts = assistant_parts(self.settings, self.folder, progress=self.told("download weights"))
         classifier = self.classifier or build_classifier(self.settings.classifier, self.folder)
         # A classifier that cannot work is noticed before hours are spent on vectors.
         early = classifier is not None and not reads_vectors(classifier)
@@ -104,17 +106,42 @@ class Preparation:
             name="all samples",
             reference_rows=_reference_rows(dataset),
         )
+        samples, assistants = assistants_for(
+            settings=self.settings,
+            folder=self.folder,
+            samples=samples,
+            store=self.store,
+            embedder=embedder,
+            engine=build_engine(self.settings),
+            told=self.told,
+            parts=parts,
+        )
         outcome_facts = {"n_outcomes": classified.n_outcomes, "n_new_outcomes": classified.n_new}
         classifier_id = "" if classifier is None else classifier.classifier_id
         summary = EmbedSummary(**embed_facts, **outcome_facts, classifier_id=classifier_id)  # type: ignore[arg-type]
         return Prepared(
             samples=samples,
-            assistants=assistants_for(embedder),
+            assistants=assistants,
             embedder=embedder,
             classifier=classifier,
             summary=summary,
             inputs=self._inputs(summary),
         )
+
+    def with_attributes(self, prepared: Prepared) -> Prepared:
+        """Return the same with attributes as metadata columns of all samples."""
+        with self.clock.stage("attributes") as facts:
+            samples, notes = with_attributes(
+                prepared.samples,
+                assistants=prepared.assistants,
+                settings=self.settings,
+                store=self.store,
+                engine=build_engine(self.settings),
+                progress=self.told("attributes"),
+            )
+            n_new = len(samples.dataset.metadata_names) - len(prepared.samples.dataset.metadata_names)
+            facts["summary"] = " ".join([f"{n_new} attributes assigned.", *notes])
+        return replace(prepared, samples=samples)
 
     def _embedded(self, dataset: Dataset) -> tuple[VectorSpace | None, Embedder | None, dict[str, object]]:
         if not dataset.has_pictures and self.embedder is None and self.settings.embedder.name == "auto":

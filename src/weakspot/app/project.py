@@ -8,6 +8,7 @@ from pathlib import Path
 from weakspot.app import loop
 from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings, with_methods
 from weakspot.app.guess import classifier_settings
+from weakspot.app.hypothesising import HypothesisReport, ask
 from weakspot.app.ingesting import IngestSummary
 from weakspot.app.preparation import EmbedSummary, Preparation, Prepared
 from weakspot.app.records import StageClock, finished, new_record
@@ -150,7 +151,8 @@ class Project:
 
     def verify(self, run_id: str | None = None) -> RunRecord:
         """Measure the slices of a run (the newest by default) on the confirmation half."""
-        record, prepared = self._run(run_id), self._prepared()
+        record = self._run(run_id)
+        prepared = self._prepared(record)
         with self._clock.stage("verify") as facts:
             record = loop.verify_slices(record, prepared.samples, self.settings, self._criterion)
             facts["summary"] = f"{len(record.published())} of {len(record.evidence)} slices confirmed"
@@ -158,7 +160,8 @@ class Project:
 
     def repair(self, run_id: str | None = None) -> RunRecord:
         """Retrain the last layer for the confirmed slices of a run, beside its baselines."""
-        record, prepared = self._run(run_id), self._prepared()
+        record = self._run(run_id)
+        prepared = self._prepared(record)
         with self._clock.stage("repair") as facts:
             record = repair_slices(record, prepared, self.settings, self._criterion, self.store)
             facts["summary"] = f"{len(record.repairs)} repairs measured"
@@ -166,8 +169,13 @@ class Project:
 
     def report(self, run_id: str | None = None) -> tuple[Path, ...]:
         """Write the report of a run; the HTML file comes first."""
-        record, prepared = self._run(run_id), self._prepared()
+        record = self._run(run_id)
+        prepared = self._prepared(record)
         return write_report(record, prepared.samples, self.settings, self._criterion, self.store)
+
+    def hypothesis(self, class_name: str, phrases: Sequence[str]) -> HypothesisReport:
+        """Put a person's phrases to the samples of a class; every phrase counts as a look at the confirmation half."""
+        return ask(self._prepared(), self.settings, self._criterion, self.store, class_name=class_name, phrases=phrases)
 
     def run(self) -> RunRecord:
         """Do the whole loop up to the repair; finished work of earlier runs is taken, not repeated."""
@@ -201,24 +209,33 @@ class Project:
             store.runs.save(complete)
         return complete
 
-    def _prepared(self) -> Prepared:
-        """Return samples with everything that methods read; made once for the tables that are current."""
+    def _prepared(self, record: RunRecord | None = None) -> Prepared:
+        """Return samples with everything that methods, and the slices of a run, read; made once for the current tables."""
         store = self.store
         tables = store.current_tables()
         key = tables.folder.name if tables else ""
+        preparation = Preparation(
+            store=store,
+            folder=self.folder,
+            settings=self.settings,
+            classifier=self._given_classifier,
+            embedder=self._given_embedder,
+            clock=self._clock,
+            told=self._told,
+        )
         if key not in self._made:
-            self._made = {
-                key: Preparation(
-                    store=store,
-                    folder=self.folder,
-                    settings=self.settings,
-                    classifier=self._given_classifier,
-                    embedder=self._given_embedder,
-                    clock=self._clock,
-                    told=self._told,
-                ).run()
-            }
-        return self._made[key]
+            self._made = {key: preparation.run()}
+        with_columns = f"{key} with attributes"
+        if with_columns not in self._made and self._reads_attributes(record, self._made[key]):
+            self._made[with_columns] = preparation.with_attributes(self._made[key])
+        return self._made.get(with_columns, self._made[key])
+
+    def _reads_attributes(self, record: RunRecord | None, prepared: Prepared) -> bool:
+        """Return whether a configured method cuts by attributes, or a slice of the run reads a column that is not there yet."""
+        if {"attributes", "all"} & set(self.settings.discover.methods):
+            return True
+        needed = {name for found in (record.slices if record else ()) for name in found.rule.columns}
+        return not needed <= set(prepared.samples.dataset.metadata_names)
 
 
 def _with_inputs(settings: Settings, folder: Path, data: str | SampleSource, classifier: str | Classifier) -> Settings:

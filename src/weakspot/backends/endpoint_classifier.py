@@ -1,16 +1,16 @@
 """A classifier behind an HTTP endpoint."""
 
 import io
-import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import urlsplit
 
 import numpy as np
 from PIL import Image
 
 from weakspot.backends.class_scores import checked_features, checked_probabilities, parsed_class_names, parsed_task
+from weakspot.backends.endpoint_address import address_problems, bearer_headers, shown_address
 from weakspot.backends.endpoint_retries import Retries
 from weakspot.backends.endpoint_schema import Prediction, feature_rows, parse_answer, probability_rows, request_body
 from weakspot.backends.loaded_once import LoadedOnce
@@ -23,7 +23,6 @@ from weakspot.core.roles import ClassifierOutput
 from weakspot.core.seeding import generator
 
 ENCODINGS: dict[str, dict[str, Any]] = {"png": {"format": "PNG", "compress_level": 1}, "jpeg": {"format": "JPEG", "quality": 95}}
-LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class EndpointClassifier:
@@ -144,31 +143,18 @@ class EndpointClassifier:
         import httpx
 
         return httpx.Client(
-            headers=self._headers(),
+            headers=bearer_headers(self._token_variable),
             timeout=self._timeout_seconds,
             limits=httpx.Limits(max_connections=self._concurrency),
             follow_redirects=False,
         )
 
-    def _headers(self) -> dict[str, str]:
-        if self._token_variable is None:
-            return {}
-        token = os.environ.get(self._token_variable, "").strip()
-        if not token:
-            raise ConfigError(
-                f"The environment variable {self._token_variable!r} holds no token.",
-                where="token_variable",
-                fix=f"export {self._token_variable}=...",
-            )
-        return {"Authorization": f"Bearer {token}"}
-
     @property
     def _where(self) -> str:
-        """Return the address without its query, which may hold a key."""
-        return urlunsplit(urlsplit(self._url)._replace(query="", fragment=""))
+        return shown_address(self._url)
 
     def _problems(self) -> list[str]:
-        problems = _address_problems(self._url, self._token_variable)
+        problems = address_problems(self._url, self._token_variable)
         if self._encoding not in ENCODINGS:
             problems.append(f"encoding: {self._encoding!r} is none of {', '.join(ENCODINGS)}")
         for name, least in (("batch_size", 1), ("concurrency", 1), ("timeout_seconds", 0.001), ("side", 1)):
@@ -180,20 +166,3 @@ class EndpointClassifier:
             if not is_number(value) or value < 0:
                 problems.append(f"{name}: must be a number of at least 0, is {value!r}")
         return problems
-
-
-def _address_problems(url: str, token_variable: str | None) -> list[str]:
-    problems = []
-    try:
-        address = urlsplit(url)
-    except ValueError:
-        return [f"url: {url!r} is no http or https address"]
-    if address.scheme not in {"http", "https"} or not address.hostname:
-        problems.append(f"url: {url!r} is no http or https address")
-    if address.username is not None or address.password is not None:
-        problems.append("url: holds a user name or password; use token_variable")
-    if token_variable is not None and not token_variable.isidentifier():
-        problems.append("token_variable: is the name of an environment variable, never the token itself")
-    if token_variable is not None and address.scheme == "http" and address.hostname not in LOOPBACK:
-        problems.append("url: a token would travel unencrypted; use https")
-    return problems

@@ -16,6 +16,23 @@ REFUSED = frozenset({401, 403})
 _OK = 200
 
 
+class RequestRefusedError(ModelError):
+    """The server says that the request itself is wrong.
+
+    Args:
+        status: what it answered with.
+        said: the beginning of its answer.
+        where: the address as messages may show it.
+    """
+
+    def __init__(self, status: int, said: str, *, where: str) -> None:
+        self.status = status
+        self.said = said
+        super().__init__(
+            f"The endpoint answers with status {status}.", where=where, given=said[:200], fix="Check url and request schema."
+        )
+
+
 @dataclass(frozen=True, kw_only=True)
 class Retries:
     """How often and how soon a request is repeated.
@@ -44,7 +61,7 @@ class Retries:
 
         Raises:
             UnavailableError: if no attempt was answered.
-            ModelError: if the server says that the request itself is wrong.
+            RequestRefusedError: if the server says that the request itself is wrong.
             ConfigError: if it says that the token is.
         """
         reason = ""
@@ -109,9 +126,4 @@ def _attempt(client: Any, url: str, body: dict[str, Any], *, where: str) -> tupl
             where=where,
             fix="Put a valid token into the environment variable that token_variable names.",
         )
-    raise ModelError(
-        f"The endpoint answers with status {response.status_code}.",
-        where=where,
-        given=response.text[:200],
-        fix="Check url and request schema.",
-    )
+    raise RequestRefusedError(response.status_code, response.text[:2000], where=where)

@@ -7,9 +7,11 @@ import numpy as np
 
 from weakspot.benchmark.problem import KnownSlice
 from weakspot.core.arrays import BoolArray, DoubleArray
+from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.record import Record
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import FailureSlice
+from weakspot.core.slices import FailureSlice, matches
+from weakspot.core.statistics import fisher_p
 
 MOST_SLICES = 5
 LEAST_AGREEMENT = 0.5
@@ -61,7 +63,17 @@ def agreement(found: FailureSlice, truth: KnownSlice, samples: SampleSet) -> flo
     return 2 * int((inside & wanted).sum()) / total if total else 0.0
 
 
-def is_false(found: FailureSlice, truths: Sequence[KnownSlice], samples: SampleSet) -> bool:
+def fails_elsewhere(found: FailureSlice, fresh: SampleSet, criterion: FailureCriterion, *, largest_p: float = 0.05) -> bool:
+    """Return whether members fail more often than the rest of the class on samples that no step has seen."""
+    problem = next((one for one in class_problems(fresh.dataset, fresh.rows, criterion) if matches(found, one)), None)
+    if problem is None:
+        return False
+    inside = found.inside(fresh, problem)
+    failures, others = int(problem.failed[inside].sum()), int(problem.failed[~inside].sum())
+    return fisher_p(failures, int(inside.sum()), others, int((~inside).sum())) <= largest_p
+
+
+def is_unrelated(found: FailureSlice, truths: Sequence[KnownSlice], samples: SampleSet) -> bool:
     """Return whether a slice has nothing to do with any known one: members are no more often in it than the rest of the class."""
     for truth in truths:
         if not truth.is_about(found):

@@ -47,6 +47,7 @@ class BenchProblem:
         discovery: the samples that methods may look at.
         confirmation: the samples that slices are proven on.
         truths: what must be found; empty for the null.
+        fresh: further samples, seen by no step, on which it shows whether a confirmed slice is true; None if there are none.
         assistants: whom methods may ask.
         criterion: what counts as a failure.
     """
@@ -58,6 +59,7 @@ class BenchProblem:
     discovery: SampleSet
     confirmation: SampleSet
     truths: tuple[KnownSlice, ...]
+    fresh: SampleSet | None = None
     assistants: Assistants = NOBODY
     criterion: FailureCriterion = field(default_factory=FailureCriterion)
 

@@ -11,7 +11,8 @@ from weakspot.benchmark.measures import (
     SameMeaning,
     agreement,
     best_precision,
-    is_false,
+    fails_elsewhere,
+    is_unrelated,
     judge_name,
 )
 from weakspot.benchmark.problem import BenchProblem, KnownSlice
@@ -109,10 +110,17 @@ def _truth_score(
 
 
 def count_false(problem: BenchProblem, confirmed: Sequence[FailureSlice]) -> int:
-    """Return how many confirmed slices have nothing to do with a known one, judged on all evaluation samples."""
+    """Return how many confirmed slices are no slices: of a null world all, else those that fail no more on fresh samples.
+
+    Without fresh samples, those that have nothing to do with a known slice.
+    """
+    if not problem.truths:
+        return len(confirmed)
+    if problem.fresh is not None:
+        return sum(not fails_elsewhere(found, problem.fresh, problem.criterion) for found in confirmed)
     rows = np.sort(np.concatenate([problem.discovery.rows, problem.confirmation.rows]))
     everything = problem.samples.only(rows)
-    return sum(is_false(found, problem.truths, everything) for found in confirmed)
+    return sum(is_unrelated(found, problem.truths, everything) for found in confirmed)
 
 
 class TableRow(Record):

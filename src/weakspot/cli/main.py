@@ -5,6 +5,7 @@ import sys
 import typer
 
 from weakspot import __version__
+from weakspot.cli.asking import register as register_asking
 from weakspot.cli.comparing import register as register_comparing
 from weakspot.cli.making import register as register_making
 from weakspot.cli.running import register as register_running
@@ -22,6 +23,7 @@ register_setting_up(app)
 register_running(app)
 register_making(app)
 register_comparing(app)
+register_asking(app)
 
 
 def _show_version(asked: bool) -> None:

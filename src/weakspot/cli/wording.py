@@ -7,8 +7,11 @@ from weakspot.app.preparation import EmbedSummary
 from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome
 from weakspot.core.run import RunRecord
-from weakspot.core.slices import FailureSlice
-from weakspot.report.wording import percent
+from weakspot.core.slices import FailureSlice, SliceName
+from weakspot.report.findings import methods_of, n_tested
+from weakspot.report.wording import effect_sentence, measurement_words, percent, title_with_method
+
+MOST_REFUSED = 12
 
 
 def candidates(record: RunRecord) -> str:
@@ -19,31 +22,66 @@ def candidates(record: RunRecord) -> str:
 
 
 def findings(record: RunRecord) -> str:
-    """Return the confirmed slices, and how many others were tested."""
+    """Return the confirmed slices, how many others were tested, and of how many candidates they were chosen."""
     published = record.published()
-    lines = [*_classifier_line(record), f"{len(published)} of {len(record.evidence)} tested slices confirmed:"]
+    lines = [*_classifier_line(record), *_methods(record), f"{len(published)} of {n_tested(record)} tested slices confirmed:"]
     for found, evidence in published:
-        lines += list(_finding(found, evidence))
-    refused = [item for item in record.evidence if item.verdict is not Verdict.CONFIRMED]
-    lines += [
-        f"  not published: {record.slice_by_id(item.slice_id).title} ({item.verdict}, q = {item.q_value:.3g})" for item in refused
-    ]
+        lines += list(_finding(found, evidence, record))
+    refused = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED]
+    lines += [_refused(entry, record) for entry in sorted(refused, key=lambda entry: (entry.q_value, entry.p_value))[:MOST_REFUSED]]
+    if len(refused) > MOST_REFUSED:
+        lines.append(f"  not published: {len(refused) - MOST_REFUSED} more, see the report")
     return "\n".join([*lines, *_notes(record)])
 
 
-def _finding(found: FailureSlice, evidence: Evidence) -> Iterator[str]:
+def _methods(record: RunRecord) -> Iterator[str]:
+    for one in methods_of(record):
+        note = f" {one.note}" if one.note else ""
+        looked_at = f"{one.method}: {one.n_considered:,} candidates looked at"
+        yield f"{looked_at}, {one.n_found:,} put forward, {one.n_tested:,} passed the screen.{note}"
+
+
+def _refused(entry: Evidence, record: RunRecord) -> str:
+    found = record.slice_by_id(entry.slice_id)
+    why = f", q = {entry.q_value:.3g}" if entry.verdict is Verdict.NOT_CONFIRMED else ""
+    if entry.same_as is not None:
+        why = f": {record.slice_by_id(entry.same_as).title}"
+    return f"  not published: {found.title} ({found.method}; {entry.verdict}{why})"
+
+
+def _finding(found: FailureSlice, evidence: Evidence, record: RunRecord) -> Iterator[str]:
     inside, outside = evidence.interval_inside, evidence.interval_outside
-    yield f"  {found.title}"
+    yield f"  {found.title}  (by {found.method})"
     if found.names:
-        yield f"    in words: {', '.join(name.phrase for name in found.names[:3])}"
+        yield f"    in words: {', '.join(name.phrase + _doubt(name) for name in found.names[:3])}"
     yield (
         f"    wrong on {percent(evidence.rate_inside)} of {evidence.n_inside} "
         f"(interval {percent(inside.low)} to {percent(inside.high)}), "
         f"against {percent(evidence.rate_outside)} of the other {evidence.n_outside} "
         f"({percent(outside.low)} to {percent(outside.high)}); p = {evidence.p_value:.2g}, q = {evidence.q_value:.2g}"
     )
-    if evidence.cause is not None and evidence.cause.sentence:
-        yield f"    why: {evidence.cause.cause}. {evidence.cause.sentence}"
+    if evidence.effect is not None:
+        yield f"    how much: {effect_sentence(evidence)}"
+    yield from _reasons(evidence)
+    for measured in evidence.elsewhere:
+        yield f"    elsewhere, {measurement_words(measured)}"
+    same = [record.slice_by_id(entry.slice_id) for entry in record.evidence if entry.same_as == found.slice_id]
+    if same:
+        yield f"    also found as: {', '.join(title_with_method(other) for other in same)}"
+
+
+def _reasons(evidence: Evidence) -> Iterator[str]:
+    cause, labels = evidence.cause, evidence.labels
+    if labels is not None and labels.is_flagged:
+        yield f"    check the labels: {labels.sentence}"
+    if cause is not None and cause.sentence:
+        yield f"    why: {cause.cause}. {cause.sentence}"
+    if cause is not None and cause.pull is not None and cause.pull.is_real:
+        yield f"    taken for: {cause.pull.sentence}"
+
+
+def _doubt(name: SliceName) -> str:
+    return f" (doubtful: {name.witness or 'a second check'})" if name.is_doubtful else ""
 
 
 def repairs(record: RunRecord) -> str:

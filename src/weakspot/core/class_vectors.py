@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.core.arrays import FloatArray
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray
 from weakspot.core.failures import ClassProblem
 from weakspot.core.samples import SampleSet
 
@@ -36,3 +36,25 @@ def obstacle(problem: ClassProblem, *, min_failures: int, min_right: int, n_with
     if problem.n_right < min_right:
         return f"Too few samples that did not fail: {counted}, at least {min_right} right ones are needed.{missing}"
     return ""
+
+
+def separating_cut(scores: AnyArray, failed: BoolArray, *, min_inside: int = 1) -> float | None:
+    """Return the score from which on failures stand out most: the largest association of membership with failure.
+
+    The cut lies midway between two neighbouring scores; None when there is none that leaves enough samples on both sides.
+
+    >>> separating_cut(np.array([0.1, 0.2, 0.7, 0.9]), np.array([False, False, True, True])).__round__(2)
+    0.45
+    """
+    order = np.argsort(-scores, kind="stable")
+    ranked = np.asarray(scores, dtype=np.float64)[order]
+    ends = np.flatnonzero(ranked[:-1] > ranked[1:])
+    ends = ends[ends + 1 >= min_inside]
+    if not len(ends):
+        return None
+    share = (ends + 1) / len(ranked)
+    both = np.cumsum(failed[order])[ends] / len(ranked)
+    # The phi coefficient of every cut, up to a factor that is the same for all.
+    strengths = (both - share * failed.mean()) / np.sqrt(share * (1 - share))
+    best = ends[int(np.argmax(np.round(strengths, 9)))]
+    return float((ranked[best] + ranked[best + 1]) / 2)

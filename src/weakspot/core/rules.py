@@ -19,7 +19,21 @@ from weakspot.core.samples import SampleSet
 SMALLEST_PROBABILITY = 1e-12
 
 
-class LinearRule(Record):
+class Rule(Record):
+    """What all rules can be asked beside scores and members."""
+
+    @property
+    def reads_outcomes(self) -> bool:
+        """Return whether membership follows from what the classifier said; such a slice cannot be proven."""
+        return False
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the metadata columns that are read."""
+        return frozenset()
+
+
+class LinearRule(Rule):
     """Members are the samples whose vector lies far enough along a direction.
 
     The score of a vector v is `direction . scaled(v) + offset`, where `scaled` subtracts `centre`, divides by `scale` and then, if
@@ -65,13 +79,8 @@ class LinearRule(Record):
         """Return which rows are inside."""
         return self.scores(samples, rows) >= self.threshold
 
-    @property
-    def reads_outcomes(self) -> bool:
-        """Return False."""
-        return False
 
-
-class ColumnRule(Record):
+class ColumnRule(Rule):
     """Members are the samples whose metadata column holds one of the values, or lies in [low, high)."""
 
     kind: Literal["column"] = "column"
@@ -99,12 +108,12 @@ class ColumnRule(Record):
         return self.scores(samples, rows) > 0
 
     @property
-    def reads_outcomes(self) -> bool:
-        """Return False."""
-        return False
+    def columns(self) -> frozenset[str]:
+        """Return the metadata column that is read."""
+        return frozenset({self.column})
 
 
-class IdRule(Record):
+class IdRule(Rule):
     """Members are listed one by one, for example a selection made by hand; unseen samples are never members."""
 
     kind: Literal["ids"] = "ids"
@@ -119,13 +128,8 @@ class IdRule(Record):
         """Return which rows are inside."""
         return self.scores(samples, rows) > 0
 
-    @property
-    def reads_outcomes(self) -> bool:
-        """Return False."""
-        return False
 
-
-class NearestRule(Record):
+class NearestRule(Rule):
     """Members are the samples that are nearer to one phrase than to every other, for example to `a dog on a beach` among places.
 
     The score is the similarity to the chosen prototype minus the largest similarity to another one, after the offset of each
@@ -161,13 +165,8 @@ class NearestRule(Record):
         """Return which rows are inside."""
         return self.scores(samples, rows) >= self.threshold
 
-    @property
-    def reads_outcomes(self) -> bool:
-        """Return False."""
-        return False
 
-
-class BallRule(Record):
+class BallRule(Rule):
     """Members are the samples whose vector lies near a centre; the score is minus the squared distance.
 
     Args:
@@ -196,16 +195,12 @@ class BallRule(Record):
         """Return which rows are inside."""
         return self.scores(samples, rows) >= self.threshold
 
-    @property
-    def reads_outcomes(self) -> bool:
-        """Return False."""
-        return False
 
-
-class MixtureRule(Record):
+class MixtureRule(Rule):
     """Members are the samples that one component of a Gaussian mixture claims, judged by their vector alone.
 
-    The score is the logarithm of the component's posterior probability.
+    The score is the logarithm of the odds of the component against all others together: it orders samples as the posterior does,
+    and goes on doing so where posteriors are all but one.
 
     Args:
         space: which vectors are read.
@@ -231,28 +226,25 @@ class MixtureRule(Record):
     threshold: float
 
     def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
-        """Return the log-posterior of the chosen component."""
+        """Return the log-odds of the chosen component; 0 when there is no other."""
         _refuse_other_encoder(samples, self.space, self.encoder_id)
         reduced = (unit_rows(samples.vectors(self.space, rows)) - self.centre.values) @ self.projection.values.T
         precisions = 1.0 / self.variances.values
         distances = np.square(reduced) @ precisions.T - 2.0 * reduced @ (self.means.values * precisions).T
         constants = (np.square(self.means.values) * precisions + np.log(self.variances.values)).sum(axis=1)
-        logs = np.asarray(self.log_weights) - 0.5 * (distances + constants)
-        largest = logs.max(axis=1)
-        total = largest + np.log(np.exp(logs - largest[:, None]).sum(axis=1))
-        return np.asarray(logs[:, self.chosen] - total, dtype=np.float64)
+        logs = np.asarray(self.log_weights, dtype=np.float64) - 0.5 * (distances + constants)
+        others = np.delete(logs, self.chosen, axis=1)
+        if not others.shape[1]:
+            return np.where(np.isfinite(logs[:, 0]), 0.0, np.nan)
+        largest = others.max(axis=1)
+        return np.asarray(logs[:, self.chosen] - largest - np.log(np.exp(others - largest[:, None]).sum(axis=1)), dtype=np.float64)
 
     def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
         """Return which rows are inside."""
         return self.scores(samples, rows) >= self.threshold
 
-    @property
-    def reads_outcomes(self) -> bool:
-        """Return False."""
-        return False
 
-
-class OutcomeRule(Record):
+class OutcomeRule(Rule):
     """Members are the samples of which the classifier is unsure, or on which its loss is high.
 
     Such a slice explains nothing and cannot be proven: that samples with a high loss fail is true by definition. It serves as a
@@ -294,7 +286,7 @@ SingleRule = Annotated[
 ]
 
 
-class AllOfRule(Record):
+class AllOfRule(Rule):
     """Members satisfy every one of several rules."""
 
     kind: Literal["all-of"] = "all-of"
@@ -312,6 +304,11 @@ class AllOfRule(Record):
     def reads_outcomes(self) -> bool:
         """Return whether one of the rules reads outcomes."""
         return any(rule.reads_outcomes for rule in self.rules)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the metadata columns that any of the rules reads."""
+        return frozenset(name for rule in self.rules for name in rule.columns)
 
 
 MembershipRule = Annotated[

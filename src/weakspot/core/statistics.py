@@ -5,11 +5,18 @@ rates hold.
 """
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray
 from weakspot.core.errors import InputError
+
+Control = Literal["fdr", "fwer", "fdr-dependent"]
+"""What is held when many hypotheses are tested: the share of false findings (Benjamini and Hochberg), the chance of any false
+finding (Holm), or the share of false findings whatever the dependence (Benjamini and Yekutieli)."""
+
+CONTROLS: tuple[Control, ...] = ("fdr", "fwer", "fdr-dependent")
 
 
 def wilson_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
@@ -91,20 +98,74 @@ def mcnemar_p(gained: int, lost: int) -> float:
     return min(1.0, 2.0 * float(bdtr(min(gained, lost), gained + lost, 0.5)))
 
 
+def fisher_p_values(tables: AnyArray) -> DoubleArray:
+    """Return Fisher's one-sided p-values of many tables [m, 4]: failures and samples inside, failures and samples outside.
+
+    Equal tables are computed once; results are those of `fisher_p`.
+
+    >>> fisher_p_values(np.array([[3, 4, 1, 4], [4, 4, 0, 4]])).round(6).tolist()
+    [0.242857, 0.014286]
+    """
+    given = np.asarray(tables, dtype=np.int64).reshape(-1, 4)
+    distinct, place = np.unique(given, axis=0, return_inverse=True)
+    values = np.array([fisher_p(*(int(number) for number in table)) for table in distinct], dtype=np.float64)
+    return np.asarray(values[place.ravel()] if len(values) else values)
+
+
 def q_values(p_values: Sequence[float] | AnyArray) -> DoubleArray:
     """Return for every p-value the false-discovery rate at which it would just be accepted (Benjamini and Hochberg).
 
     >>> q_values([0.01, 0.04, 0.03]).round(3).tolist()
     [0.03, 0.04, 0.04]
     """
+    return adjusted_p_values(p_values, control="fdr")
+
+
+def adjusted_p_values(
+    p_values: Sequence[float] | AnyArray, *, control: Control, weights: Sequence[float] | AnyArray | None = None
+) -> DoubleArray:
+    """Return for every p-value the error rate at which it would just be accepted.
+
+    Weights say beforehand which hypotheses are worth more; they are scaled to mean one and must not depend on the p-values.
+    A value is never below its p-value, which only makes it larger than the weighted procedure asks for.
+
+    Args:
+        p_values: [m].
+        control: which error rate is meant.
+        weights: [m] positive numbers, or None for equal ones.
+
+    >>> adjusted_p_values([0.01, 0.04, 0.03], control="fwer").round(3).tolist()
+    [0.03, 0.06, 0.06]
+    """
     values = np.asarray(p_values, dtype=np.float64)
     if np.any(~((values >= 0) & (values <= 1))):
         raise InputError("A p-value must lie in [0, 1].", given=values.tolist())
-    order = np.argsort(values, kind="stable")
-    stepped = values[order] * len(values) / np.arange(1, len(values) + 1)
+    shares = _mean_one(weights, len(values))
+    order = np.lexsort((values, values / shares))
+    ranked = values[order] / shares[order]
     adjusted = np.empty_like(values)
-    adjusted[order] = np.minimum(1.0, np.minimum.accumulate(stepped[::-1])[::-1])
-    return adjusted
+    adjusted[order] = _stepped_down(ranked, shares[order]) if control == "fwer" else _stepped_up(ranked, control)
+    return np.asarray(np.clip(adjusted, values, 1.0))
+
+
+def _stepped_up(ranked: DoubleArray, control: Control) -> DoubleArray:
+    n_tests, ranks = len(ranked), np.arange(1, len(ranked) + 1)
+    penalty = float(np.sum(1.0 / ranks)) if control == "fdr-dependent" else 1.0
+    return np.asarray(np.minimum.accumulate((ranked * n_tests * penalty / ranks)[::-1])[::-1])
+
+
+def _stepped_down(ranked: DoubleArray, shares: DoubleArray) -> DoubleArray:
+    still_in = np.cumsum(shares[::-1])[::-1]
+    return np.asarray(np.maximum.accumulate(ranked * still_in))
+
+
+def _mean_one(weights: Sequence[float] | AnyArray | None, n_tests: int) -> DoubleArray:
+    if weights is None:
+        return np.ones(n_tests)
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (n_tests,) or np.any(~((given > 0) & np.isfinite(given))):
+        raise InputError("There must be one positive weight a p-value.", given=given.tolist())
+    return np.asarray(given / given.mean()) if n_tests else given
 
 
 def accepted_at(p_values: Sequence[float] | AnyArray, *, alpha: float) -> BoolArray:
@@ -128,6 +189,37 @@ def permutation_p(observed: float, null_values: Sequence[float] | AnyArray) -> f
     return (1 + int(np.sum(values >= observed))) / (1 + len(values))
 
 
+def cohens_h(rate: float, other: float) -> float:
+    """Return Cohen's effect size of two rates: 0.2 is small, 0.5 is medium, 0.8 is large; positive if `rate` is larger.
+
+    >>> round(cohens_h(0.3, 0.1), 4)
+    0.5158
+    """
+    return float(2.0 * np.arcsin(np.sqrt(rate)) - 2.0 * np.arcsin(np.sqrt(other)))
+
+
+def risk_ratio_interval(
+    failures_inside: int, n_inside: int, failures_outside: int, n_outside: int, *, level: float = 0.95
+) -> tuple[float, float]:
+    """Return an interval of how many times as often failures occur inside as outside; always finite.
+
+    On the logarithmic scale, with half a failure and half a sample added to both sides (Walter), so that zeros do no harm.
+
+    >>> [round(bound, 2) for bound in risk_ratio_interval(15, 50, 45, 450)]
+    [1.85, 5.0]
+    """
+    _check_counts(failures_inside, n_inside)
+    _check_counts(failures_outside, n_outside)
+    _check_level(level)
+    from scipy.special import ndtri
+
+    inside, n_first = failures_inside + 0.5, n_inside + 0.5
+    outside, n_second = failures_outside + 0.5, n_outside + 0.5
+    middle = np.log(inside / n_first) - np.log(outside / n_second)
+    spread = float(ndtri(0.5 + level / 2)) * np.sqrt(1 / inside - 1 / n_first + 1 / outside - 1 / n_second)
+    return float(np.exp(middle - spread)), float(np.exp(middle + spread))
+
+
 def balanced_accuracy(truth: BoolArray, predicted: BoolArray) -> float:
     """Return the mean of the two recalls; of the one there is when all samples are alike, NaN without samples.
 
@@ -149,6 +241,16 @@ def association(truth: BoolArray, predicted: BoolArray) -> float:
     first, second = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     spread = float(first.std() * second.std()) if len(first) else 0.0
     return float(np.mean((first - first.mean()) * (second - second.mean())) / spread) if spread > 0 else 0.0
+
+
+def overlap(first: BoolArray, second: BoolArray) -> float:
+    """Return how much two sets overlap: common members over all members (Jaccard), 0 when both are empty.
+
+    >>> overlap(np.array([True, True, False]), np.array([False, True, True])).__round__(4)
+    0.3333
+    """
+    either = int(np.sum(first | second))
+    return int(np.sum(first & second)) / either if either else 0.0
 
 
 def _check_counts(successes: int, trials: int) -> None:

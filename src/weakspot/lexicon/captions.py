@@ -4,15 +4,22 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import lru_cache
+from itertools import combinations, product
 from typing import Literal
 
 from weakspot.lexicon.vocabulary import ClassWords, Vocabulary, built_in_vocabulary
 
 Slot = Literal["look", "adjective", "noun", "place"]
+_Addition = tuple[str, tuple[Slot, str]]
 _SOUNDS_LIKE_YOU = re.compile(r"(uni(?!n|m)|use|usu|eu|ewe|one\b|once|uranium|utensil|ufo)", re.IGNORECASE)
 _SILENT_H = re.compile(r"(hour|honest|honour|honor|heir)", re.IGNORECASE)
 _PLURAL = re.compile(r"[^sui]s$")
-_FUNCTION_WORDS = frozenset({"a", "an", "the", "of", "on", "in", "at", "by", "with", "and", "under", "behind"})
+_FUNCTION_WORDS_TEXT = "a an the of on in at by to from with its and under behind among is has or"
+_FUNCTION_WORDS = frozenset(_FUNCTION_WORDS_TEXT.split())
+# These say what the word before them is about, and nothing themselves.
+_CARRIERS = frozenset({"background", "photo", "picture", "image", "thing"})
+_WORD = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 _SEPARATORS = re.compile(r"[_\-/\s]+")
 
 
@@ -59,9 +66,16 @@ class Caption:
 
     @property
     def n_content_words(self) -> int:
-        """Return how many words are added, not counting articles and prepositions; at least one."""
-        words = self.contrast.replace(",", " ").lower().split()
-        return max(1, sum(word not in _FUNCTION_WORDS for word in words))
+        """Return how many words are added, not counting articles and prepositions; at least one.
+
+        A background counts as a further word where the thing itself could be so: `on a green background` says more than `green`.
+        """
+        adjectives = built_in_vocabulary().adjectives
+        n_words = 0
+        for _, shown in self.added:
+            words = content_words(shown)
+            n_words += len(words) + ("background" in shown and any(word in adjectives for word in words))
+        return max(1, n_words)
 
     def combined(self, other: "Caption") -> "Caption":
         """Return the caption that adds what both add; they must use different slots."""
@@ -73,6 +87,20 @@ class Caption:
             place=self.place or other.place,
             added=self.added + other.added,
         )
+
+
+def content_words(words: str, *, with_carriers: bool = False) -> tuple[str, ...]:
+    """Return the words that carry meaning, in lower case.
+
+    Args:
+        words: any phrase.
+        with_carriers: whether words like `background` are kept, which only say what the word before them is about.
+
+    >>> content_words("on a grassy background, in the Dark")
+    ('grassy', 'dark')
+    """
+    found = _WORD.findall(words.lower())
+    return tuple(word for word in found if word not in _FUNCTION_WORDS and (with_carriers or word not in _CARRIERS))
 
 
 def noun_of(class_name: str) -> str:
@@ -108,12 +136,27 @@ def counting_of(noun: str, vocabulary: Vocabulary | None = None) -> Counting:
 
 def counted(words: str, noun: str) -> str:
     """Put an article before words that end in a noun, unless it is a plural or is not counted."""
-    return with_article(words) if counting_of(noun) is Counting.ONE else words
+    return with_article(words) if _counting(noun) is Counting.ONE else words
+
+
+@lru_cache(maxsize=4096)
+def _counting(noun: str) -> Counting:
+    return counting_of(noun)
 
 
 def plain_caption(class_name: str, *, is_absent: bool = False) -> Caption:
     """Return the caption that fits every sample of a class; of samples that lack a label nothing but "a photo" is sure."""
     return Caption(noun=None if is_absent else noun_of(class_name))
+
+
+def reference_phrase(plain: Caption, caption: Caption) -> str:
+    """Return the phrase that lacks what a caption adds; an adjective without a noun needs a thing to stand before.
+
+    >>> anything = plain_caption("apple", is_absent=True)
+    >>> [reference_phrase(anything, Caption(noun=None, **added)) for added in ({"adjective": "green"}, {"place": "indoors"})]
+    ['a photo of a thing', 'a photo']
+    """
+    return "a photo of a thing" if caption.noun is None and caption.adjective else plain.phrase
 
 
 def single_additions(plain: Caption, words: ClassWords, vocabulary: Vocabulary) -> Iterator[Caption]:
@@ -134,3 +177,16 @@ def pairs_of(singles: Sequence[Caption]) -> Iterator[Caption]:
         for second in singles[position + 1 :]:
             if first.added[0][0] != second.added[0][0]:
                 yield first.combined(second)
+
+
+def all_combinations(plain: Caption, words: ClassWords, vocabulary: Vocabulary) -> Iterator[Caption]:
+    """Yield every caption that adds two or more things of different kinds: the whole grammar, which can be very long."""
+    by_slot: dict[Slot, list[_Addition]] = {}
+    for caption in single_additions(plain, words, vocabulary):
+        slot, shown = caption.added[0]
+        by_slot.setdefault(slot, []).append((getattr(caption, slot), (slot, shown)))
+    for size in range(2, len(by_slot) + 1):
+        for slots in combinations(by_slot, size):
+            for chosen in product(*(by_slot[slot] for slot in slots)):
+                written = {"noun": plain.noun, **dict(zip(slots, (words for words, _ in chosen), strict=True))}
+                yield Caption(**written, added=tuple(added for _, added in chosen))

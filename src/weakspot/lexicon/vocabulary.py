@@ -1,10 +1,12 @@
 """The words that captions are made of."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+
+from weakspot.lexicon.wordnet import ancestors, lemma
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,6 +23,15 @@ class ClassWords:
     nouns: tuple[str, ...] = ()
     places: tuple[str, ...] = ()
 
+    def joined(self, *others: "ClassWords") -> "ClassWords":
+        """Return these words and those of others, each once, in order."""
+        together = (self, *others)
+        return ClassWords(
+            adjectives=_each_once(words.adjectives for words in together),
+            nouns=_each_once(words.nouns for words in together),
+            places=_each_once(words.places for words in together),
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class Vocabulary:
@@ -33,6 +44,7 @@ class Vocabulary:
         singular: nouns that only look like plurals.
         plural: nouns that do not look like plurals.
         mass: nouns that are not counted.
+        by_ancestor: words for every class below an ancestor, by ancestor.
     """
 
     adjectives: tuple[str, ...]
@@ -41,12 +53,18 @@ class Vocabulary:
     singular: frozenset[str] = frozenset()
     plural: frozenset[str] = frozenset()
     mass: frozenset[str] = frozenset()
+    by_ancestor: Mapping[str, ClassWords] = field(default_factory=dict)
 
 
 @cache
 def built_in_vocabulary() -> Vocabulary:
     """Return the words of `vocabulary.toml`."""
     content = tomllib.loads(files(__package__).joinpath("vocabulary.toml").read_text(encoding="utf-8"))
+    by_ancestor: dict[str, ClassWords] = {}
+    for thing in content["things"].values():
+        words = ClassWords(adjectives=tuple(thing.get("adjectives", ())), places=tuple(thing.get("places", ())))
+        for ancestor in thing["ancestors"]:
+            by_ancestor[ancestor] = by_ancestor.get(ancestor, ClassWords()).joined(words)
     return Vocabulary(
         adjectives=tuple(word for group in content["adjectives"].values() for word in group),
         looks=dict(content["looks"]),
@@ -54,4 +72,26 @@ def built_in_vocabulary() -> Vocabulary:
         singular=frozenset(content["nouns"]["singular"]),
         plural=frozenset(content["nouns"]["plural"]),
         mass=frozenset(content["nouns"]["mass"]),
+        by_ancestor=by_ancestor,
     )
+
+
+@cache
+def ancestry(noun: str) -> tuple[str, ...]:
+    """Return a class itself and what it is a kind of, nearest first.
+
+    >>> ancestry("Oranges")[0], "food" in ancestry("satsuma"), "person" in ancestry("cat")
+    ('orange', True, False)
+    """
+    above = ancestors(noun)
+    # WordNet puts many a tree before its fruit.
+    return (lemma(noun), *(ancestors(noun, n_senses=3) if "plant" in above else above))
+
+
+def words_of_ancestors(noun: str, by_ancestor: Mapping[str, ClassWords]) -> ClassWords:
+    """Return the words that are meant for a class or for something it is a kind of, nearest first."""
+    return ClassWords().joined(*(by_ancestor[one] for one in ancestry(noun) if one in by_ancestor))
+
+
+def _each_once(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(word for group in groups for word in group))

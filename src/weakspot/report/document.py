@@ -7,57 +7,14 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome
-from weakspot.core.run import RunRecord
-from weakspot.core.slices import FailureSlice, SliceName
+from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.report import wording
+from weakspot.report.findings import Finding, TestedSlice, count_sentence, finding, methods_of, unconfirmed_slices
 from weakspot.report.pictures import SlicePictures
 
 _SECRET = re.compile(r"token|secret|password|passwd|api_?key|authorization|credential", re.IGNORECASE)
 _ADDRESS_WITH_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Finding:
-    """One confirmed slice.
-
-    Args:
-        number: place in the report, from 1.
-        slice_id: which slice.
-        title: its name in two or three words.
-        phrase: its name as a caption, empty if it has none.
-        sentence: what it says.
-        proof: how it was tested.
-        evidence: the figures.
-        strength: how consistent it was where it was found, in words.
-        names: all its names, best first.
-        easy_names: names of the other end.
-        cause: the probable cause in words.
-        pictures: what to show.
-    """
-
-    number: int
-    slice_id: str
-    title: str
-    phrase: str
-    sentence: str
-    proof: str
-    evidence: Evidence
-    strength: str
-    names: tuple[SliceName, ...]
-    easy_names: tuple[SliceName, ...]
-    cause: tuple[str, ...]
-    pictures: SlicePictures
-
-
-@dataclass(frozen=True, kw_only=True)
-class TestedSlice:
-    """One slice that was tested and not confirmed."""
-
-    title: str
-    verdict: str
-    evidence: Evidence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +57,8 @@ class ReportDocument:
     findings: tuple[Finding, ...]
     not_confirmed: tuple[TestedSlice, ...]
     repairs: tuple[RepairSection, ...]
+    methods: tuple[MethodRecord, ...]
+    control: str
     record: RunRecord
     settings: tuple[tuple[str, str], ...] = field(default=())
 
@@ -108,20 +67,17 @@ def build_document(record: RunRecord, pictures: Mapping[str, SlicePictures] | No
     """Order and word the facts of a run; pictures are given by slice id."""
     shown = pictures or {}
     findings = tuple(
-        _finding(number, found, evidence, shown.get(found.slice_id, SlicePictures()))
+        finding(number, found, evidence, record, shown.get(found.slice_id, SlicePictures()))
         for number, (found, evidence) in enumerate(record.published(), start=1)
-    )
-    others = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED]
-    not_confirmed = tuple(
-        TestedSlice(title=record.slice_by_id(entry.slice_id).title, verdict=wording.VERDICT_WORDS[entry.verdict], evidence=entry)
-        for entry in sorted(others, key=lambda entry: (entry.q_value, entry.slice_id))
     )
     return ReportDocument(
         headline=_headline(findings, record),
         summary=tuple(_summary(record, findings)),
         findings=findings,
-        not_confirmed=not_confirmed,
+        not_confirmed=unconfirmed_slices(record),
         repairs=tuple(_repair(outcome) for outcome in record.repairs),
+        methods=methods_of(record),
+        control=wording.CONTROL_WORDS[record.evidence[0].control] if record.evidence else "",
         record=record,
         settings=tuple(_flat(record.settings)),
     )
@@ -142,35 +98,11 @@ def _summary(record: RunRecord, findings: Sequence[Finding]) -> Iterator[str]:
             f"The classifier fails on {facts.n_failed:,} of {facts.n_samples:,} evaluated samples "
             f"({wording.percent(facts.n_failed / facts.n_samples)}); a failure means that {record.criterion or 'it is wrong'}."
         )
-    n_tested = max((entry.n_tested for entry in record.evidence), default=0)
-    yield (f"{wording.count(len(record.slices), 'slice')} found, {n_tested} tested on held-out samples, {len(findings)} confirmed.")
+    yield count_sentence(record, findings)
+    if any(item.has_suspect_labels for item in findings):
+        yield "Some failures look like wrong labels; see the findings that say so."
     for outcome in record.repairs:
         yield from _repair(outcome).sentences[:1]
-
-
-def _finding(number: int, found: FailureSlice, evidence: Evidence, pictures: SlicePictures) -> Finding:
-    strength = ""
-    if found.strength is not None:
-        strength = f"{found.strength:.2f} by {found.method}" + (
-            f", p = {wording.p_value(found.strength_p)}" if found.strength_p is not None else ""
-        )
-    cause: tuple[str, ...] = ()
-    if evidence.cause is not None:
-        cause = (wording.CAUSE_WORDS[evidence.cause.cause], evidence.cause.sentence)
-    return Finding(
-        number=number,
-        slice_id=found.slice_id,
-        title=found.title,
-        phrase=found.names[0].phrase if found.names else "",
-        sentence=wording.finding_sentence(found, evidence),
-        proof=wording.proof_sentence(evidence),
-        evidence=evidence,
-        strength=strength,
-        names=found.names,
-        easy_names=found.easy_names,
-        cause=tuple(sentence for sentence in cause if sentence),
-        pictures=pictures,
-    )
 
 
 def _repair(outcome: RepairOutcome) -> RepairSection:

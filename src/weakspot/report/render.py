@@ -36,8 +36,10 @@ def render_json(document: ReportDocument) -> str:
             {
                 "slice_id": item.slice_id,
                 "title": item.title,
+                "method": item.method,
                 "phrase": item.phrase,
                 "sentence": item.sentence,
+                "also_found": list(item.also_found),
                 "names": [name.model_dump(mode="json") for name in item.names],
                 "easy_names": [name.model_dump(mode="json") for name in item.easy_names],
                 "evidence": item.evidence.model_dump(mode="json"),
@@ -47,9 +49,11 @@ def render_json(document: ReportDocument) -> str:
             for item in document.findings
         ],
         "not_confirmed": [
-            {"title": item.title, "verdict": item.verdict, "evidence": item.evidence.model_dump(mode="json")}
+            {"title": item.title, "method": item.method, "verdict": item.verdict, "evidence": item.evidence.model_dump(mode="json")}
             for item in document.not_confirmed
         ],
+        "methods": [one.model_dump(mode="json") for one in document.methods],
+        "control": document.control,
         "repairs": [
             {
                 "sentences": list(item.sentences),

@@ -1,9 +1,9 @@
 """Figures and findings as sentences that need no training in statistics."""
 
-from weakspot.core.evidence import Cause, Evidence, Interval, Verdict
+from weakspot.core.evidence import Cause, Evidence, Interval, Measurement, Verdict
 from weakspot.core.failures import Side
 from weakspot.core.repairs import GroupChange
-from weakspot.core.slices import FailureSlice
+from weakspot.core.slices import FailureSlice, SliceName
 
 SMALLEST_SHOWN = 0.0001
 CERTAIN = 0.05
@@ -20,14 +20,28 @@ VERDICT_WORDS = {
     Verdict.CONFIRMED: "confirmed",
     Verdict.NOT_CONFIRMED: "not confirmed: the difference may be chance",
     Verdict.TOO_FEW: "too few samples to test",
+    Verdict.SAME: "not counted, has nearly the same members as",
+    Verdict.CIRCULAR: "cannot be tested: it is defined by what the classifier said",
+}
+
+CONTROL_WORDS = {
+    "fdr": "Held: the expected share of false findings among all confirmed slices (Benjamini and Hochberg).",
+    "fwer": "Held: the chance that any confirmed slice is a false finding (Holm).",
+    "fdr-dependent": "Held: the expected share of false findings among all confirmed slices, however they depend on each other "
+    "(Benjamini and Yekutieli).",
 }
 
 CAUSE_WORDS = {
     Cause.RARE: "The classifier saw too few such samples in training.",
+    Cause.SHIFT: "Such samples are much more common here than in training.",
+    Cause.LABELS: "The labels, not the predictions, look wrong.",
     Cause.SPURIOUS: "The classifier goes by a cue that usually belongs to another class.",
     Cause.HARD: "Such samples are common in training and still hard; more of the same may not help.",
     Cause.UNKNOWN: "The training samples do not tell why.",
 }
+
+
+EFFECT_WORDS = ((0.2, "very small"), (0.5, "small"), (0.8, "medium"))
 
 
 def percent(share: float) -> str:
@@ -76,6 +90,11 @@ def class_words(found: FailureSlice) -> str:
     return f"pictures without {found.class_name}" if found.side is Side.ABSENT else f"“{found.class_name}” pictures"
 
 
+def title_with_method(found: FailureSlice) -> str:
+    """Return a slice with who found it; an unnamed one says so itself."""
+    return f"{found.title} ({found.method})" if found.names else found.title
+
+
 def slice_words(found: FailureSlice) -> str:
     """Return the members of a slice as they stand in a sentence."""
     if not found.names:
@@ -99,6 +118,46 @@ def proof_sentence(evidence: Evidence) -> str:
         f"{evidence.failures_inside} of {evidence.n_inside} inside failed, {evidence.failures_outside} of {evidence.n_outside} "
         f"outside. A gap like this or larger would arise by chance with probability {p_value(evidence.p_value)}"
         f"{together if evidence.n_tested > 1 else ''}."
+    )
+
+
+def effect_sentence(evidence: Evidence) -> str:
+    """Return how large a gap is, empty if one side has no samples."""
+    effect = evidence.effect
+    if effect is None:
+        return ""
+    size = next((word for bound, word in EFFECT_WORDS if effect.cohens_h < bound), "large")
+    low, high = effect.ratio_interval.low, effect.ratio_interval.high
+    times = "None of the others failed" if effect.risk_ratio is None else f"Members fail {effect.risk_ratio:.1f} times as often"
+    return (
+        f"{times} ({100 * effect.ratio_interval.level:.0f} % interval of the ratio {low:.1f} to {high:.1f}); "
+        f"a {size} effect (Cohen's h {effect.cohens_h:.2f})."
+    )
+
+
+def witness_sentence(name: SliceName) -> str:
+    """Return what a second witness says of a name."""
+    if name.witness_score is None:
+        return f"“{name.contrast}”: {name.witness} could not tell."
+    fits = "does not fit" if name.is_doubtful else "fits"
+    return f"“{name.contrast}” {fits} according to {name.witness} ({name.witness_score:+.2f})."
+
+
+def measurement_words(measured: Measurement) -> str:
+    """Return a slice on other data in words.
+
+    >>> from weakspot.core.evidence import Share
+    >>> from weakspot.core.slices import DataUse
+    >>> use = DataUse(name="test", n_samples=40, digest="t")
+    >>> measurement_words(Measurement(measured_on=use, inside=Share.of(6, 10), outside=Share.of(3, 30), gap=0.5))
+    'test: fails on 60 % of 10 inside (95 % interval 31–83 %), 10 % of 30 outside (95 % interval 3–26 %)'
+    """
+    inside, outside = measured.inside, measured.outside
+    if not inside.total:
+        return f"{measured.measured_on.name}: no such samples"
+    return (
+        f"{measured.measured_on.name}: fails on {percent(inside.value)} of {inside.total} inside ({interval(inside.interval)}), "
+        f"{percent(outside.value)} of {outside.total} outside ({interval(outside.interval)})"
     )
 
 

@@ -1,45 +1,110 @@
 """Which candidates are worth testing on confirmation samples, judged on discovery samples alone."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, FloatArray
+from weakspot.core.evidence import sides_of
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import SampleSet
-from weakspot.core.slices import FailureSlice, matches
+from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import fisher_p
 
 
 @dataclass(frozen=True, kw_only=True)
 class Screened:
-    """Candidates that passed, and how many did not."""
+    """Candidates that passed, and how many did not.
+
+    Args:
+        kept: in the order they were given.
+        n_dropped: all others.
+        n_repeated: those among the dropped that repeat a better candidate of the same method.
+    """
 
     kept: tuple[FailureSlice, ...]
     n_dropped: int
+    n_repeated: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Judged:
+    place: int
+    found: FailureSlice
+    inside: BoolArray
+    p_value: float
 
 
 def screened(
-    slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, *, largest_p: float, most: int
+    slices: Sequence[FailureSlice],
+    samples: SampleSet,
+    criterion: FailureCriterion,
+    *,
+    largest_p: float,
+    most: int,
+    same_at: float = 0.8,
 ) -> Screened:
     """Keep the candidates that stand out on the samples they were found on; the order stays.
+
+    The p-values are too small for rules that were fitted to the same samples. They only serve to choose, and methods take turns,
+    each with its best candidate next, so that a method that fits closely does not crowd out the others.
 
     Args:
         slices: candidates of all methods.
         samples: the discovery samples.
         criterion: what counts as a failure.
         largest_p: candidates with a larger p-value are dropped.
-        most: at most so many are kept, smallest p-value first.
+        most: at most so many are kept.
+        same_at: of a method's candidates whose members overlap at least so much (Jaccard), only the best is kept. Those of
+            different methods are all kept: the verifier tests one and says that the others are the same.
     """
+    passed = [one for one in _judged(slices, samples, criterion) if one.p_value <= largest_p]
+    groups: dict[str, _Distinct] = defaultdict(lambda: _Distinct(same_at=same_at, most=most))
+    for one in sorted(passed, key=lambda one: (one.p_value, one.place)):
+        groups[one.found.method].add(one)
+    turns = [(turn, one.p_value, one.place) for group in groups.values() for turn, one in enumerate(group.kept)]
+    places = sorted(place for _, _, place in sorted(turns)[:most])
+    return Screened(
+        kept=tuple(slices[place] for place in places),
+        n_dropped=len(slices) - len(places),
+        n_repeated=sum(group.n_repeated for group in groups.values()),
+    )
+
+
+class _Distinct:
+    """The best candidates of one method, no two of them alike."""
+
+    def __init__(self, *, same_at: float, most: int) -> None:
+        self.kept: list[_Judged] = []
+        self.n_repeated = 0
+        self._same_at, self._most = same_at, most
+        self._members: dict[tuple[str, str | None], list[FloatArray]] = defaultdict(list)
+
+    def add(self, one: _Judged) -> None:
+        """Keep a candidate unless there are enough, or one that is alike is kept already."""
+        if len(self.kept) >= self._most:
+            return
+        group = self._members[one.found.class_name, one.found.side]
+        inside = one.inside.astype(np.float32)
+        if group:
+            members = np.stack(group)
+            common = members @ inside
+            either = members.sum(axis=1) + inside.sum() - common
+            if np.any((common >= self._same_at * either) & (either > 0)):
+                self.n_repeated += 1
+                return
+        group.append(inside)
+        self.kept.append(one)
+
+
+def _judged(slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion) -> Iterator[_Judged]:
+    """Yield candidates that can be tested at all: of a class that is there, and not by outcomes."""
     problems = class_problems(samples.dataset, samples.rows, criterion) if len(samples) else ()
-    judged: list[tuple[float, int]] = []
     for place, found in enumerate(slices):
-        problem = next((one for one in problems if matches(found, one)), None)
-        if problem is None:
+        if found.rule.reads_outcomes:
             continue
-        inside = found.inside(samples, problem)
-        p_value = fisher_p(
-            int(problem.failed[inside].sum()), int(inside.sum()), int(problem.failed[~inside].sum()), int((~inside).sum())
-        )
-        if p_value <= largest_p:
-            judged.append((p_value, place))
-    places = sorted(place for _, place in sorted(judged)[:most])
-    return Screened(kept=tuple(slices[place] for place in places), n_dropped=len(slices) - len(places))
+        sides = sides_of(found, samples, problems)
+        if sides.problem is not None:
+            yield _Judged(place=place, found=found, inside=sides.inside, p_value=fisher_p(*sides.table))

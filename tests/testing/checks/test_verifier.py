@@ -43,3 +43,4 @@ def test_check_verifier__broken_in_one_way(rejected):
     assert "gap is not" in rejected("verifiers", "figures_agree", WrongGap)
     assert "was not confirmed" in rejected("verifiers", "the_planted_slice_is_confirmed", Doubting)
     assert "without members was confirmed" in rejected("verifiers", "an_empty_slice_is_not_confirmed", Believing)
+    assert "what the classifier said" in rejected("verifiers", "a_slice_by_outcomes_is_not_confirmed", Believing)

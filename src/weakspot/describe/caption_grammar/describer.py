@@ -1,42 +1,61 @@
 """Captions of a grammar, ranked by how well what they add fits a slice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
-
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, unit_rows
-from weakspot.core.assistants import Assistants, EmbedTexts
-from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.assistants import Assistants
+from weakspot.core.errors import ConfigError
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
-from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, SliceName, matches
-from weakspot.lexicon.captions import Caption, pairs_of, plain_caption, single_additions
-from weakspot.lexicon.vocabulary import ClassWords, Vocabulary, built_in_vocabulary
+from weakspot.describe.caption_grammar.candidate_words import Words, WordSources, without_own_words
+from weakspot.describe.caption_grammar.class_view import ClassView, SliceView
+from weakspot.describe.caption_grammar.judging import Best, Judge, Judged, Ranking, TextSide
+from weakspot.describe.caption_grammar.witnesses import Claim, Witnesses
+from weakspot.lexicon.captions import (
+    Caption,
+    all_combinations,
+    noun_of,
+    pairs_of,
+    plain_caption,
+    reference_phrase,
+    single_additions,
+)
+from weakspot.lexicon.matching import same_contrast
+from weakspot.lexicon.sentence_words import words_in_sentences
+from weakspot.lexicon.vocabulary import ClassWords, built_in_vocabulary
 
 DESCRIBER = "caption-grammar"
-Words = ClassWords | Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionGrammarDescriber:
-    """Names slices by captions; without a text side it returns them unnamed.
+    """Names slices by captions; without a text side it returns them as they are.
 
     Args:
         space: the vectors that are shared with text.
         adjectives: instead of the built-in ones.
         places: instead of the built-in ones.
-        class_words: words for single classes, beside the others: adjectives, nouns, places.
-        witness: what ranks captions. `data`: how what the caption adds goes with the slice's scores over the class's samples;
+        class_words: words for single classes, or for all classes that are kinds of something, beside the others: adjectives, nouns,
+            places.
+        n_kinds: kinds of the class, out of WordNet, that are tried in place of its name.
+        n_proposed: adjectives and places that a language model is asked for, if there is one.
+        n_caption_words: adjectives, kinds and places taken from captions, if there are any.
+        ranking: what ranks captions. `data`: how what the caption adds goes with the slice's scores over the class's samples;
             `direction`: the paper's alignment with the slice's direction; `both`: the mean of the two, each in units of its
-            spread over all captions tried.
+            spread over the captions tried.
+        combinations: which captions add more than one thing. `best`: pairs of the best single additions; `all`: the whole grammar,
+            as in the paper.
         n_names: names kept for the slice.
         n_easy_names: names kept for the other end.
         n_combined: best single additions that are also tried in pairs.
         longer_gain: how much better, relatively, a name must be for every further content word it has.
         n_nearest: samples nearest to a caption whose accuracy is measured; at most a quarter of the class.
+        n_captioned: samples of a class whose captions are read for a slice, half of them inside.
+        n_asked: samples of a class that a question is asked about, half of them inside.
+        n_questioned: names of a slice that questions are asked about.
+        max_samples: of larger classes, as many samples at even steps are looked at.
         chunk_size: captions embedded at a time.
     """
 
@@ -44,225 +63,161 @@ class CaptionGrammarDescriber:
     adjectives: tuple[str, ...] | None = None
     places: tuple[str, ...] | None = None
     class_words: Mapping[str, Words] = field(default_factory=dict)
-    witness: Literal["data", "direction", "both"] = "both"
+    n_kinds: int = 20
+    n_proposed: int = 30
+    n_caption_words: int = 30
+    ranking: Ranking = "both"
+    combinations: Literal["best", "all"] = "best"
     n_names: int = 5
     n_easy_names: int = 3
     n_combined: int = 6
     longer_gain: float = 0.35
     n_nearest: int = 20
+    n_captioned: int = 200
+    n_asked: int = 40
+    n_questioned: int = 2
+    max_samples: int = 20_000
     chunk_size: int = 1_024
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot mean anything."""
+        for name, choices in (("ranking", ("data", "direction", "both")), ("combinations", ("best", "all"))):
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"The setting {name} is none of {list(choices)}.", given=getattr(self, name))
+        for name, least in (("n_names", 1), ("n_nearest", 1), ("max_samples", 2), ("chunk_size", 1), ("longer_gain", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
 
     def describe(
         self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, assistants: Assistants
     ) -> tuple[FailureSlice, ...]:
-        """Return the same slices, in the same order, with names; unnamed where there is no text side or no sample."""
-        embed_texts = assistants.embed_texts
-        if embed_texts is None or not slices or self.space not in samples.spaces or not samples.space(self.space).has_text:
+        """Return the same slices, in the same order, with names; as they are where there is no text side or no sample."""
+        has_text = self.space in samples.spaces and samples.space(self.space).has_text
+        if assistants.embed_texts is None or not slices or not has_text:
             return tuple(slices)
-        problems = class_problems(samples.dataset, samples.rows, criterion)
-        named = []
-        for found in slices:
-            problem = next((one for one in problems if matches(found, one)), None)
-            named.append(found if problem is None else self._named(found, samples, problem, embed_texts))
+        texts = TextSide(assistants.embed_texts, samples.space(self.space).vectors.shape[1])
+        named = list(slices)
+        for problem in class_problems(samples.dataset, samples.rows, criterion):
+            places = [place for place, found in enumerate(slices) if matches(found, problem)]
+            if places:
+                described = self._class_described([slices[place] for place in places], samples, problem, assistants, texts)
+                for place, found in zip(places, described, strict=True):
+                    named[place] = found
         return tuple(named)
 
-    def _named(self, found: FailureSlice, samples: SampleSet, problem: ClassProblem, embed_texts: EmbedTexts) -> FailureSlice:
-        seen = _seen_class(found, samples, problem, self.space)
-        if seen is None:
-            return found
-        plain = plain_caption(found.class_name, is_absent=found.side is Side.ABSENT)
-        reference = self._embed([plain.phrase], embed_texts, seen)[0]
-        singles = list(single_additions(plain, self._words(found.class_name), built_in_vocabulary()))
-        judged = self._judge(singles, seen, reference, embed_texts)
-        units = _Units.of(judged)
-        ends = [sorted(judged, key=lambda one: -sign * self._score(one, units))[: self.n_combined] for sign in (1, -1)]
-        pairs = [pair for end in ends for pair in pairs_of([one.caption for one in end])]
-        judged += self._judge(pairs, seen, reference, embed_texts)
-        hard = self._best(judged, units, sign=1)[: self.n_names]
-        easy = self._best(judged, units, sign=-1)[: self.n_easy_names]
-        return found.model_copy(
-            update={
-                "names": tuple(self._name(one, units, seen, sign=1) for one in hard),
-                "easy_names": tuple(self._name(one, units, seen, sign=-1) for one in easy),
-            }
+    def _class_described(
+        self,
+        slices: Sequence[FailureSlice],
+        samples: SampleSet,
+        problem: ClassProblem,
+        assistants: Assistants,
+        texts: TextSide,
+    ) -> Iterable[FailureSlice]:
+        view = ClassView.of(samples, problem, self.space, max_samples=self.max_samples)
+        sources = WordSources(
+            adjectives=self.adjectives,
+            places=self.places,
+            class_words=self.class_words,
+            n_kinds=self.n_kinds,
+            n_proposed=self.n_proposed,
         )
-
-    def _words(self, class_name: str) -> ClassWords:
-        given = _as_class_words(self.class_words.get(class_name, ClassWords()), class_name)
-        built_in: Vocabulary = built_in_vocabulary()
-        noun_words = set(plain_caption(class_name).phrase.split())
-        adjectives = (self.adjectives if self.adjectives is not None else built_in.adjectives) + given.adjectives
-        places = (self.places if self.places is not None else built_in.places) + given.places
-        return ClassWords(
-            adjectives=tuple(word for word in dict.fromkeys(adjectives) if word not in noun_words),
-            nouns=tuple(dict.fromkeys(given.nouns)),
-            places=tuple(dict.fromkeys(places)),
-        )
-
-    def _judge(
-        self, captions: Sequence[Caption], seen: "_SeenClass", reference: AnyArray, embed_texts: EmbedTexts
-    ) -> list["_Judged"]:
-        judged: list[_Judged] = []
-        for start in range(0, len(captions), self.chunk_size):
-            part = captions[start : start + self.chunk_size]
-            texts = self._embed([caption.phrase for caption in part], embed_texts, seen)
-            additions = texts - reference
-            data = seen.agreement(additions)
-            direction = seen.alignment(additions)
-            nearest = seen.accuracy_nearest(texts, self.n_nearest)
-            judged += [
-                _Judged(caption=caption, data=float(one), direction=float(two), accuracy_nearest=float(accuracy))
-                for caption, one, two, accuracy in zip(part, data, direction, nearest, strict=True)
-            ]
-        return judged
-
-    def _embed(self, phrases: Sequence[str], embed_texts: EmbedTexts, seen: "_SeenClass") -> FloatArray:
-        texts = np.asarray(embed_texts(phrases), dtype=np.float32)
-        if texts.shape != (len(phrases), seen.vectors.shape[1]) or not np.isfinite(texts).all():
-            raise ModelError(
-                "The text side does not fit the picture vectors.",
-                given=f"vectors of shape {texts.shape}",
-                fix=f"It must give {seen.vectors.shape[1]} finite numbers a phrase.",
+        words = sources.words_for(problem.class_name, assistants.propose, is_absent=problem.side is Side.ABSENT)
+        for found in slices:
+            seen = SliceView.of(found.rule, samples, view, self.space) if len(view.rows) else None
+            if seen is None:
+                yield found
+                continue
+            witnesses = Witnesses(
+                rule=found.rule,
+                samples=samples,
+                seen=seen,
+                assistants=assistants,
+                n_captioned=self.n_captioned,
+                n_asked=self.n_asked,
             )
-        return unit_rows(texts)
+            yield self._described(found, words, seen, witnesses, texts)
 
-    def _score(self, judged: "_Judged", units: "_Units") -> float:
-        if self.witness == "data":
-            return judged.data
-        if self.witness == "direction":
-            return judged.direction
-        return (judged.data / units.data + judged.direction / units.direction) / 2
+    def _described(
+        self, found: FailureSlice, words: ClassWords, seen: SliceView, witnesses: Witnesses, texts: TextSide
+    ) -> FailureSlice:
+        plain = plain_caption(found.class_name, is_absent=found.side is Side.ABSENT)
+        if witnesses.captions and self.n_caption_words:
+            said = words_in_sentences(witnesses.captions, found.class_name, most=self.n_caption_words)
+            words = without_own_words(words.joined(said), noun_of(found.class_name))
+        hard, easy = self._best(plain, words, Judge(seen, texts, plain, self.ranking, self.chunk_size))
+        naming = _Naming(plain=plain, seen=seen, witnesses=witnesses, texts=texts, n_nearest=self.n_nearest)
+        given = [naming.given(name, may_question=place < self.n_questioned) for place, name in enumerate(found.names)]
+        new = [one for one in hard if not any(same_contrast(one.caption.contrast, name.contrast) for name in given)]
+        n_left = max(0, self.n_names - len(given))
+        names = given + [
+            naming.name(one, may_question=place < self.n_questioned - len(given)) for place, one in enumerate(new[:n_left])
+        ]
+        easy_names = found.easy_names or tuple(naming.name(one, is_easy=True, may_question=False) for one in easy)
+        return found.model_copy(update={"names": tuple(names), "easy_names": easy_names})
 
-    def _best(self, judged: Sequence["_Judged"], units: "_Units", *, sign: int) -> list["_Judged"]:
-        """Return the captions of one end, best first, without those that only add to one already taken."""
-
-        def discounted(one: _Judged) -> float:
-            return sign * self._score(one, units) / (1 + self.longer_gain * (one.caption.n_content_words - 1))
-
-        best: list[_Judged] = []
-        for one in sorted(judged, key=lambda one: (-discounted(one), one.caption.phrase)):
-            repeats = any(set(earlier.caption.added) <= set(one.caption.added) for earlier in best)
-            if discounted(one) > 0 and not repeats:
-                best.append(one)
-        return best
-
-    def _name(self, judged: "_Judged", units: "_Units", seen: "_SeenClass", *, sign: int) -> SliceName:
-        # One sample more or less on the wrong side is no disagreement.
-        slack = 1 / seen.n_near(self.n_nearest)
-        is_as_expected = sign * (seen.accuracy - judged.accuracy_nearest) >= -slack
-        return SliceName(
-            phrase=judged.caption.phrase,
-            contrast=judged.caption.contrast,
-            score=round(sign * self._score(judged, units), 6),
-            describer=DESCRIBER,
-            accuracy_nearest=judged.accuracy_nearest,
-            is_doubtful=judged.data * judged.direction < 0 or not is_as_expected,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Judged:
-    """A caption with what both witnesses say; positive where it fits the slice, negative where it fits the other end."""
-
-    caption: Caption
-    data: float
-    direction: float
-    accuracy_nearest: float
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Units:
-    """Root mean square of both witnesses over the captions tried, so that neither outshouts the other."""
-
-    data: float
-    direction: float
-
-    @classmethod
-    def of(cls, judged: Sequence[_Judged]) -> "_Units":
-        data = float(np.sqrt(np.mean([one.data**2 for one in judged]))) if judged else 0.0
-        direction = float(np.sqrt(np.mean([one.direction**2 for one in judged]))) if judged else 0.0
-        return cls(data=data or 1.0, direction=direction or 1.0)
+    def _best(self, plain: Caption, words: ClassWords, judge: Judge) -> tuple[list[Judged], list[Judged]]:
+        """Return the best captions of both ends, without those that only add to a better one."""
+        built_in = built_in_vocabulary()
+        hard = Best(sign=1, most=self.n_names, longer_gain=self.longer_gain)
+        easy = Best(sign=-1, most=self.n_easy_names, longer_gain=self.longer_gain)
+        combined = [Best(sign=sign, most=self.n_combined) for sign in (1, -1)]
+        judge.run(single_additions(plain, words, built_in), [hard, easy, *combined])
+        if self.combinations == "all":
+            longer: Iterable[Caption] = all_combinations(plain, words, built_in)
+        else:
+            longer = (pair for end in combined for pair in pairs_of([one.caption for one in end.kept]))
+        judge.run(longer, [hard, easy])
+        return hard.kept, easy.kept
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _SeenClass:
-    """The samples of a class as captions are compared with them.
+class _Naming:
+    """Makes names of captions, and completes those that a method gave itself."""
 
-    Args:
-        vectors: unit vectors [n, d].
-        depth: how far inside the slice each lies [n], standardised.
-        failed: which of them failed [n].
-        direction: unit direction [d] of the slice in scaled space, None if its rule has none in this space.
-        scale: what vectors are divided by in scaled space [d].
-    """
+    plain: Caption
+    seen: SliceView
+    witnesses: Witnesses
+    texts: TextSide
+    n_nearest: int
 
-    vectors: FloatArray
-    depth: DoubleArray
-    failed: BoolArray
-    direction: DoubleArray | None
-    scale: DoubleArray
-
-    @property
-    def accuracy(self) -> float:
-        """Return the share of samples that did not fail."""
-        return float((~self.failed).mean())
-
-    def agreement(self, additions: AnyArray) -> DoubleArray:
-        """Return the correlation [m] of slice depth with the samples' similarity to what captions add [m, d]."""
-        similarities = self.vectors.astype(np.float64) @ np.asarray(additions, dtype=np.float64).T
-        similarities -= similarities.mean(axis=0)
-        deviations = similarities.std(axis=0)
-        return np.asarray(self.depth @ similarities / len(self.depth) / np.where(deviations > 0, deviations, np.inf))
-
-    def alignment(self, additions: AnyArray) -> DoubleArray:
-        """Return the cosine [m] of the slice's direction with what captions add [m, d], or the agreement if it has none.
-
-        Additions are differences, so only the scale of the rule applies to them; subtracting its centre would add the same
-        constant to all.
-        """
-        if self.direction is None:
-            return self.agreement(additions)
-        return np.asarray(unit_rows(additions / self.scale) @ self.direction, dtype=np.float64)
-
-    def n_near(self, n_nearest: int) -> int:
-        """Return how many samples count as nearest: at most a quarter of the class."""
-        return max(1, min(n_nearest, len(self.vectors) // 4))
-
-    def accuracy_nearest(self, texts: AnyArray, n_nearest: int) -> DoubleArray:
-        """Return for every caption [m] the accuracy of the samples nearest to it."""
-        nearest = np.argsort(-(texts @ self.vectors.T), axis=1, kind="stable")[:, : self.n_near(n_nearest)]
-        return np.asarray((~self.failed[nearest]).mean(axis=1), dtype=np.float64)
-
-
-def _seen_class(found: FailureSlice, samples: SampleSet, problem: ClassProblem, space: str) -> _SeenClass | None:
-    """Return the class's samples that have a vector and a score, None if they are all alike or none is left."""
-    vectors = samples.vectors(space, problem.rows)
-    depth = found.rule.scores(samples, problem.rows)
-    known = np.isfinite(vectors).all(axis=1) & np.isfinite(depth)
-    depth = depth[known]
-    if not known.any() or depth.std() == 0:
-        return None
-    rule = found.rule
-    has_direction = isinstance(rule, LinearRule) and rule.space == space
-    direction = np.asarray(rule.direction, dtype=np.float64) if isinstance(rule, LinearRule) and has_direction else None
-    scale = np.ones(vectors.shape[1])
-    if isinstance(rule, LinearRule) and has_direction and rule.scale is not None:
-        scale = np.asarray(rule.scale, dtype=np.float64)
-    return _SeenClass(
-        vectors=unit_rows(vectors[known]),
-        depth=(depth - depth.mean()) / depth.std(),
-        failed=problem.failed[known],
-        direction=None if direction is None else direction / np.linalg.norm(direction),
-        scale=scale,
-    )
-
-
-def _as_class_words(given: Words, class_name: str) -> ClassWords:
-    if isinstance(given, ClassWords):
-        return given
-    unknown = sorted(set(given) - {"adjectives", "nouns", "places"})
-    if unknown:
-        raise ConfigError(
-            f"Unknown kinds of words: {unknown}.", where=f"class_words of {class_name!r}", fix="Use adjectives, nouns or places."
+    def name(self, judged: Judged, *, is_easy: bool = False, may_question: bool) -> SliceName:
+        """Return a caption as a name."""
+        caption, view = judged.caption, self.seen.view
+        accuracies = view.accuracies_nearest(self.texts.vectors([caption.phrase])[0])
+        accuracy = float(accuracies[view.n_near(self.n_nearest) - 1])
+        sign = -1 if is_easy else 1
+        # One sample more or less on the wrong side is no disagreement.
+        is_as_expected = sign * (view.accuracy - accuracy) >= -1 / view.n_near(self.n_nearest)
+        claim = Claim(
+            phrase=caption.phrase,
+            parts=tuple(words for _, words in caption.added),
+            plain_phrase=reference_phrase(self.plain, caption),
+            is_easy=is_easy,
         )
-    return ClassWords(**{kind: tuple(words) for kind, words in given.items()})
+        said = self.witnesses.ask(claim, may_question=may_question)
+        return SliceName(
+            phrase=caption.phrase,
+            contrast=caption.contrast,
+            score=round(sign * judged.score, 6),
+            describer=DESCRIBER,
+            accuracy_nearest=accuracy,
+            curve=view.curve(accuracies),
+            witness=said.witness,
+            witness_score=said.score,
+            is_doubtful=judged.data * judged.direction < 0 or not is_as_expected or said.disagrees,
+        )
+
+    def given(self, name: SliceName, *, may_question: bool) -> SliceName:
+        """Return a name that a method gave, with the curve and the witness that it lacks."""
+        view = self.seen.view
+        accuracies = view.accuracies_nearest(self.texts.vectors([name.phrase])[0])
+        update: dict[str, object] = {}
+        if name.accuracy_nearest is None:
+            update["accuracy_nearest"] = float(accuracies[view.n_near(self.n_nearest) - 1])
+        if not name.curve:
+            update["curve"] = view.curve(accuracies)
+        if not name.witness:
+            claim = Claim(phrase=name.phrase, parts=tuple(name.contrast.split(", ")), plain_phrase=self.plain.phrase)
+            said = self.witnesses.ask(claim, may_question=may_question)
+            update |= {"witness": said.witness, "witness_score": said.score, "is_doubtful": name.is_doubtful or said.disagrees}
+        return name.model_copy(update=update)

@@ -8,7 +8,7 @@ from weakspot.core.dataset import Split
 from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.failures import class_problems
 from weakspot.core.roles import Verifier
-from weakspot.core.rules import LinearRule
+from weakspot.core.rules import LinearRule, OutcomeRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
 from weakspot.testing.checks import material
@@ -78,6 +78,14 @@ def an_empty_slice_is_not_confirmed(factory: Factory) -> None:
     expect(entry.n_inside == 0 and entry.verdict != Verdict.CONFIRMED, "A slice without members was confirmed.")
 
 
+def a_slice_by_outcomes_is_not_confirmed(factory: Factory) -> None:
+    """That samples with a high loss fail is true by definition and proves nothing."""
+    found = material.slices_of(material.sample_set(Split.VALIDATION))[0]
+    by_loss = found.model_copy(update={"rule": OutcomeRule(measure="loss", threshold=0.5)})
+    entry = _evidence(factory, slices=[by_loss])[0]
+    expect(entry.verdict != Verdict.CONFIRMED, "A slice that is defined by what the classifier said was confirmed.")
+
+
 def seen_samples_are_refused(factory: Factory) -> None:
     """Confirmation on samples that discovery saw is no confirmation."""
     discovery = material.sample_set(Split.VALIDATION)
@@ -126,6 +134,7 @@ CHECKS: dict[str, Check] = {
             figures_agree,
             the_planted_slice_is_confirmed,
             an_empty_slice_is_not_confirmed,
+            a_slice_by_outcomes_is_not_confirmed,
             seen_samples_are_refused,
             same_result_twice,
             input_stays_as_it_is,

@@ -1,0 +1,1 @@
+"""Side of stage 3: attributes for every sample, from words, from pictures and from the user's own columns."""

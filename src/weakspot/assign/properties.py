@@ -1,0 +1,154 @@
+"""What can be measured in a picture without any model: light, contrast, sharpness, colour."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NoReturn
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.arrays import AnyArray, ByteArray, DoubleArray, FloatArray
+from weakspot.core.errors import ModelError
+
+SIDE = 256
+COLOUR_STEP = 4
+GREY_WEIGHTS = np.array([0.299, 0.587, 0.114])
+N_GREYS = 256
+COLOUR_NAMES = ("black", "grey", "white", "red", "brown", "orange", "yellow", "green", "turquoise", "blue", "purple", "pink")
+MIXED = "mixed"
+DOMINANT_SHARE = 0.3
+
+DARKEST, BRIGHTEST = 50, 215
+PALE = 40
+HALF_PALE = 120
+BROWN_BRIGHTNESS = 165
+OLIVE_BRIGHTNESS, OLIVE_HUE = 175, 38
+HUE_ENDS = (10, 28, 46, 112, 138, 176, 205, 240)
+HUE_COLOURS = ("red", "orange", "yellow", "green", "turquoise", "blue", "purple", "pink", "red")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumberProperty:
+    """A measured number and the words for its low, middle and high band."""
+
+    name: str
+    words: tuple[str, str, str]
+
+
+NUMBER_PROPERTIES: tuple[NumberProperty, ...] = (
+    NumberProperty(name="brightness", words=("dark", "medium brightness", "bright")),
+    NumberProperty(name="contrast", words=("low contrast", "medium contrast", "high contrast")),
+    NumberProperty(name="sharpness", words=("blurry", "medium sharpness", "sharp")),
+    NumberProperty(name="entropy", words=("few shades", "medium number of shades", "many shades")),
+    NumberProperty(name="colourfulness", words=("pale colours", "medium colours", "strong colours")),
+)
+SIZE_PROPERTIES: tuple[NumberProperty, ...] = (
+    NumberProperty(name="picture size", words=("few pixels", "medium number of pixels", "many pixels")),
+    NumberProperty(name="aspect", words=("narrow picture", "medium aspect", "wide picture")),
+)
+DOMINANT_COLOUR = "dominant colour"
+COLOUR_COLUMN = len(NUMBER_PROPERTIES)
+SHARE_COLUMN = COLOUR_COLUMN + 1
+
+
+@dataclass(frozen=True)
+class PictureProperties:
+    """Measures pictures; it has the form of an embedder, so that the store of vectors remembers what was measured."""
+
+    @property
+    def encoder_id(self) -> str:
+        """Name and version of the measures."""
+        return "picture-properties-1"
+
+    @property
+    def dimension(self) -> int:
+        """The numbers, then which colour is dominant, then its share."""
+        return len(NUMBER_PROPERTIES) + 2
+
+    @property
+    def picture_side(self) -> int | None:
+        """Pictures are measured at one size, whatever theirs is."""
+        return SIDE
+
+    @property
+    def has_text(self) -> bool:
+        """No."""
+        return False
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Return what is measured in an RGB picture."""
+        return measured(picture)
+
+    def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
+        """Return the measures [n, d]; they are no unit vectors."""
+        return np.stack(prepared).astype(np.float32) if len(prepared) else np.empty((0, self.dimension), dtype=np.float32)
+
+    def embed_texts(self, texts: Sequence[str]) -> NoReturn:
+        """Refuse: phrases cannot be measured."""
+        raise ModelError("Phrases have no picture properties.", where=self.encoder_id, given=list(texts))
+
+
+def measured(picture: Image.Image) -> DoubleArray:
+    """Return brightness, contrast, sharpness, entropy, colourfulness, dominant colour and its share of an RGB picture.
+
+    Brightness and contrast are mean and deviation of grey in [0, 1], sharpness is the logarithm of one plus the variance of the
+    Laplacian of grey in [0, 255], entropy is in bits, colourfulness as in Hasler and Suesstrunk (2003).
+    """
+    small = picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+    pixels = np.asarray(small, dtype=np.float64)
+    grey = pixels @ GREY_WEIGHTS
+    colour, share = dominant_colour(np.asarray(small.convert("HSV"))[::COLOUR_STEP, ::COLOUR_STEP])
+    return np.array(
+        [
+            grey.mean() / 255.0,
+            grey.std() / 255.0,
+            np.log1p(_laplacian(grey).var()),
+            _entropy(grey),
+            _colourfulness(pixels),
+            colour,
+            share,
+        ]
+    )
+
+
+def dominant_colour(hsv: ByteArray) -> tuple[int, float]:
+    """Return which of `COLOUR_NAMES` most pixels [h, w, 3] have, and their share."""
+    counts = np.bincount(colour_codes(hsv).ravel(), minlength=len(COLOUR_NAMES))
+    most = int(counts.argmax())
+    return most, float(counts[most] / counts.sum())
+
+
+def colour_codes(hsv: ByteArray) -> AnyArray:
+    """Return the position in `COLOUR_NAMES` of every pixel's colour; hue, saturation and value in [0, 255]."""
+    hue, saturation, value = (hsv[..., channel].astype(np.int64) for channel in range(3))
+    names = np.array([COLOUR_NAMES.index(name) for name in HUE_COLOURS])
+    codes = names[np.searchsorted(HUE_ENDS, hue, side="right")]
+    is_warm = np.isin(codes, [COLOUR_NAMES.index("red"), COLOUR_NAMES.index("orange")])
+    codes = np.where(is_warm & (value < BROWN_BRIGHTNESS) & (hue >= HUE_ENDS[0] // 2) & (hue < HUE_ENDS[1]), _code("brown"), codes)
+    codes = np.where((codes == _code("red")) & (saturation < HALF_PALE) & (value >= BROWN_BRIGHTNESS), _code("pink"), codes)
+    is_olive = (codes == _code("yellow")) & (value < OLIVE_BRIGHTNESS) & (hue >= OLIVE_HUE)
+    codes = np.where(is_olive, _code("green"), codes)
+    codes = np.where(saturation < PALE, np.where(value >= BRIGHTEST, _code("white"), _code("grey")), codes)
+    return np.where(value < DARKEST, _code("black"), codes)
+
+
+def _code(name: str) -> int:
+    return COLOUR_NAMES.index(name)
+
+
+def _laplacian(grey: DoubleArray) -> DoubleArray:
+    around = grey[:-2, 1:-1] + grey[2:, 1:-1] + grey[1:-1, :-2] + grey[1:-1, 2:]
+    return np.asarray(around - 4.0 * grey[1:-1, 1:-1])
+
+
+def _entropy(grey: DoubleArray) -> float:
+    shares = np.bincount(np.rint(grey).astype(np.int64).ravel(), minlength=N_GREYS) / grey.size
+    shares = shares[shares > 0]
+    return float(-(shares * np.log2(shares)).sum()) + 0.0
+
+
+def _colourfulness(pixels: DoubleArray) -> float:
+    red, green, blue = (pixels[..., channel] for channel in range(3))
+    red_green, yellow_blue = red - green, 0.5 * (red + green) - blue
+    spread = np.hypot(red_green.std(), yellow_blue.std())
+    return float(spread + 0.3 * np.hypot(red_green.mean(), yellow_blue.mean()))

@@ -1,0 +1,243 @@
+"""Values of attributes told from vectors: every sample gets the value whose phrases are nearest, or none where that is unsure.
+
+Two witnesses decide what is sure without any label: the phrases of every value come in two halves of different wording, and each
+half is asked on its own. Where they disagree the sample is unsure; and so is one whose lead of the best value over the second is so
+small that, on reference samples with at least such a lead, the halves disagree too often. A sample may also have none of the
+values: one that is hardly more similar to its best value than samples of other values are is unsure, too.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
+from weakspot.core.errors import ConfigError
+from weakspot.core.run import Progress, no_progress
+
+UNSURE, MISSING = -1, -2
+LOW_QUANTILE = 0.01
+FEWEST_OTHERS = 10
+FEWEST_FOR_FLOORS = 3
+CHUNK_ROWS = 32_768
+SIGMA_OF_MEDIAN = 1.4826
+HALF = 0.5
+
+EmbedTexts = Callable[[Sequence[str]], FloatArray]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Caution:
+    """When a value is believed.
+
+    Args:
+        most_disagreement: share of samples, among those with at least the least lead, on which the two halves may disagree.
+        most_chance: how many of the values a sample that has none of them may reach, on average, by the scatter of similarities.
+        least_kappa: agreement of the halves beyond chance that an attribute needs at all.
+        least_sure: share of reference samples with a sure value that an attribute needs.
+    """
+
+    most_disagreement: float = 0.05
+    most_chance: float = 0.5
+    least_kappa: float = 0.3
+    least_sure: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Refuse shares that are none."""
+        shares = (self.most_disagreement, self.least_kappa, self.least_sure)
+        if not all(0.0 <= share < 1.0 for share in shares) or not 0.0 < self.most_chance <= 1.0:
+            raise ConfigError(
+                "Shares of disagreement, agreement and sure samples lie in [0, 1), chances in (0, 1].", given=repr(self)
+            )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Contrast:
+    """The phrases of one attribute as vectors, set against each other.
+
+    Args:
+        prototypes: mean phrase vectors of each half [2, k, d].
+        offsets: for each half and value [2, k] the usual similarity of samples that have another value; subtracted, so that no
+            value attracts everything.
+        floors: for each value [k] the least similarity above the sample's middle value that is believed.
+        least_margin: smallest lead that is believed; infinite if none is.
+        agreement: share of reference samples on which the halves agree.
+        kappa: the same beyond chance, 1 for perfect, 0 for chance.
+        sure_share: share of reference samples with a sure value.
+    """
+
+    prototypes: FloatArray
+    offsets: FloatArray
+    floors: DoubleArray
+    least_margin: float = 0.0
+    agreement: float = 1.0
+    kappa: float = 1.0
+    sure_share: float = 1.0
+
+    @property
+    def n_values(self) -> int:
+        """Return the number of values."""
+        return int(self.prototypes.shape[1])
+
+    def obstacle(self, caution: Caution) -> str:
+        """Return why nothing can be said by these phrases, or an empty text."""
+        if self.kappa < caution.least_kappa:
+            return (
+                f"other wordings of the same values give other answers (they agree on {self.agreement:.0%} of samples,"
+                f" {max(self.kappa, 0.0):.0%} beyond chance)"
+            )
+        if self.sure_share < caution.least_sure:
+            return f"only {self.sure_share:.0%} of samples have a value that is sure"
+        return ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Told:
+    best: IntArray
+    score: FloatArray
+    margin: DoubleArray
+    agree: BoolArray
+
+    def is_sure(self, least_margin: float, floors: DoubleArray) -> BoolArray:
+        """Return which samples have a value that is believed."""
+        return np.asarray(self.agree & (self.margin >= least_margin) & (self.score >= floors[self.best]))
+
+
+def half_prototypes(phrases: Sequence[Sequence[str]], embed_texts: EmbedTexts) -> FloatArray:
+    """Return the mean phrase vectors [2, k, d] of both halves of every value's phrases."""
+    flat = [phrase for each in phrases for phrase in each]
+    vectors = np.asarray(embed_texts(flat), dtype=np.float32)
+    ends = np.cumsum([len(each) for each in phrases])
+    parts = np.split(vectors, ends[:-1])
+    return np.stack([[part[half::2].mean(axis=0) for part in parts] for half in (0, 1)]).astype(np.float32)
+
+
+def known_units(vectors: FloatArray) -> FloatArray:
+    """Return those of vectors [n, d] that are finite, made unit vectors."""
+    return unit_rows(vectors[np.isfinite(vectors).all(axis=1)])
+
+
+def calibrated(prototypes: FloatArray, reference: FloatArray, caution: Caution, *, without_floor: Sequence[int] = ()) -> Contrast:
+    """Return the contrast of prototypes [2, k, d], with offsets and thresholds found on reference vectors [n, d].
+
+    No label is read.
+
+    Args:
+        prototypes: see `half_prototypes`.
+        reference: unit vectors, see `known_units`.
+        caution: when a value is believed.
+        without_floor: values that mean that the others are absent.
+    """
+    n_values = prototypes.shape[1]
+    if not len(reference):
+        nothing = np.zeros((2, n_values), dtype=np.float32)
+        return Contrast(prototypes=prototypes, offsets=nothing, floors=np.zeros(n_values), kappa=0.0, sure_share=0.0)
+    similarities = _similarities(reference, prototypes)
+    offsets = np.stack([_usual(_centred(similarities[half])) for half in (0, 1)])
+    scores = similarities - offsets[:, None, :]
+    told, halves = _told(scores), scores.argmax(axis=2)
+    floors = _floors(scores.mean(axis=0), caution.most_chance) if n_values >= FEWEST_FOR_FLOORS else np.full(n_values, -np.inf)
+    floors[list(without_floor)] = -np.inf
+    least = _least_margin(told.margin, told.agree, caution.most_disagreement)
+    return Contrast(
+        prototypes=prototypes,
+        offsets=offsets,
+        floors=floors,
+        least_margin=least,
+        agreement=float(told.agree.mean()),
+        kappa=_kappa(halves[0], halves[1], n_values),
+        sure_share=float(told.is_sure(least, floors).mean()),
+    )
+
+
+def assigned(contrasts: Sequence[Contrast], vectors: FloatArray, *, progress: Progress = no_progress) -> list[IntArray]:
+    """Return for every attribute the code of every sample's value [n], `UNSURE` or `MISSING` (no vector), chunk by chunk."""
+    n_rows = len(vectors)
+    found = [np.full(n_rows, MISSING, dtype=np.int64) for _ in contrasts]
+    if not contrasts:
+        return found
+    stacked = np.concatenate([contrast.prototypes for contrast in contrasts], axis=1)
+    offsets = np.concatenate([contrast.offsets for contrast in contrasts], axis=1)
+    ends = np.cumsum([contrast.n_values for contrast in contrasts])
+    for start in range(0, n_rows, CHUNK_ROWS):
+        rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
+        chunk = np.asarray(vectors[rows[0] : rows[-1] + 1], dtype=np.float32)
+        has_vector = np.isfinite(chunk).all(axis=1)
+        similarities = _similarities(unit_rows(chunk[has_vector]), stacked) - offsets[:, None, :]
+        for codes, contrast, end in zip(found, contrasts, ends, strict=True):
+            told = _told(similarities[:, :, end - contrast.n_values : end])
+            codes[rows[has_vector]] = np.where(told.is_sure(contrast.least_margin, contrast.floors), told.best, UNSURE)
+        progress(int(rows[-1]) + 1, n_rows)
+    return found
+
+
+def _similarities(units: FloatArray, prototypes: FloatArray) -> FloatArray:
+    """Return similarities [2, n, k] of unit vectors to the prototypes of both halves."""
+    return np.stack([units @ prototypes[half].T for half in (0, 1)])
+
+
+def _told(scores: FloatArray) -> _Told:
+    """Return what both halves together say of scores [2, n, k]."""
+    both = (scores[0] + scores[1]) / 2.0
+    ordered = np.sort(both, axis=1)
+    agree = scores[0].argmax(axis=1) == scores[1].argmax(axis=1)
+    score = ordered[:, -1] - _middle(ordered)
+    margin = ordered[:, -1] - ordered[:, -2]
+    return _Told(best=both.argmax(axis=1), score=score, margin=np.asarray(margin, dtype=np.float64), agree=agree)
+
+
+def _middle(ordered: FloatArray) -> FloatArray:
+    """Return the median of every row [n, k] that is in ascending order."""
+    n_values = ordered.shape[1]
+    return np.asarray((ordered[:, (n_values - 1) // 2] + ordered[:, n_values // 2]) / 2.0)
+
+
+def _centred(similarities: FloatArray) -> FloatArray:
+    """Return similarities [n, k] without what raises or lowers all values of a sample alike."""
+    typical = _middle(np.sort(similarities - np.median(similarities, axis=0), axis=1))
+    return np.asarray(similarities - typical[:, None], dtype=np.float32)
+
+
+def _usual(similarities: FloatArray) -> FloatArray:
+    """Return for every value [k] the median similarity of the samples [n, k] that have another value.
+
+    A mean over all samples would be larger the commoner the value is, and would split a common value in two. Which samples have
+    another value is first guessed from the low end of the similarities, which few of the samples with the value reach.
+    """
+    low = np.quantile(similarities, LOW_QUANTILE, axis=0)
+    nearest = (similarities - low).argmax(axis=1)
+    usual = low.copy()
+    for value in range(similarities.shape[1]):
+        others = similarities[nearest != value, value]
+        if len(others) >= FEWEST_OTHERS:
+            usual[value] = np.median(others)
+    return np.asarray(usual, dtype=np.float32)
+
+
+def _floors(scores: FloatArray, most_chance: float) -> DoubleArray:
+    """Return for every value [k] the score that samples [n, k] without any of the values reach too rarely to matter.
+
+    Their scores scatter around zero; how widely is seen below zero, where no sample with the value lies.
+    """
+    above = scores - _middle(np.sort(scores, axis=1))[:, None]
+    reach = NormalDist().inv_cdf(1.0 - min(most_chance / scores.shape[1], HALF))
+    below = [column[column < 0] for column in above.T]
+    return np.array([reach * SIGMA_OF_MEDIAN * float(np.median(-part)) if len(part) else 0.0 for part in below])
+
+
+def _least_margin(margins: DoubleArray, agree: BoolArray, most_disagreement: float) -> float:
+    """Return the smallest lead such that, among samples with at least that lead, the halves disagree rarely enough."""
+    order = np.argsort(-margins, kind="stable")
+    rates = np.cumsum(~agree[order]) / np.arange(1, len(order) + 1)
+    fine = np.flatnonzero(rates <= most_disagreement)
+    if not len(fine):
+        return float("inf")
+    return 0.0 if fine[-1] == len(order) - 1 else float(margins[order[fine[-1]]])
+
+
+def _kappa(first: IntArray, second: IntArray, n_values: int) -> float:
+    """Return how far two assignments agree beyond chance (Cohen)."""
+    shares = [np.bincount(codes, minlength=n_values) / len(codes) for codes in (first, second)]
+    by_chance = float(shares[0] @ shares[1])
+    return 0.0 if by_chance >= 1.0 else (float((first == second).mean()) - by_chance) / (1.0 - by_chance)

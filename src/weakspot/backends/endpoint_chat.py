@@ -1,0 +1,258 @@
+"""One question to a chat model behind an OpenAI-compatible address, and its answer as text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, TypedDict
+from urllib.parse import urlsplit
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from weakspot.backends.endpoint_address import address_problems, bearer_headers, shown_address
+from weakspot.backends.endpoint_retries import RequestRefusedError, Retries
+from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.model_hash import model_id, settings_hash
+from weakspot.backends.preprocessing import is_number
+from weakspot.core.errors import ConfigError, ModelError, raise_all
+from weakspot.core.seeding import generator
+
+PATH = "/chat/completions"
+NOT_UNDERSTOOD = frozenset({400, 404, 415, 422, 501})
+RENAMED = {"max_tokens": "max_completion_tokens"}
+OPTIONAL_FIELDS = ("response_format", "max_tokens", "seed", "temperature")
+CUT_OFF = "length"
+_SHOWN = 120
+
+
+class ChatOptions(TypedDict, total=False):
+    """Options that all parts behind a chat endpoint share, see `ChatSettings`."""
+
+    version: str
+    token_variable: str | None
+    timeout_seconds: float
+    n_retries: int
+    first_wait_seconds: float
+    concurrency: int
+    max_tokens: int
+    temperature: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChatSettings:
+    """Where the model is and how it is asked.
+
+    Args:
+        url: address up to and including the version, such as `https://host/v1`; `/chat/completions` is added if it is not there.
+        model: name of the model behind the address.
+        version: anything that changes when the model behind the name does; the name alone cannot tell.
+        token_variable: name of the environment variable that holds the bearer token; the token itself is never written down.
+        timeout_seconds: for connecting, and for each wait for data.
+        n_retries: attempts after the first, on connection errors and on status 408, 425, 429 and 5xx.
+        first_wait_seconds: wait before the first retry, doubled from then on.
+        concurrency: requests under way at a time.
+        max_tokens: most tokens of an answer.
+        temperature: 0 for the likeliest words.
+    """
+
+    url: str
+    model: str
+    version: str = ""
+    token_variable: str | None = None
+    timeout_seconds: float = 60.0
+    n_retries: int = 3
+    first_wait_seconds: float = 0.5
+    concurrency: int = 4
+    max_tokens: int = 60
+    temperature: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be used, all of it in one error."""
+        problems = address_problems(self.url, self.token_variable)
+        if not isinstance(self.model, str) or not self.model.strip():
+            problems.append("model: must be the name of a model")
+        for name, least in _LEAST.items():
+            value = getattr(self, name)
+            if not is_number(value) or value < least:
+                problems.append(f"{name}: must be a number of at least {least}, is {value!r}")
+        raise_all(problems, error=ConfigError, what="The endpoint cannot be used like this:", where="options")
+
+
+_LEAST = {
+    "timeout_seconds": 0.001,
+    "n_retries": 0,
+    "first_wait_seconds": 0,
+    "concurrency": 1,
+    "max_tokens": 1,
+    "temperature": 0,
+}
+
+
+def chat_settings(url: str, model: str, given: ChatOptions, *, max_tokens: int) -> ChatSettings:
+    """Return settings from options.
+
+    Raises:
+        ConfigError: with every option that does not exist or cannot be used.
+    """
+    known = ChatOptions.__annotations__
+    unknown = [f"{name}: there is no such option (known: {', '.join(sorted(known))})" for name in given if name not in known]
+    raise_all(unknown, error=ConfigError, what="Some options cannot be used:", where="options")
+    return ChatSettings(url=url, model=model, **{"max_tokens": max_tokens, **given})  # type: ignore[arg-type]
+
+
+class _Message(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    content: str | list[dict[str, JsonValue]] | None = None
+    refusal: str | None = None
+
+
+class _Choice(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    message: _Message
+    finish_reason: str | None = None
+
+
+class _Answer(BaseModel):
+    """What comes back; further fields are ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    choices: list[_Choice] = Field(min_length=1)
+
+
+class ChatEndpoint:
+    """Sends questions, one request each, and leaves out what the endpoint does not understand.
+
+    Args:
+        settings: where the model is and how it is asked.
+    """
+
+    def __init__(self, settings: ChatSettings) -> None:
+        self.settings = settings
+        self._retries = Retries(n_retries=settings.n_retries, first_wait_seconds=settings.first_wait_seconds)
+        self._left_out: frozenset[str] = frozenset()
+        self._guard = Lock()
+
+    def identity(self, kind: str, *parts: Any) -> str:
+        """Return `kind:host/path model@hash`, the hash over everything that decides the words."""
+        settings = self.settings
+        address = urlsplit(settings.url)
+        name = f"{address.hostname}{address.path}:{settings.model}"
+        return model_id(
+            kind, name, settings.url, settings.model, settings.version, settings.max_tokens, settings.temperature, *parts
+        )
+
+    def ask(
+        self,
+        content: str | Sequence[Mapping[str, JsonValue]],
+        *,
+        schema: Mapping[str, JsonValue] | None = None,
+        seed: int = 0,
+        must_be_whole: bool = False,
+    ) -> str:
+        """Return the model's answer to one message.
+
+        Args:
+            content: text, or parts with text and pictures.
+            schema: asks for JSON that fits it, where the endpoint can be asked for that.
+            seed: sent along.
+            must_be_whole: whether an answer that was cut off is of no use.
+
+        Raises:
+            ModelError: if the answer is none, empty, refused or cut off.
+            UnavailableError: if no attempt was answered.
+            ConfigError: if the token is refused.
+        """
+        body = self._body(content, schema, seed)
+        # The random part of the waits differs from question to question, or all of them would come back at the same instant.
+        jitter = generator(seed, "chat endpoint", settings_hash(body))
+        return _text_of(self._sent(body, jitter), must_be_whole=must_be_whole, where=self._where)
+
+    def close(self) -> None:
+        """Close the connections; the next question opens new ones."""
+        if (client := vars(self).pop("_client", None)) is not None:
+            client.close()
+
+    def _body(self, content: Any, schema: Mapping[str, JsonValue] | None, seed: int) -> dict[str, Any]:
+        settings = self.settings
+        body: dict[str, Any] = {
+            "model": settings.model,
+            "messages": [{"role": "user", "content": content if isinstance(content, str) else [dict(part) for part in content]}],
+            "max_tokens": settings.max_tokens,
+            "temperature": settings.temperature,
+            "seed": seed,
+        }
+        if schema is not None:
+            body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
+        return body
+
+    def _sent(self, body: Mapping[str, Any], jitter: Any) -> bytes:
+        """Send a question; a field that the endpoint does not take is left out, now and from then on."""
+        while True:
+            understood = _without(body, self._left_out)
+            try:
+                return self._retries.post(self._client, self._address, understood, jitter=jitter, where=self._where)
+            except RequestRefusedError as error:
+                unwanted = _unwanted_field(error, understood)
+                if unwanted is None:
+                    raise
+                with self._guard:
+                    self._left_out |= {unwanted}
+
+    @property
+    def _address(self) -> str:
+        address = urlsplit(self.settings.url)
+        path = address.path.rstrip("/")
+        return address._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
+
+    @property
+    def _where(self) -> str:
+        return shown_address(self._address)
+
+    @LoadedOnce
+    def _client(self) -> Any:
+        import httpx
+
+        return httpx.Client(
+            headers=bearer_headers(self.settings.token_variable),
+            timeout=self.settings.timeout_seconds,
+            limits=httpx.Limits(max_connections=self.settings.concurrency),
+            follow_redirects=False,
+        )
+
+
+def _without(body: Mapping[str, Any], left_out: frozenset[str]) -> dict[str, Any]:
+    sent = {name: value for name, value in body.items() if name not in left_out}
+    renamed = {new: body[old] for old, new in RENAMED.items() if old in left_out and new not in left_out}
+    return sent | renamed
+
+
+def _unwanted_field(error: RequestRefusedError, sent: Mapping[str, Any]) -> str | None:
+    """Return the field that the endpoint complains of; if it names none, the one that is understood least often."""
+    if error.status not in NOT_UNDERSTOOD:
+        return None
+    candidates = [name for name in (*OPTIONAL_FIELDS, *RENAMED.values()) if name in sent]
+    named = [name for name in candidates if name in error.said]
+    if named:
+        return named[0]
+    return "response_format" if "response_format" in sent else None
+
+
+def _text_of(content: bytes, *, must_be_whole: bool, where: str) -> str:
+    try:
+        choice = _Answer.model_validate_json(content).choices[0]
+    except ValidationError as error:
+        raise ModelError(
+            "The endpoint's answer is not what chat endpoints answer: choices[0].message.content is missing.",
+            where=where,
+            given=content[:_SHOWN].decode("utf-8", "replace"),
+            fix="Check url; it must be an OpenAI-compatible chat endpoint.",
+        ) from error
+    said = choice.message.content
+    text = said if isinstance(said, str) else "".join(str(part.get("text", "")) for part in said or ())
+    if not text.strip():
+        raise ModelError("The model gave no answer.", where=where, given=choice.message.refusal or choice.finish_reason)
+    if must_be_whole and choice.finish_reason == CUT_OFF:
+        raise ModelError("The model's answer was cut off.", where=where, given=text[-_SHOWN:], fix="Raise max_tokens.")
+    return text

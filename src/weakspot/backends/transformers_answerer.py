@@ -1,0 +1,79 @@
+"""Short answers to questions about pictures, by models of the transformers library."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image
+
+from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.transformers_pictures_to_words import PICTURE_TO_TEXT, PicturesToWords
+from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
+from weakspot.backends.words_asked_for import after_opening, answer_instruction
+
+CHOOSES_A_LABEL = "vilt"
+_OF_QUESTIONS = frozenset({"blip", CHOOSES_A_LABEL})
+_OPENINGS = {"blip-2": "Question: {question} Answer:"}
+
+
+class TransformersAnswerer:
+    """One short answer a picture, by BLIP for questions, ViLT, BLIP-2, GIT or a chat model that sees (SmolVLM, Idefics, LLaVA).
+
+    Args:
+        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
+        revision: branch, tag or commit on the hub.
+        device: auto, cpu, cuda, cuda:1, mps.
+        dtype: float32, float16 or bfloat16.
+        batch_size: pictures a call of the model.
+        max_new_tokens: most tokens of an answer.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | Path,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "float32",
+        batch_size: int = 8,
+        max_new_tokens: int = 12,
+    ) -> None:
+        settings = TransformersSettings(
+            model=str(model), revision=revision, device=device, dtype=dtype, batch_size=batch_size, max_new_tokens=max_new_tokens
+        )
+        self._source = TransformersSource(settings)
+
+    @LoadedOnce
+    def answerer_id(self) -> str:
+        """Name and hash of weights and of what else decides the words."""
+        return self._source.identity("transformers-answerer", answer_instruction(""))
+
+    @property
+    def picture_side(self) -> int | None:
+        """Shortest picture side in pixels that the model can use."""
+        return self._speaker.picture_side
+
+    def answer(self, pictures: Sequence[Image.Image], question: str) -> list[str]:
+        """Return one short answer a picture."""
+        if not pictures:
+            return []
+        if self._kind == CHOOSES_A_LABEL:
+            return self._speaker.label(pictures, question)
+        if self._speaker.is_chat:
+            return self._speaker.say(pictures, answer_instruction(question))
+        asked = _OPENINGS.get(self._kind, "{question}").replace("{question}", question.strip())
+        return [_without(text, asked) for text in self._speaker.say(pictures, asked)]
+
+    @property
+    def _kind(self) -> str:
+        return str(self._source.config.model_type)
+
+    @LoadedOnce
+    def _speaker(self) -> PicturesToWords:
+        is_for_questions = self._kind in _OF_QUESTIONS
+        return PicturesToWords(self._source, kind="AutoModelForVisualQuestionAnswering" if is_for_questions else PICTURE_TO_TEXT)
+
+
+def _without(text: str, asked: str) -> str:
+    """Return an answer without the question, which some models repeat."""
+    rest = after_opening(text, asked)
+    return text if rest is None else rest

@@ -1,0 +1,161 @@
+"""Failures by attributes: which values, alone or together, the failures of a class share.
+
+After Chen, Li and Xu, *HiBug: On Human-Interpretable Model Debug* (2023). `docs/reference/methods.md` says where this departs from
+the paper and why.
+"""
+
+from dataclasses import asdict, dataclass, fields
+
+import numpy as np
+from pydantic import JsonValue
+
+from weakspot.core.arrays import AnyArray, IntArray
+from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.class_vectors import obstacle
+from weakspot.core.errors import ConfigError
+from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.roles import Discovery
+from weakspot.core.rules import AllOfRule, ColumnRule
+from weakspot.core.run import ClassNote
+from weakspot.core.samples import SampleSet
+from weakspot.core.seeding import generator
+from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.discover.attributes.columns import AttributeTable, attribute_table
+from weakspot.discover.attributes.search import CombinationSearch, Finding, SearchResult
+from weakspot.discover.attributes.wording import name_words, shared_values, worded
+
+METHOD = "attributes"
+ALL_CLASSES = "all classes"
+LEAST_PER_SIDE = 2
+LARGEST_ORDER = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttributesDiscoverer:
+    """Finds the combinations of attribute values in which the failures of a class gather; the values are the slice's name.
+
+    Args:
+        columns: metadata columns that are attributes; none for those that were assigned or, where none was, all with few values.
+        max_order: values in a combination, at most 3.
+        min_support: least number of samples in a combination.
+        max_values: columns with more values are left out.
+        min_gap: least difference of failure rates between a slice and the rest of its class.
+        cover: share of a class's failures after which no further slice is looked for.
+        max_slices: slices of a class, at most.
+        max_p: largest p-value of a slice among the samples that the slices before it leave over, not corrected.
+        max_chance: largest chance of a slice, corrected for all combinations; 1 for no limit.
+        refine_p: a value is added only if failures get more frequent beyond this p-value, corrected for the values that could have
+            been added instead.
+        n_permutations: shuffles by which chances are found; 0 for the p-value times the number of combinations.
+    """
+
+    columns: tuple[str, ...] = ()
+    max_order: int = 3
+    min_support: int = 10
+    max_values: int = 50
+    min_gap: float = 0.05
+    cover: float = 0.9
+    max_slices: int = 5
+    max_p: float = 0.05
+    max_chance: float = 1.0
+    refine_p: float = 0.05
+    n_permutations: int = 199
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot mean anything."""
+        if not 1 <= self.max_order <= LARGEST_ORDER:
+            raise ConfigError("The setting max_order must be 1, 2 or 3.", given=self.max_order)
+        for name, least in (("min_support", 1), ("max_values", 2), ("max_slices", 1), ("n_permutations", 0)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
+        for name in ("cover", "max_p", "max_chance", "refine_p"):
+            if not 0.0 < getattr(self, name) <= 1.0:
+                raise ConfigError(f"The setting {name} must lie in (0, 1].", given=getattr(self, name))
+        if not 0.0 <= self.min_gap < 1.0:
+            raise ConfigError("The setting min_gap must lie in [0, 1).", given=self.min_gap)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Return False."""
+        return False
+
+    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+        """Return the slices of every class, those least likely by chance first, and a note for every class without any."""
+        del assistants
+        table = attribute_table(samples.dataset, samples.rows, tuple(self.columns), max_values=self.max_values)
+        notes = [ClassNote(class_name=ALL_CLASSES, note=note) for note in table.notes]
+        ranked: list[tuple[float, float, FailureSlice]] = []
+        n_considered = 0
+        slicing = _Slicing(samples, table, self._parameters(seed))
+        for problem in class_problems(samples.dataset, samples.rows, criterion):
+            found = self._search(problem, slicing, seed)
+            if isinstance(found, str):
+                notes.append(ClassNote(class_name=problem.title, note=found))
+                continue
+            n_considered += found.n_considered
+            kept = [finding for finding in found.findings if finding.chance <= self.max_chance]
+            ranked += [(finding.chance, -finding.evidence, slicing.slice_of(problem, finding)) for finding in kept]
+            notes += [ClassNote(class_name=problem.title, note=note) for note in self._remarks(problem, found, len(kept))]
+        ranked.sort(key=lambda entry: entry[:2])
+        return Discovery(slices=tuple(entry[2] for entry in ranked), notes=tuple(notes), n_considered=n_considered)
+
+    def _search(self, problem: ClassProblem, slicing: "_Slicing", seed: int) -> SearchResult | str:
+        """Return what is found in a class, or why nothing can be."""
+        note = obstacle(problem, min_failures=LEAST_PER_SIDE, min_right=LEAST_PER_SIDE)
+        if note:
+            return note
+        if not slicing.table.names:
+            return "There is nothing to compare: no metadata column can be used as an attribute. Assign attributes, or add columns."
+        # Shuffles are dealt out to samples by place, so places must not depend on the order of the table.
+        order = np.argsort(np.array(slicing.samples.dataset.sample_ids(problem.rows)), kind="stable")
+        names = {field.name for field in fields(CombinationSearch)}
+        search = CombinationSearch(**{name: getattr(self, name) for name in names})
+        return search.run(slicing.codes(problem.rows[order]), problem.failed[order], generator(seed, METHOD, problem.title))
+
+    def _remarks(self, problem: ClassProblem, found: SearchResult, n_kept: int) -> list[str]:
+        remarks = []
+        if found.order < self.max_order:
+            remarks.append(f"There are too many combinations; only those of at most {found.order} values were counted.")
+        if not n_kept:
+            remarks.append(
+                f"Among {found.n_considered} combinations of attribute values that at least {self.min_support} samples have, none "
+                f"stands out with failures ({problem.n_failed} of {len(problem.rows)} samples failed)."
+            )
+        return remarks
+
+    def _parameters(self, seed: int) -> dict[str, JsonValue]:
+        return {**asdict(self), "columns": list(self.columns), "seed": seed}
+
+
+class _Slicing:
+    """Turns findings into slices."""
+
+    def __init__(self, samples: SampleSet, table: AttributeTable, parameters: dict[str, JsonValue]) -> None:
+        self.samples, self.table = samples, table
+        self._parameters = parameters
+        self._found_on = DataUse.of(samples)
+        self._shared = shared_values(table.values)
+
+    def codes(self, rows: IntArray) -> AnyArray:
+        """Return the codes [n, a] of some rows of the sample set."""
+        places = np.argsort(self.samples.rows, kind="stable")
+        return self.table.codes[places[np.searchsorted(self.samples.rows, rows, sorter=places)]]
+
+    def slice_of(self, problem: ClassProblem, finding: Finding) -> FailureSlice:
+        """Return a finding as a slice with its name."""
+        pairs = [(self.table.names[attribute], self.table.values[attribute][code - 1]) for attribute, code in finding.values]
+        rules = tuple(ColumnRule(column=column, values=(value,)) for column, value in pairs)
+        wordings = [worded(column, value, shared=self._shared) for column, value in pairs]
+        phrase, contrast = name_words(problem.class_name, wordings, is_absent=problem.side is Side.ABSENT)
+        return FailureSlice(
+            class_name=problem.class_name,
+            side=problem.side,
+            rule=rules[0] if len(rules) == 1 else AllOfRule(rules=rules),
+            method=METHOD,
+            parameters=self._parameters,
+            found_on=self._found_on,
+            strength=finding.gap,
+            strength_p=finding.chance,
+            n_found=finding.n_inside,
+            names=(SliceName(phrase=phrase, contrast=contrast, score=finding.gap, describer=METHOD),),
+        )

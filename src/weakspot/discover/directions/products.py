@@ -1,0 +1,78 @@
+"""Compiled products of vectors, and how functions are compiled."""
+
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar, cast
+
+import numpy as np
+from numba import njit
+
+from weakspot.core.arrays import FloatArray
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
+
+
+def compiled(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """Compile a function on its first call, keep the machine code on disk, and let other threads run meanwhile."""
+    return cast("Callable[Given, Returned]", njit(cache=True, nogil=True)(function))
+
+
+def _compiled_sums(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
+    """Compile a function whose sums may be taken in another order than written, which lets them use wide registers."""
+    return cast("Callable[Given, Returned]", njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function))
+
+
+@_compiled_sums
+def _four_products(vectors: FloatArray, row: int, below: int, other: int, beside: int) -> tuple[float, float, float, float]:
+    upper, lower, left, right = vectors[row], vectors[below], vectors[other], vectors[beside]
+    sums = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
+    first, second, third, fourth = sums
+    for place in range(len(upper)):
+        first += upper[place] * left[place]
+        second += upper[place] * right[place]
+        third += lower[place] * left[place]
+        fourth += lower[place] * right[place]
+    return float(first), float(second), float(third), float(fourth)
+
+
+@compiled
+def gram_of(vectors: FloatArray) -> FloatArray:
+    """Return all inner products of vectors [n, d]; small ones are faster here than in a library that starts threads for them."""
+    last, found = len(vectors) - 1, np.empty((len(vectors), len(vectors)), np.float32)
+    for row in range(0, last + 1, 2):
+        below = min(row + 1, last)
+        for other in range(row, last + 1, 2):
+            beside = min(other + 1, last)
+            first, second, third, fourth = _four_products(vectors, row, below, other, beside)
+            found[row, other] = found[other, row] = first
+            found[row, beside] = found[beside, row] = second
+            found[below, other] = found[other, below] = third
+            found[below, beside] = found[beside, below] = fourth
+    return found
+
+
+@_compiled_sums
+def _product(left: FloatArray, right: FloatArray) -> float:
+    found = np.float32(0.0)
+    for place in range(len(left)):
+        found += left[place] * right[place]
+    return float(found)
+
+
+@compiled
+def scores_along(rows: FloatArray, direction: FloatArray) -> FloatArray:
+    """Return the products of rows [n, d] with a direction [d]."""
+    found = np.empty(len(rows), np.float32)
+    for row in range(len(rows)):
+        found[row] = _product(rows[row], direction)
+    return found
+
+
+@compiled
+def weighted_sum(rows: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return the sum [d] of rows [n, d] times their weights [n]."""
+    found = np.zeros(rows.shape[1], np.float32)
+    for row in range(len(rows)):
+        for place in range(rows.shape[1]):
+            found[place] += weights[row] * rows[row, place]
+    return found

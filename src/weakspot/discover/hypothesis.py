@@ -1,0 +1,196 @@
+"""A person's words for what goes wrong, put to the test: similarity to the phrase against failure.
+
+After Lee, Lam, Vasconcelos, Bernstein and Finn, *Clarify: Improving Model Robustness With Natural Language Corrections* (2024).
+`docs/reference/methods.md` says where this departs from the paper and why.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from weakspot.core.arrays import FloatArray, unit_rows
+from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
+from weakspot.core.class_vectors import obstacle, with_vectors
+from weakspot.core.error_score import error_score_null, error_scores
+from weakspot.core.errors import ConfigError
+from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.roles import Discovery
+from weakspot.core.rules import LinearRule
+from weakspot.core.run import ClassNote
+from weakspot.core.samples import SampleSet
+from weakspot.core.seeding import generator
+from weakspot.core.slices import DataUse, FailureSlice, SliceName
+
+METHOD = "hypothesis"
+EVERY_CLASS = "*"
+BLANK = "{phrase}"
+HOW_TO_ASK = (
+    "No phrase was given. Complete the sentence `The classifier is often wrong on images that have ... in it`, and give the words "
+    "as phrases = {{ {key} = ['...'] }} in [discover.parameters.hypothesis], or ask `weakspot hypothesis --class {key} '...'`."
+)
+DOES_NOT_SEPARATE = (
+    "The phrase {phrase} does not separate failures: wherever the threshold is put, samples that are more similar to it fail "
+    "no more often than the others (Error Score 0)."
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class HypothesisDiscoverer:
+    """Makes one slice of every phrase that a person gave for a class: the samples that are similar enough to it.
+
+    Args:
+        phrases: class name -> phrases; `*` stands for every class.
+        templates: sentences with `{phrase}` in them; the vectors of several are averaged.
+        space: which vectors are read.
+        n_permutations: how often outcomes are shuffled to find the chance of such an Error Score; 0 for never.
+        min_failures: classes with fewer failures are passed over.
+        min_right: classes with fewer samples that did not fail are passed over.
+    """
+
+    phrases: Mapping[str, Sequence[str] | str] = field(default_factory=dict)
+    templates: tuple[str, ...] = (f"an image of {BLANK}",)
+    space: str = "joint"
+    n_permutations: int = 1000
+    min_failures: int = 2
+    min_right: int = 2
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot mean anything."""
+        if not self.templates or any(BLANK not in template for template in self.templates):
+            raise ConfigError(f"Every template must hold {BLANK}.", given=self.templates)
+        for name, least in (("n_permutations", 0), ("min_failures", 1), ("min_right", 1)):
+            if getattr(self, name) < least:
+                raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
+        for name, given in self.phrases.items():
+            if not isinstance(given, Sequence) or not all(isinstance(phrase, str) for phrase in given):
+                raise ConfigError(f"The phrases of {name!r} must be a list of texts.", given=given)
+
+    @property
+    def is_baseline(self) -> bool:
+        """Return False."""
+        return False
+
+    def phrases_for(self, problem: ClassProblem) -> tuple[str, ...]:
+        """Return the phrases that a person gave for a class, each once."""
+        keys = dict.fromkeys((problem.title, problem.class_name, EVERY_CLASS))
+        given = [phrase for key in keys for phrase in as_phrases(self.phrases.get(key, ()))]
+        return tuple(dict.fromkeys(given))
+
+    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+        """Return one slice for every phrase that separates failures at all, and a note for whatever cannot be tested."""
+        problems = class_problems(samples.dataset, samples.rows, criterion)
+        notes = list(self._notes_on_unknown_classes(samples, problems))
+        asked = {problem.title: self.phrases_for(problem) for problem in problems}
+        embed = _text_side(assistants, self.space)
+        known = self.phrase_vectors({phrase for phrases in asked.values() for phrase in phrases}, embed) if embed else {}
+        slices: list[FailureSlice] = []
+        use = DataUse.of(samples)
+        n_considered = 0
+        for problem in problems:
+            phrases = asked[problem.title]
+            why_not = "" if phrases else HOW_TO_ASK.format(key=problem.title)
+            if phrases and embed is None:
+                why_not = f"The vectors called {self.space!r} have no text side, so phrases cannot be compared with samples."
+            if why_not:
+                notes.append(ClassNote(class_name=problem.title, note=why_not))
+                continue
+            found, said = self._tested(samples, problem, {phrase: known[phrase] for phrase in phrases}, use, seed=seed)
+            n_considered += len(phrases)
+            slices += found
+            notes += [ClassNote(class_name=problem.title, note=note) for note in said]
+        return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
+
+    def phrase_vectors(self, phrases: Iterable[str], embed: EmbedTexts) -> dict[str, FloatArray]:
+        """Return the unit vector [d] of every phrase, averaged over the templates."""
+        wanted = sorted(phrases)
+        if not wanted:
+            return {}
+        # The phrase is put in as it is: braces in it mean nothing.
+        prompts = [template.replace(BLANK, phrase) for phrase in wanted for template in self.templates]
+        vectors = unit_rows(np.asarray(embed(prompts), dtype=np.float32))
+        means = unit_rows(vectors.reshape(len(wanted), len(self.templates), -1).mean(axis=1))
+        return dict(zip(wanted, means, strict=True))
+
+    def _notes_on_unknown_classes(self, samples: SampleSet, problems: Sequence[ClassProblem]) -> Iterable[ClassNote]:
+        names = samples.dataset.class_names
+        known = {EVERY_CLASS, *names, *(problem.title for problem in problems)}
+        for name in self.phrases:
+            if name not in known:
+                yield ClassNote(class_name=name, note=f"There are phrases for it, but no such class: {list(names)}.")
+
+    def _tested(
+        self, samples: SampleSet, problem: ClassProblem, phrases: Mapping[str, FloatArray], use: DataUse, *, seed: int
+    ) -> tuple[list[FailureSlice], list[str]]:
+        known, raw = with_vectors(samples, problem, self.space)
+        n_without = len(problem.rows) - len(known.rows)
+        note = obstacle(known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)
+        if note:
+            return [], [note]
+        similarities = np.stack(list(phrases.values())) @ unit_rows(raw).T
+        scores = error_scores(similarities, known.failed)
+        chances = self._chances(similarities, known, seed=seed)
+        slices: list[FailureSlice] = []
+        notes: list[str] = []
+        seen: dict[bytes, str] = {}
+        for place, (phrase, vector) in enumerate(phrases.items()):
+            twin = seen.setdefault(vector.tobytes(), phrase)
+            if twin != phrase:
+                notes.append(f"To the encoder the phrase {phrase!r} is the same as {twin!r}.")
+            elif not scores.score[place]:
+                notes.append(DOES_NOT_SEPARATE.format(phrase=repr(phrase)))
+            else:
+                rule = self._rule(samples, vector, float(scores.threshold[place]))
+                strength = float(scores.score[place]), chances[place]
+                slices.append(self._slice(samples, problem, phrase, rule, strength, use))
+        return slices, notes
+
+    def _rule(self, samples: SampleSet, vector: FloatArray, threshold: float) -> LinearRule:
+        encoder_id = samples.space(self.space).encoder_id
+        return LinearRule(space=self.space, encoder_id=encoder_id, direction=tuple(vector.tolist()), threshold=threshold)
+
+    def _slice(
+        self,
+        samples: SampleSet,
+        problem: ClassProblem,
+        phrase: str,
+        rule: LinearRule,
+        strength: tuple[float, float | None],
+        use: DataUse,
+    ) -> FailureSlice:
+        prompts = [template.replace(BLANK, phrase) for template in self.templates]
+        return FailureSlice(
+            class_name=problem.class_name,
+            side=problem.side,
+            rule=rule,
+            method=METHOD,
+            parameters={"phrase": phrase, "prompts": [*prompts], "n_permutations": self.n_permutations},
+            found_on=use,
+            strength=strength[0],
+            strength_p=strength[1],
+            n_found=int(rule.members(samples, problem.rows).sum()),
+            names=(SliceName(phrase=prompts[0], contrast=phrase, score=strength[0], describer=METHOD),),
+        )
+
+    def _chances(self, similarities: FloatArray, problem: ClassProblem, *, seed: int) -> list[float | None]:
+        if not self.n_permutations:
+            return [None] * len(similarities)
+        draws = generator(seed, METHOD, problem.title)
+        null = error_score_null(similarities, problem.failed, n_permutations=self.n_permutations, generator=draws)
+        return [float(value) for value in null.p_value]
+
+
+def as_phrases(given: Sequence[str] | str) -> tuple[str, ...]:
+    """Return phrases without blanks around them and without empty ones; a single text is one phrase, not its letters.
+
+    >>> as_phrases("green apples"), as_phrases([" on a shelf ", ""])
+    (('green apples',), ('on a shelf',))
+    """
+    listed = (given,) if isinstance(given, str) else given
+    return tuple(phrase.strip() for phrase in listed if phrase.strip())
+
+
+def _text_side(assistants: Assistants, space: str) -> EmbedTexts | None:
+    if assistants.second is not None and assistants.second.space == space:
+        return assistants.second.embed_texts
+    return assistants.embed_texts if space == "joint" else None

@@ -1,0 +1,128 @@
+"""Candidate keywords: short runs of words in captions, or the built-in vocabulary where there are none."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray
+from weakspot.core.failures import ClassProblem
+from weakspot.lexicon.captions import Caption, counted, noun_of
+from weakspot.lexicon.vocabulary import built_in_vocabulary
+from weakspot.lexicon.wordnet import is_known, lemma
+
+_WORD_OR_MARK = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]")
+# Words that carry no content in a caption; runs end at them.
+_STOP_WORDS_TEXT = """
+    a an the this that these those some any another each every no of on in at by to from with without and or but as into onto
+    over under above below behind beside between among around near next through inside outside front up down off out about against
+    along across is are was were be been being am has have had having do does did can could will would may might must it its he she
+    his her him they them their theirs we our us you your i my me who whom which what where when while there here very also
+    just so too not than then such one's it's photo photograph picture image view shot photography seen shown showing
+"""
+STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidate:
+    """A phrase that may say what failures have in common.
+
+    Args:
+        keyword: as shown to people.
+        prompt: what is put to the encoder.
+        containing: which samples' captions contain it [n], or None without captions.
+    """
+
+    keyword: str
+    prompt: str
+    containing: BoolArray | None = None
+
+
+def runs_of_words(caption: str, *, stops: frozenset[str] = STOP_WORDS) -> Iterator[tuple[str, ...]]:
+    """Yield the runs of words between stop words and marks, as lemmas.
+
+    >>> list(runs_of_words("a photo of two small red discs, in the dark"))
+    [('two', 'small', 'red', 'disc'), ('dark',)]
+    """
+    run: list[str] = []
+    for word in _WORD_OR_MARK.findall(caption.lower()):
+        single = lemma(word) if word[0].isalpha() else word
+        if word in stops or single in stops or not word[0].isalnum():
+            if run:
+                yield tuple(run)
+            run = []
+        else:
+            run.append(single)
+    if run:
+        yield tuple(run)
+
+
+def keywords_in(caption: str, *, max_words: int, stops: frozenset[str] = STOP_WORDS) -> frozenset[str]:
+    """Return every phrase of one to `max_words` neighbouring words of a caption.
+
+    >>> sorted(keywords_in("green apples on a shelf", max_words=2))
+    ['apple', 'green', 'green apple', 'shelf']
+    """
+    return frozenset(
+        " ".join(run[start : start + length])
+        for run in runs_of_words(caption, stops=stops)
+        for length in range(1, max_words + 1)
+        for start in range(len(run) - length + 1)
+    )
+
+
+def caption_candidates(
+    captions: Sequence[str], problem: ClassProblem, *, max_words: int, min_captions: int, most: int
+) -> tuple[Candidate, ...]:
+    """Return what enough captions say, most frequent first.
+
+    Outcomes play no part in who becomes a candidate, so that a null over the candidates holds. What every caption says, and the
+    words of the class itself, tell nothing.
+
+    Args:
+        captions: one a sample of the problem; empty where there is none.
+        problem: the class.
+        max_words: longest phrase.
+        min_captions: fewest captions that contain it.
+        most: how many at most.
+    """
+    own = frozenset(lemma(word) for word in noun_of(problem.class_name).lower().split())
+    stops = STOP_WORDS | (own if problem.side is None or problem.side == "present" else frozenset())
+    found = [keywords_in(caption, max_words=max_words, stops=stops) for caption in captions]
+    counts = Counter(keyword for keywords in found for keyword in keywords)
+    n_captions = sum(bool(caption.strip()) for caption in captions)
+    frequent = [keyword for keyword, count in counts.items() if min_captions <= count < n_captions]
+    chosen = sorted(frequent, key=lambda keyword: (-counts[keyword], keyword))[:most]
+    return tuple(
+        Candidate(
+            keyword=keyword,
+            prompt=prompt_for(keyword),
+            containing=np.array([keyword in keywords for keywords in found], dtype=np.bool_),
+        )
+        for keyword in chosen
+    )
+
+
+def prompt_for(keyword: str) -> str:
+    """Return the sentence that is put to the encoder; the class is left out of it, so that only the keyword can speak.
+
+    >>> [prompt_for(keyword) for keyword in ("grassy background", "green", "water", "orange fruit")]
+    ['a photo of a grassy background', 'a photo of a green thing', 'a photo of water', 'a photo of an orange fruit']
+    """
+    last = keyword.rsplit(" ", maxsplit=1)[-1]
+    if last in built_in_vocabulary().adjectives or (is_known(last, "adj") and not is_known(last, "noun")):
+        return Caption(noun=None, adjective=keyword).phrase
+    return f"a photo of {counted(keyword, keyword)}"
+
+
+def vocabulary_candidates() -> tuple[Candidate, ...]:
+    """Return the built-in adjectives, places and looks."""
+    words = built_in_vocabulary()
+    prompts = {
+        **{adjective: Caption(noun=None, adjective=adjective).phrase for adjective in words.adjectives},
+        **{place: Caption(noun=None, place=place).phrase for place in words.places},
+        **{shown: Caption(noun=None, look=look).phrase for shown, look in words.looks.items()},
+    }
+    return tuple(Candidate(keyword=keyword, prompt=prompt) for keyword, prompt in prompts.items())

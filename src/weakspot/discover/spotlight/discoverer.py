@@ -1,0 +1,224 @@
+"""Soft regions of high loss: a spot of light is moved and narrowed until what it lights up has the largest mean loss.
+
+After d'Eon, d'Eon, Wright and Leyton-Brown, *The Spotlight: A General Method for Discovering Systematic Errors in Deep Learning
+Models* (2022). `docs/reference/methods.md` says where this departs from the paper and why.
+"""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, unit_rows
+from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.class_vectors import obstacle, separating_cut, with_vectors
+from weakspot.core.errors import ConfigError
+from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.record import PackedArray
+from weakspot.core.roles import Discovery
+from weakspot.core.rules import BallRule
+from weakspot.core.run import ClassNote
+from weakspot.core.samples import SampleSet
+from weakspot.core.seeding import generator
+from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.statistics import association
+from weakspot.discover.spotlight.light import LEAST_SPREAD, Field, Spot, brightest
+
+METHOD = "spotlight"
+SMALLEST_CONFIDENCE = 1e-4
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Scene:
+    """Samples that spots are looked for in.
+
+    Args:
+        title: names the random draws.
+        vectors: unit vectors [n, d].
+        losses: [n].
+        parts: class problems and where their samples are.
+    """
+
+    title: str
+    vectors: FloatArray
+    losses: DoubleArray
+    parts: tuple[tuple[ClassProblem, slice], ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Ball:
+    centre: DoubleArray
+    threshold: float
+    n_inside: int
+    strength: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpotlightDiscoverer:
+    """Finds slices as balls of vectors in which the loss is high.
+
+    Args:
+        space: which vectors are read.
+        n_spots: spots a class; after each, what it lit up counts less.
+        spot_share: least size of a spot (its sum of weights) as a share of the samples.
+        min_spot: least size of a spot in samples.
+        per_class: whether every class gets spots of its own; otherwise spots are looked for among all samples at once.
+        loss: `log`: minus the logarithm of the truth's probability; `failure`: one for failures, zero for others. Without
+            probabilities it is `failure`.
+        cut: where membership begins. `separating`: at the distance that separates failures best; `half`: where the weight
+            falls to half of its maximum.
+        n_starts: how many samples of high loss a spot is started from, besides the middle of the samples and of their losses.
+        min_members: slices with fewer samples are not reported.
+        min_failures: classes and slices with fewer failures are passed over.
+        min_right: classes with fewer samples that did not fail are passed over.
+        max_samples: spots are looked for in a random part of more samples than this.
+    """
+
+    space: str = "joint"
+    n_spots: int = 3
+    spot_share: float = 0.02
+    min_spot: float = 20.0
+    per_class: bool = True
+    loss: Literal["log", "failure"] = "log"
+    cut: Literal["separating", "half"] = "separating"
+    n_starts: int = 4
+    min_members: int = 5
+    min_failures: int = 2
+    min_right: int = 2
+    max_samples: int = 10_000
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot mean anything."""
+        for name in ("n_spots", "min_members", "min_failures", "min_right", "max_samples"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"The setting {name} must be at least 1.", given=getattr(self, name))
+        if not 0.0 < self.spot_share < 1.0:
+            raise ConfigError("The setting spot_share must lie between 0 and 1.", given=self.spot_share)
+        if not 1.0 <= self.min_spot < np.inf:
+            raise ConfigError("The setting min_spot must be at least 1.", given=self.min_spot)
+        if self.n_starts < 0:
+            raise ConfigError("The setting n_starts must not be negative.", given=self.n_starts)
+        for name, choices in (("loss", ("log", "failure")), ("cut", ("separating", "half"))):
+            if getattr(self, name) not in choices:
+                raise ConfigError(f"The setting {name} must be one of {list(choices)}.", given=getattr(self, name))
+
+    @property
+    def is_baseline(self) -> bool:
+        """Return False."""
+        return False
+
+    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+        """Return the spots that gather failures of a class, and a note for every class without any."""
+        del assistants
+        found_on = DataUse.of(samples)
+        usable, notes = self._usable(samples, criterion)
+        slices: list[FailureSlice] = []
+        n_considered = 0
+        for scene in self._scenes(usable, seed):
+            spots = list(self._spots(scene, seed))
+            n_considered += len(spots) * len(scene.parts)
+            for problem, places in scene.parts:
+                tried = [self._membership(problem, spot.held_out_scores[places], spot) for spot in spots]
+                found = [self._slice(samples, problem, item, found_on) for item in tried if item is not None]
+                slices += found
+                if not found:
+                    notes.append(ClassNote(class_name=problem.title, note=_nothing(problem, has_spots=bool(spots))))
+        slices.sort(key=lambda item: -round(item.strength or 0.0, 9))
+        return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
+
+    def _usable(
+        self, samples: SampleSet, criterion: FailureCriterion
+    ) -> tuple[list[tuple[ClassProblem, FloatArray]], list[ClassNote]]:
+        """Return the class problems that can be looked at with their unit vectors, and notes on the others."""
+        usable: list[tuple[ClassProblem, FloatArray]] = []
+        notes: list[ClassNote] = []
+        for problem in class_problems(samples.dataset, samples.rows, criterion):
+            known, vectors = with_vectors(samples, problem, self.space)
+            n_without = len(problem.rows) - len(known.rows)
+            note = obstacle(known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)
+            if note:
+                notes.append(ClassNote(class_name=problem.title, note=note))
+            else:
+                usable.append((known, unit_rows(vectors)))
+        return usable, notes
+
+    def _scenes(self, usable: list[tuple[ClassProblem, FloatArray]], seed: int) -> Iterator[_Scene]:
+        bundles = [[item] for item in usable] if self.per_class else [usable] if usable else []
+        for bundle in bundles:
+            title = "\n".join(problem.title for problem, _ in bundle)
+            draws = generator(seed, METHOD, "samples", title)
+            share = self.max_samples / max(sum(len(problem.rows) for problem, _ in bundle), 1)
+            chosen = [_part(problem, vectors, share, draws) for problem, vectors in bundle]
+            ends = np.cumsum([len(problem.rows) for problem, _ in chosen])
+            places = [slice(int(end) - len(problem.rows), int(end)) for (problem, _), end in zip(chosen, ends, strict=True)]
+            yield _Scene(
+                title=title,
+                vectors=np.concatenate([vectors for _, vectors in chosen]),
+                losses=np.concatenate([losses_of(problem, self.loss) for problem, _ in chosen]),
+                parts=tuple(zip((problem for problem, _ in chosen), places, strict=True)),
+            )
+
+    def _spots(self, scene: _Scene, seed: int) -> Iterator[Spot]:
+        draws = generator(seed, METHOD, scene.title)
+        losses = scene.losses
+        size = min(max(self.min_spot, self.spot_share * len(losses)), len(losses) / 2)
+        spread = float(np.var(scene.vectors, axis=0, dtype=np.float64).sum())
+        for _ in range(self.n_spots if spread > LEAST_SPREAD and size >= 1.0 else 0):
+            if losses.max() - losses.min() <= LEAST_SPREAD:
+                return
+            spot = brightest(Field.of(scene.vectors, losses), size, n_starts=self.n_starts, draws=draws)
+            yield spot
+            losses = losses * (1.0 - spot.weights / spot.weights.max())
+
+    def _membership(self, problem: ClassProblem, scores: DoubleArray, spot: Spot) -> _Ball | None:
+        threshold: float | None = -2.0 * np.log(2.0 / spot.weights.max()) / spot.precision
+        if self.cut == "separating":
+            threshold = separating_cut(scores, problem.failed, min_inside=self.min_members)
+        if threshold is None:
+            return None
+        inside: BoolArray = scores >= threshold
+        strength = association(problem.failed, inside)
+        if inside.sum() < self.min_members or problem.failed[inside].sum() < self.min_failures or strength <= 0:
+            return None
+        return _Ball(centre=spot.centre, threshold=float(threshold), n_inside=int(inside.sum()), strength=strength)
+
+    def _slice(self, samples: SampleSet, problem: ClassProblem, ball: _Ball, found_on: DataUse) -> FailureSlice:
+        rule = BallRule(
+            space=self.space,
+            encoder_id=samples.space(self.space).encoder_id,
+            centre=PackedArray.of(ball.centre),
+            threshold=ball.threshold,
+        )
+        return FailureSlice(
+            class_name=problem.class_name,
+            side=problem.side,
+            rule=rule,
+            method=METHOD,
+            parameters=asdict(self),
+            found_on=found_on,
+            strength=ball.strength,
+            n_found=ball.n_inside,
+        )
+
+
+def losses_of(problem: ClassProblem, loss: Literal["log", "failure"]) -> DoubleArray:
+    """Return the loss of every sample; a probability of the truth below 1e-4 counts as 1e-4."""
+    confidence = problem.confidence.astype(np.float64)
+    if loss == "failure" or not np.isfinite(confidence).all():
+        return problem.failed.astype(np.float64)
+    return np.asarray(-np.log(np.clip(confidence, SMALLEST_CONFIDENCE, 1.0)), dtype=np.float64)
+
+
+def _part(problem: ClassProblem, vectors: FloatArray, share: float, draws: np.random.Generator) -> tuple[ClassProblem, FloatArray]:
+    if share >= 1.0:
+        return problem, vectors
+    kept = np.sort(draws.permutation(len(problem.rows))[: max(1, round(share * len(problem.rows)))])
+    part = replace(problem, rows=problem.rows[kept], failed=problem.failed[kept], confidence=problem.confidence[kept])
+    return part, vectors[kept]
+
+
+def _nothing(problem: ClassProblem, *, has_spots: bool) -> str:
+    if not has_spots:
+        return "The vectors or the losses of all samples are alike."
+    return f"The {problem.n_failed} failures among {len(problem.rows)} samples gather around no point."

@@ -1,0 +1,174 @@
+"""Confirmed slices, and the others, with everything a report says of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weakspot.core.evidence import Evidence, Measurement, Verdict
+from weakspot.core.run import MethodRecord, RunRecord
+from weakspot.core.slices import FailureSlice, SliceName
+from weakspot.report import wording
+from weakspot.report.curves import CurveChart, curve_chart
+from weakspot.report.pictures import SlicePictures
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding:
+    """One confirmed slice.
+
+    Args:
+        number: place in the report, from 1.
+        slice_id: which slice.
+        title: its name in two or three words.
+        method: who found it.
+        phrase: its name as a caption, empty if it has none.
+        sentence: what it says.
+        proof: how it was tested.
+        effect: how large the gap is.
+        evidence: the figures.
+        strength: how consistent it was where it was found, in words.
+        names: all its names, best first.
+        easy_names: names of the other end.
+        doubts: what a second witness said of names, where it disagrees or could be asked.
+        curve: accuracy by closeness to the names, None if it was not measured.
+        cause: the probable cause in words.
+        pull: what its samples are taken for, in words.
+        labels: what was seen of its labels, in words.
+        has_suspect_labels: whether labels should be looked at first.
+        elsewhere: the slice on other data.
+        also_found: other slices with nearly the same members, as `title (method)`.
+        pictures: what to show.
+    """
+
+    number: int
+    slice_id: str
+    title: str
+    method: str
+    phrase: str
+    sentence: str
+    proof: str
+    effect: str
+    evidence: Evidence
+    strength: str
+    names: tuple[SliceName, ...]
+    easy_names: tuple[SliceName, ...]
+    doubts: tuple[str, ...]
+    curve: CurveChart | None
+    cause: tuple[str, ...]
+    pull: str
+    labels: str
+    has_suspect_labels: bool
+    elsewhere: tuple[Measurement, ...]
+    also_found: tuple[str, ...]
+    pictures: SlicePictures
+
+
+@dataclass(frozen=True, kw_only=True)
+class TestedSlice:
+    """One slice that was not confirmed.
+
+    Args:
+        title: its name.
+        method: who found it.
+        verdict: in words.
+        was_tested: whether it has a p-value.
+        evidence: the figures.
+    """
+
+    title: str
+    method: str
+    verdict: str
+    was_tested: bool
+    evidence: Evidence
+
+
+def finding(number: int, found: FailureSlice, evidence: Evidence, record: RunRecord, pictures: SlicePictures) -> Finding:
+    """Word one confirmed slice."""
+    cause, labels = evidence.cause, evidence.labels
+    causes = () if cause is None else (wording.CAUSE_WORDS[cause.cause], cause.sentence)
+    return Finding(
+        number=number,
+        slice_id=found.slice_id,
+        title=found.title,
+        method=found.method,
+        phrase=found.names[0].phrase if found.names else "",
+        sentence=wording.finding_sentence(found, evidence),
+        proof=wording.proof_sentence(evidence),
+        effect=wording.effect_sentence(evidence),
+        evidence=evidence,
+        strength=_strength(found),
+        names=found.names,
+        easy_names=found.easy_names,
+        doubts=tuple(wording.witness_sentence(name) for name in found.names if name.witness),
+        curve=curve_chart(found.names, found.easy_names),
+        cause=tuple(sentence for sentence in causes if sentence),
+        pull=cause.pull.sentence if cause is not None and cause.pull is not None else "",
+        labels="" if labels is None else labels.sentence,
+        has_suspect_labels=labels is not None and labels.is_flagged,
+        elsewhere=evidence.elsewhere,
+        also_found=tuple(_also_found(found.slice_id, record)),
+        pictures=pictures,
+    )
+
+
+def _strength(found: FailureSlice) -> str:
+    if found.strength is None:
+        return ""
+    chance = f", p = {wording.p_value(found.strength_p)}" if found.strength_p is not None else ""
+    return f"{found.strength:.2f} by {found.method}{chance}"
+
+
+def _also_found(slice_id: str, record: RunRecord) -> Iterator[str]:
+    for entry in record.evidence:
+        if entry.same_as == slice_id and entry.slice_id != slice_id:
+            other = record.slice_by_id(entry.slice_id)
+            yield wording.title_with_method(other)
+
+
+def unconfirmed_slices(record: RunRecord) -> tuple[TestedSlice, ...]:
+    """Return the slices that were not confirmed, those with the smallest q-value first and those without a test last."""
+    others = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED]
+    ordered = sorted(
+        others, key=lambda entry: (entry.verdict is not Verdict.NOT_CONFIRMED, entry.q_value, entry.p_value, entry.slice_id)
+    )
+    return tuple(_tested(entry, record) for entry in ordered)
+
+
+def _tested(entry: Evidence, record: RunRecord) -> TestedSlice:
+    found = record.slice_by_id(entry.slice_id)
+    verdict = wording.VERDICT_WORDS[entry.verdict]
+    if entry.same_as is not None:
+        verdict = f"{verdict}: {record.slice_by_id(entry.same_as).title}"
+    was_tested = entry.verdict is Verdict.NOT_CONFIRMED
+    return TestedSlice(title=found.title, method=found.method, verdict=verdict, was_tested=was_tested, evidence=entry)
+
+
+def n_tested(record: RunRecord) -> int:
+    """Return how many tests were made: over all turns, each with its own samples."""
+    by_data = {entry.measured_on.digest: entry.n_tested for entry in record.evidence}
+    return sum(by_data.values())
+
+
+def methods_of(record: RunRecord) -> tuple[MethodRecord, ...]:
+    """Return what every method did, over all turns."""
+    merged: dict[str, MethodRecord] = {}
+    for one in record.methods:
+        before = merged.get(one.method, MethodRecord(method=one.method))
+        merged[one.method] = MethodRecord(
+            method=one.method,
+            seconds=before.seconds + one.seconds,
+            n_considered=before.n_considered + one.n_considered,
+            n_found=before.n_found + one.n_found,
+            n_tested=before.n_tested + one.n_tested,
+            note=before.note if one.note in before.note else f"{before.note} {one.note}".strip(),
+        )
+    return tuple(merged.values())
+
+
+def count_sentence(record: RunRecord, findings: Sequence[Finding]) -> str:
+    """Return how many candidates there were at every step."""
+    considered = sum(one.n_considered for one in record.methods)
+    looked_at = f"{wording.count(considered, 'candidate')} looked at on the discovery samples, " if considered else ""
+    return (
+        f"{looked_at}{wording.count(len(record.slices), 'slice')} found, {n_tested(record)} tested on held-out samples, "
+        f"{len(findings)} confirmed."
+    )

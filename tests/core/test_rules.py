@@ -1,0 +1,189 @@
+import numpy as np
+import pytest
+from pydantic import TypeAdapter
+
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.errors import DataError
+from weakspot.core.record import PackedArray
+from weakspot.core.rules import (
+    AllOfRule,
+    BallRule,
+    ColumnRule,
+    LinearRule,
+    MembershipRule,
+    MixtureRule,
+    NearestRule,
+    OutcomeRule,
+)
+from weakspot.core.samples import SampleSet, VectorSpace
+
+VECTORS = np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 4.0], [np.nan, np.nan]], dtype=np.float32)
+PROBABILITIES = np.array([[0.9, 0.1], [0.4, 0.6], [0.5, 0.5], [0.2, 0.8]], dtype=np.float32)
+ROWS = np.arange(4)
+
+
+def _samples(*, encoder_id="toy", labels=(0, 0, 1, -1), probabilities=PROBABILITIES):
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog"], labels=list(labels), probabilities=probabilities, metadata={"site": ["a", "a", "b", "b"]}
+    )
+    return SampleSet(dataset=dataset, rows=ROWS, spaces={"joint": VectorSpace(encoder_id=encoder_id, vectors=VECTORS)})
+
+
+def _nearest(**changes):
+    settings = {"encoder_id": "toy", "prototypes": PackedArray.of(np.array([[1.0, 0.0], [0.0, 1.0]])), "chosen": 0, **changes}
+    return NearestRule(**settings)
+
+
+def _ball(**changes):
+    return BallRule(**{"encoder_id": "toy", "centre": PackedArray.of(np.array([1.0, 0.0])), "threshold": -1.0, **changes})
+
+
+def _mixture(**changes):
+    settings = {
+        "encoder_id": "toy",
+        "centre": PackedArray.of(np.array([0.5, 0.5])),
+        "projection": PackedArray.of(np.array([[1.0, -1.0]])),
+        "means": PackedArray.of(np.array([[1.0], [-1.0]])),
+        "variances": PackedArray.of(np.array([[0.5], [0.5]])),
+        "log_weights": (float(np.log(0.75)), float(np.log(0.25))),
+        "chosen": 0,
+        "threshold": 0.0,
+    }
+    return MixtureRule(**{**settings, **changes})
+
+
+def test_nearest_rule__scores_are_margins_of_unit_vectors():
+    scores = _nearest().scores(_samples(), ROWS)
+    # Unit vectors: (1, 0), (0, 1), (0.6, 0.8); the last row has none.
+    assert scores[:3] == pytest.approx([1.0, -1.0, -0.2], abs=1e-6)
+    assert np.isnan(scores[3])
+    assert _nearest().members(_samples(), ROWS).tolist() == [True, False, False, False]
+    assert _nearest(threshold=-0.3).members(_samples(), ROWS).tolist() == [True, False, True, False]
+
+
+def test_nearest_rule__offsets_take_away_what_attracts_everything():
+    rule = _nearest(offsets=(0.0, 0.5))
+    assert rule.scores(_samples(), ROWS[:3]) == pytest.approx([1.5, -0.5, 0.3], abs=1e-6)
+
+
+def test_nearest_rule__among_three_the_best_other_counts():
+    prototypes = PackedArray.of(np.array([[0.6, 0.8], [1.0, 0.0], [0.0, 1.0]]))
+    rule = _nearest(prototypes=prototypes)
+    assert rule.scores(_samples(), ROWS[:3]) == pytest.approx([-0.4, -0.2, 0.2], abs=1e-6)
+
+
+def test_ball_rule__score_is_minus_the_squared_distance():
+    scores = _ball().scores(_samples(), ROWS)
+    assert scores[:3] == pytest.approx([0.0, -2.0, -0.8], abs=1e-6)
+    assert np.isnan(scores[3])
+    assert _ball().members(_samples(), ROWS).tolist() == [True, False, True, False]
+
+
+def test_ball_rule__vectors_as_they_are():
+    assert _ball(normalise=False).scores(_samples(), ROWS[:3]) == pytest.approx([0.0, -5.0, -20.0], abs=1e-5)
+
+
+def test_mixture_rule__score_is_the_log_odds_by_hand():
+    # Projected: (1, 0) -> 1, (0, 1) -> -1, (0.6, 0.8) -> -0.2. Equal variances 0.5: log-odds = log 3 + 4 x.
+    scores = _mixture().scores(_samples(), ROWS)
+    assert scores[:3] == pytest.approx([np.log(3) + 4.0, np.log(3) - 4.0, np.log(3) - 0.8], abs=1e-5)
+    assert np.isnan(scores[3])
+    assert _mixture().members(_samples(), ROWS).tolist() == [True, False, True, False]
+    other = _mixture(chosen=1)
+    assert other.scores(_samples(), ROWS[:3]) == pytest.approx(-scores[:3], abs=1e-5)
+
+
+def test_mixture_rule__unequal_variances_count_their_width():
+    rule = _mixture(variances=PackedArray.of(np.array([[0.5], [2.0]])), log_weights=(np.log(0.5), np.log(0.5)))
+    # At -0.2: (x - 1)^2 / 1 = 1.44 and (x + 1)^2 / 4 = 0.16; the wider one pays log(2) for its width.
+    assert rule.scores(_samples(), ROWS[2:3]) == pytest.approx([-1.44 + 0.16 + np.log(2.0)], abs=1e-5)
+
+
+def test_mixture_rule__order_is_kept_where_posteriors_are_all_but_one():
+    rule = _mixture(variances=PackedArray.of(np.array([[0.01], [0.01]])), means=PackedArray.of(np.array([[1.0], [-3.0]])))
+    scores = rule.scores(_samples(), ROWS[:3])
+    assert np.all(1.0 / (1.0 + np.exp(-scores[[0, 2]])) == 1.0)
+    assert scores[0] > scores[2] + 100
+
+
+def test_mixture_rule__three_components_are_weighed_together():
+    means = PackedArray.of(np.array([[1.0], [-1.0], [-1.0]]))
+    variances = PackedArray.of(np.full((3, 1), 0.5))
+    rule = _mixture(means=means, variances=variances, log_weights=(np.log(0.5), np.log(0.25), np.log(0.25)))
+    assert rule.scores(_samples(), ROWS[:2]) == pytest.approx([4.0, -4.0], abs=1e-5)
+
+
+def test_mixture_rule__a_single_component_says_nothing():
+    one = {name: PackedArray.of(np.array([[1.0]])) for name in ("means", "variances")}
+    scores = _mixture(**one, log_weights=(0.0,)).scores(_samples(), ROWS)
+    assert scores[:3].tolist() == [0.0, 0.0, 0.0]
+    assert np.isnan(scores[3])
+
+
+@pytest.mark.parametrize("rule", [_nearest(), _ball(), _mixture()])
+def test_vector_rules__refuse_vectors_of_another_encoder(rule):
+    assert not rule.reads_outcomes
+    with pytest.raises(DataError, match="another encoder"):
+        rule.scores(_samples(encoder_id="other"), ROWS)
+
+
+def test_outcome_rule__doubt_and_loss():
+    doubt = OutcomeRule(measure="doubt", threshold=0.35)
+    assert doubt.scores(_samples(), ROWS) == pytest.approx([0.1, 0.4, 0.5, 0.2], abs=1e-6)
+    assert doubt.members(_samples(), ROWS).tolist() == [False, True, True, False]
+    loss = OutcomeRule(measure="loss", threshold=0.5)
+    scores = loss.scores(_samples(), ROWS)
+    assert scores[:3] == pytest.approx([0.1053605, 0.9162907, 0.6931472], abs=1e-5)
+    assert np.isnan(scores[3])
+    assert loss.members(_samples(), ROWS).tolist() == [False, True, True, False]
+    assert doubt.reads_outcomes
+    assert loss.reads_outcomes
+
+
+def test_outcome_rule__a_truth_without_probability_has_a_finite_loss():
+    certain = np.array([[0.0, 1.0]] * 4, dtype=np.float32)
+    scores = OutcomeRule(measure="loss", threshold=0.5).scores(_samples(probabilities=certain), ROWS[:2])
+    assert scores == pytest.approx([27.631, 27.631], abs=1e-3)
+
+
+def test_outcome_rule__needs_probabilities_of_a_single_label_task():
+    rule = OutcomeRule(measure="doubt", threshold=0.5)
+    with pytest.raises(DataError, match="single-label"):
+        rule.scores(_samples(probabilities=None), ROWS)
+    several = dataset_from_columns(class_names=["cat", "dog"], label_lists=[[0], [0, 1], [], [1]], probabilities=PROBABILITIES)
+    with pytest.raises(DataError, match="single-label"):
+        rule.members(SampleSet(dataset=several, rows=ROWS), ROWS)
+
+
+def test_all_of_rule__members_satisfy_every_rule():
+    at_a = ColumnRule(column="site", values=("a",))
+    both = AllOfRule(rules=(_ball(), at_a))
+    assert both.scores(_samples(), ROWS).tolist() == [2.0, 1.0, 1.0, 0.0]
+    assert both.members(_samples(), ROWS).tolist() == [True, False, False, False]
+    assert not both.reads_outcomes
+    assert AllOfRule(rules=(_ball(), _nearest(threshold=-0.3), _mixture())).members(_samples(), ROWS).tolist() == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert AllOfRule(rules=(at_a, OutcomeRule(measure="doubt", threshold=0.35))).reads_outcomes
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        _nearest(offsets=(0.1, 0.2)),
+        _ball(),
+        _mixture(),
+        OutcomeRule(measure="loss", threshold=0.7),
+        AllOfRule(rules=(_ball(), _mixture(), OutcomeRule(measure="doubt", threshold=0.3))),
+        LinearRule(encoder_id="toy", direction=(1.0, 0.0)),
+    ],
+)
+def test_rules__are_read_back_as_what_they_were(rule):
+    adapter = TypeAdapter(MembershipRule)
+    again = adapter.validate_json(adapter.dump_json(rule))
+    assert again == rule
+    assert type(again) is type(rule)
+    assert again.scores(_samples(), ROWS[:3]).tolist() == rule.scores(_samples(), ROWS[:3]).tolist()

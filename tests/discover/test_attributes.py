@@ -1,0 +1,328 @@
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from weakspot.core.dataset import Split, dataset_from_columns
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.failures import FailureCriterion, Side
+from weakspot.core.rules import AllOfRule, ColumnRule
+from weakspot.core.samples import SampleSet
+from weakspot.core.statistics import fisher_p
+from weakspot.discover.attributes import AttributesDiscoverer
+from weakspot.discover.attributes.columns import attribute_table
+from weakspot.discover.attributes.wording import name_words, shared_values, worded
+from weakspot.testing.checks import checks_for
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import nothing, rare, spurious
+
+TOP_1 = FailureCriterion()
+QUICK = AttributesDiscoverer(n_permutations=39)
+
+
+def _samples(metadata, failed, *, labels=None):
+    failed = np.asarray(failed, dtype=bool)
+    labels = np.zeros(len(failed), dtype=np.int64) if labels is None else np.asarray(labels)
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"], labels=labels, metadata=metadata, predictions=np.where(failed, 1 - labels, labels)
+    )
+    return SampleSet(dataset=dataset, rows=np.arange(len(failed)), name="toy")
+
+
+def _fruit(n_samples=600, seed=0):
+    """Return colour, place and light of apples, drawn independently of each other."""
+    draws = np.random.default_rng(seed)
+    words = {"colour": ("red", "green", "yellow"), "place": ("on grass", "on a table"), "light": ("dark", "bright", "soft")}
+    return {name: draws.choice(values, n_samples) for name, values in words.items()}, draws
+
+
+@pytest.mark.parametrize("check", checks_for("discoverers"))
+def test_discoverer__keeps_its_contract(check):
+    checks_for("discoverers")[check](lambda: AttributesDiscoverer(n_permutations=19))
+
+
+def test_discover__one_value_is_one_slice_with_its_words():
+    columns, draws = _fruit()
+    is_green = columns["colour"] == "green"
+    samples = _samples(columns, draws.random(600) < np.where(is_green, 0.7, 0.05))
+    discovery = QUICK.discover(samples, TOP_1, seed=0)
+    first = discovery.slices[0]
+    assert first.rule == ColumnRule(column="colour", values=("green",))
+    assert (first.title, first.names[0].phrase) == ("apple: green", "a photo of a green apple")
+    assert first.names[0].describer == first.method == "attributes"
+    failed = samples.dataset.predictions == 1
+    assert first.strength == pytest.approx(failed[is_green].mean() - failed[~is_green].mean())
+    assert first.strength_p == pytest.approx(1 / 40)
+    assert first.n_found == is_green.sum()
+    # 3 + 2 + 3 values, 3 x 2 + 3 x 3 + 2 x 3 pairs and 18 triples, all of them with ten samples and more.
+    assert discovery.n_considered == 8 + 21 + 18
+    others = [found for found in discovery.slices[1:] if "green" in found.title]
+    assert others == []
+
+
+def test_discover__two_values_that_fail_only_together():
+    columns, draws = _fruit()
+    both = (columns["colour"] == "green") & (columns["light"] == "dark")
+    samples = _samples(columns, draws.random(600) < np.where(both, 0.8, 0.05))
+    first = QUICK.discover(samples, TOP_1, seed=0).slices[0]
+    green, dark = ColumnRule(column="colour", values=("green",)), ColumnRule(column="light", values=("dark",))
+    assert first.rule == AllOfRule(rules=(green, dark))
+    assert first.names[0].contrast == "green, in the dark"
+    assert np.array_equal(first.rule.members(samples, samples.rows), both)
+
+
+def test_discover__three_values_that_fail_only_together():
+    columns, draws = _fruit(1_500)
+    all_three = (columns["colour"] == "green") & (columns["light"] == "dark") & (columns["place"] == "on grass")
+    samples = _samples(columns, draws.random(1_500) < np.where(all_three, 0.8, 0.05))
+    first = QUICK.discover(samples, TOP_1, seed=0).slices[0]
+    assert [rule.values for rule in first.rule.rules] == [("green",), ("on grass",), ("dark",)]
+    assert first.names[0].phrase == "a photo of a green apple on grass in the dark"
+    shorter = replace(QUICK, max_order=2).discover(samples, TOP_1, seed=0).slices[0]
+    assert len(shorter.rule.rules) == 2
+
+
+def test_discover__two_failure_modes_are_two_slices_and_then_it_ends():
+    columns, draws = _fruit(1_500)
+    rates = np.where(columns["colour"] == "green", 0.9, np.where(columns["light"] == "dark", 0.6, 0.0))
+    samples = _samples(columns, draws.random(1_500) < rates)
+    found = QUICK.discover(samples, TOP_1, seed=0).slices
+    assert [one.names[0].contrast for one in found] == ["green", "in the dark"]
+    few = replace(QUICK, cover=0.5).discover(samples, TOP_1, seed=0).slices
+    assert [one.names[0].contrast for one in few] == ["green"]
+    assert len(replace(QUICK, max_slices=1).discover(samples, TOP_1, seed=0).slices) == 1
+
+
+def test_discover__unknown_values_are_outside():
+    colour = np.array(["green"] * 40 + ["red"] * 40 + [None] * 40, dtype=object)
+    failed = np.r_[np.ones(36), np.zeros(4), np.zeros(36), np.ones(4), np.zeros(36), np.ones(4)].astype(bool)
+    samples = _samples({"colour": pa.array(colour.tolist())}, failed)
+    found = QUICK.discover(samples, TOP_1, seed=0).slices
+    assert [one.title for one in found] == ["apple: green"]
+    assert found[0].strength == pytest.approx(36 / 40 - 8 / 80)
+
+
+def test_discover__a_copied_attribute_does_not_make_a_longer_name():
+    columns, draws = _fruit()
+    samples = _samples(
+        {**columns, "tint": columns["colour"]}, draws.random(600) < np.where(columns["colour"] == "green", 0.7, 0.05)
+    )
+    found = QUICK.discover(samples, TOP_1, seed=0).slices
+    assert found[0].rule == ColumnRule(column="colour", values=("green",))
+    assert found[0].names[0].contrast == "colour: green"
+    assert not any(rule.column == "tint" for one in found for rule in getattr(one.rule, "rules", (one.rule,)))
+
+
+def test_discover__rare_values_and_lone_failures_are_no_slices():
+    columns, draws = _fruit(200)
+    columns["colour"][:9] = "black"
+    failed = (draws.random(200) < 0.1) | (np.arange(200) < 9)
+    found = QUICK.discover(_samples(columns, failed), TOP_1, seed=0).slices
+    assert not any("black" in one.title for one in found)
+    found = replace(QUICK, min_support=9).discover(_samples(columns, failed), TOP_1, seed=0).slices
+    assert found[0].title == "apple: black"
+
+
+@pytest.mark.parametrize(
+    ("n_failed", "beginning"), [(0, "Too few failures"), (1, "Too few failures"), (60, "Too few samples that did")]
+)
+def test_discover__all_right_and_all_wrong_get_a_note(n_failed, beginning):
+    columns, _ = _fruit(60)
+    discovery = QUICK.discover(_samples(columns, np.arange(60) < n_failed), TOP_1, seed=0)
+    assert discovery.slices == ()
+    assert [note.class_name for note in discovery.notes] == ["apple"]
+    assert discovery.notes[0].note.startswith(beginning)
+
+
+def test_discover__a_class_with_one_sample_gets_a_note():
+    columns, draws = _fruit(61)
+    failed = draws.random(61) < 0.3
+    discovery = QUICK.discover(_samples(columns, failed, labels=[0] * 60 + [1]), TOP_1, seed=0)
+    assert "Too few failures" in next(note.note for note in discovery.notes if note.class_name == "pear")
+
+
+def test_discover__columns_that_cannot_be_used_are_said():
+    draws = np.random.default_rng(0)
+    failed = draws.random(20_000) < 0.2
+    metadata = {
+        "camera": ["one"] * 20_000,
+        "serial": [f"number {place % 10_000}" for place in range(20_000)],
+        "year": np.arange(20_000) % 40,
+        "tags": pa.array([["a"]] * 20_000),
+        "empty": pa.nulls(20_000),
+    }
+    discovery = QUICK.discover(_samples(metadata, failed), TOP_1, seed=0)
+    assert discovery.slices == ()
+    said = {note.note for note in discovery.notes if note.class_name == "all classes"}
+    assert "The column 'camera' was left out: all samples have the same value." in said
+    assert "The column 'serial' was left out: it has 10000 different values, at most 50 are compared." in said
+    assert "The column 'year' was left out: it has 40 different numbers, at most 12 are compared." in said
+    assert "The column 'tags' was left out: its entries are no single values." in said
+    assert "The column 'empty' was left out: it says nothing of these samples." in said
+    assert "no metadata column can be used" in next(note.note for note in discovery.notes if note.class_name == "apple")
+
+
+def test_discover__without_metadata_every_class_gets_a_note():
+    labels = np.arange(100) % 2
+    discovery = QUICK.discover(_samples({}, np.arange(100) % 5 == 0, labels=labels), TOP_1, seed=0)
+    assert [note.class_name for note in discovery.notes] == ["apple", "pear"]
+    assert discovery.n_considered == 0
+
+
+def test_discover__nothing_stands_out():
+    columns, _ = _fruit(360)
+    failed = np.zeros(360, dtype=bool)
+    failed[::36] = True
+    note = replace(QUICK, max_p=1e-6).discover(_samples(columns, failed), TOP_1, seed=0).notes[0].note
+    assert note.startswith("Among ")
+    assert "none stands out with failures (10 of 360 samples failed)" in note
+
+
+def test_discover__chosen_columns_only():
+    columns, draws = _fruit()
+    samples = _samples(columns, draws.random(600) < np.where(columns["colour"] == "green", 0.7, 0.05))
+    found = replace(QUICK, columns=("light", "place")).discover(samples, TOP_1, seed=0).slices
+    assert not any("green" in one.title for one in found)
+    with pytest.raises(DataError, match="no metadata column 'shape'"):
+        replace(QUICK, columns=("shape",)).discover(samples, TOP_1, seed=0)
+
+
+def test_discover__without_shuffles_chances_are_corrected_p_values():
+    columns, draws = _fruit()
+    is_green = columns["colour"] == "green"
+    failed = draws.random(600) < np.where(is_green, 0.25, 0.1)
+    first = AttributesDiscoverer(n_permutations=0).discover(_samples(columns, failed), TOP_1, seed=0).slices[0]
+    p_value = fisher_p(int(failed[is_green].sum()), int(is_green.sum()), int(failed[~is_green].sum()), int((~is_green).sum()))
+    assert first.title == "apple: green"
+    assert first.strength_p == pytest.approx(min(1.0, p_value * 47))
+
+
+def test_discover__too_many_combinations_lower_the_order(monkeypatch):
+    monkeypatch.setattr("weakspot.discover.attributes.search.MOST_CONSIDERED", 30)
+    columns, draws = _fruit()
+    discovery = QUICK.discover(_samples(columns, draws.random(600) < 0.2), TOP_1, seed=0)
+    assert discovery.n_considered == 8 + 21
+    assert "only those of at most 2 values were counted" in discovery.notes[0].note
+
+
+def test_discover__both_sides_of_a_multi_label_class():
+    columns, _ = _fruit(800)
+    truth = np.arange(800) % 2 == 0
+    said = truth ^ np.where(truth, columns["colour"] == "green", columns["light"] == "dark")
+    dataset = dataset_from_columns(
+        class_names=["effusion"],
+        label_lists=[[0] if one else [] for one in truth],
+        predicted_matrix=said[:, None],
+        metadata=columns,
+    )
+    found = QUICK.discover(SampleSet(dataset=dataset, rows=np.arange(800)), TOP_1, seed=0).slices
+    assert {(one.side, one.title) for one in found} == {
+        (Side.PRESENT, "effusion: green"),
+        (Side.ABSENT, "no effusion: in the dark"),
+    }
+    assert {one.names[0].phrase for one in found} >= {"a photo of a green effusion"}
+    assert not any("effusion" in one.names[0].phrase for one in found if one.side is Side.ABSENT)
+
+
+def test_discover__planted_rare_colour_and_spurious_background_come_first():
+    green = QUICK.discover(plant(rare(0.02), 4_000).samples(Split.VALIDATION), TOP_1, seed=0).slices[0]
+    assert (green.class_name, green.rule) == ("disc", ColumnRule(column="colour", values=("green",)))
+    assert green.strength_p < 0.05
+    grassy = QUICK.discover(plant(spurious(), 4_000).samples(Split.VALIDATION), TOP_1, seed=0).slices[0]
+    assert (grassy.class_name, grassy.rule) == ("disc", ColumnRule(column="background", values=("grassy",)))
+    assert grassy.strength_p < 0.05
+
+
+def test_discover__where_nothing_is_planted_few_slices_pass():
+    found = QUICK.discover(plant(nothing(), 1_500).samples(Split.VALIDATION), TOP_1, seed=0).slices
+    assert len({one.class_name for one in found if one.strength_p <= 0.05}) <= 1
+    n_passed = 0
+    for seed in range(60):
+        columns, draws = _fruit(150, seed)
+        found = QUICK.discover(_samples(columns, draws.random(150) < 0.2), TOP_1, seed=seed).slices
+        n_passed += any(one.strength_p <= 0.05 for one in found)
+    # 60 classes at level 0.05: 3 are expected, 8 is three standard deviations more.
+    assert n_passed <= 8
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"max_order": 4}, "max_order"),
+        ({"max_order": 0}, "max_order"),
+        ({"min_support": 0}, "min_support"),
+        ({"max_values": 1}, "max_values"),
+        ({"max_slices": 0}, "max_slices"),
+        ({"n_permutations": -1}, "n_permutations"),
+        ({"cover": 0.0}, "cover"),
+        ({"max_p": 1.5}, "max_p"),
+        ({"min_gap": 1.0}, "min_gap"),
+    ],
+)
+def test_discoverer__refuses_bad_settings(options, match):
+    with pytest.raises(ConfigError, match=match):
+        AttributesDiscoverer(**options)
+
+
+def test_attribute_table__codes_values_of_all_kinds():
+    dataset = _samples(
+        {
+            "colour": pa.array(["red", None, "green", "", "red"]),
+            "count": pa.array([3, 1, None, 1, 3]),
+            "share": pa.array([0.5, float("nan"), 1.5, 0.5, 0.5]),
+            "glasses": pa.array([True, False, True, None, True]),
+            "site": pa.array(["north", "south", "north", "north", "south"]).dictionary_encode(),
+        },
+        [False] * 5,
+    ).dataset
+    table = attribute_table(dataset, np.arange(5), (), max_values=50)
+    assert table.names == ("colour", "count", "share", "glasses", "site")
+    assert table.values == (("green", "red"), ("1", "3"), ("0.5", "1.5"), ("False", "True"), ("north", "south"))
+    assert table.codes.T.tolist() == [[2, 0, 1, 0, 2], [2, 1, 0, 1, 2], [1, 0, 2, 1, 1], [2, 1, 2, 0, 2], [1, 2, 1, 1, 2]]
+    for column, values in zip(table.names, table.values, strict=True):
+        samples = SampleSet(dataset=dataset, rows=np.arange(5))
+        place = table.names.index(column)
+        for code, value in enumerate(values, start=1):
+            inside = ColumnRule(column=column, values=(value,)).members(samples, samples.rows)
+            assert inside.tolist() == (table.codes[:, place] == code).tolist()
+
+
+def test_attribute_table__assigned_attributes_are_preferred():
+    from weakspot.core.attributes import mark_attributes
+
+    dataset = _samples({"colour": ["red", "green"] * 3, "site": ["a", "b"] * 3}, [False] * 6).dataset
+    marked = replace(dataset, table=mark_attributes(dataset.table, ["site"]))
+    assert attribute_table(marked, np.arange(6), (), max_values=50).names == ("site",)
+    assert attribute_table(marked, np.arange(6), ("colour",), max_values=50).names == ("colour",)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "shown"),
+    [
+        ("colour", "green", "green"),
+        ("place", "on grass", "on grass"),
+        ("hair_colour", "light_brown", "light brown"),
+        ("glasses", "yes", "glasses"),
+        ("glasses", "no", "no glasses"),
+        ("is_wet", "True", "is wet"),
+        ("contrast", "high", "high contrast"),
+        ("count", "3", "count: 3"),
+        ("site", "both", "site: both"),
+    ],
+)
+def test_worded__values_speak_for_themselves(column, value, shown):
+    assert worded(column, value, shared=frozenset({"both"})).shown == shown
+
+
+def test_shared_values__are_those_of_several_columns():
+    assert shared_values([("red", "green"), ("Red", "blue"), ("high",)]) == frozenset({"red"})
+
+
+def test_name_words__every_kind_of_word_finds_its_place():
+    wordings = [worded("weather", "blurry"), worded("tone", "green"), worded("where", "in a box"), worded("mood", "joyful")]
+    assert name_words("hat_box", wordings) == (
+        "a blurry photo of a green hat box in a box, joyful",
+        "blurry, green, in a box, joyful",
+    )
+    assert name_words("cat", [worded("collar", "no")], is_absent=True) == ("a photo without collar", "no collar")

@@ -1,0 +1,178 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import Split, dataset_from_columns
+from weakspot.core.errors import ConfigError
+from weakspot.core.failures import FailureCriterion, Side, class_problems
+from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.discover.spotlight import SpotlightDiscoverer
+from weakspot.discover.spotlight.discoverer import losses_of
+from weakspot.discover.spotlight.light import Field, brightest, precision_for
+from weakspot.testing.checks import checks_for
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import rare
+from weakspot.verify.halves import split_halves
+
+TOP_1 = FailureCriterion()
+
+
+def _samples(n_each=40, *, seed=0, probabilities=None):
+    """Cats of three kinds and dogs; the cats of the second kind are taken for dogs, and one dog for a cat."""
+    draws = np.random.default_rng(seed)
+    kinds = np.repeat(np.arange(4), n_each)
+    vectors = (0.2 * draws.standard_normal((4 * n_each, 8)) + np.eye(8)[kinds]).astype(np.float32)
+    labels = (kinds == 3).astype(np.int64)
+    predictions = np.where(kinds == 1, 1, labels)
+    predictions[-1] = 0
+    dataset = dataset_from_columns(class_names=["cat", "dog"], labels=labels, predictions=predictions, probabilities=probabilities)
+    space = VectorSpace(encoder_id="toy", vectors=vectors)
+    return SampleSet(dataset=dataset, rows=np.arange(len(kinds)), spaces={"joint": space}, name="toy"), kinds
+
+
+@pytest.mark.parametrize("check", checks_for("discoverers"))
+@pytest.mark.parametrize("options", [{}, {"per_class": False, "n_starts": 1, "cut": "half"}], ids=["default", "all-at-once"])
+def test_spotlight__keeps_the_contract_of_discoverers(check, options):
+    checks_for("discoverers")[check](lambda: SpotlightDiscoverer(**options))
+
+
+@pytest.mark.parametrize("options", [{}, {"loss": "failure"}, {"per_class": False}])
+def test_discover__finds_the_kind_that_fails(options):
+    samples, kinds = _samples()
+    discovery = SpotlightDiscoverer(**options).discover(samples, TOP_1, seed=0)
+    first = discovery.slices[0]
+    assert first.class_name == "cat"
+    inside = first.rule.members(samples, samples.rows)[kinds < 3]
+    assert np.mean(inside == (kinds[kinds < 3] == 1)) > 0.95
+    assert first.strength > 0.9
+    assert [note.class_name for note in discovery.notes] == ["dog"]
+    assert "1 of 40 samples failed" in discovery.notes[0].note
+
+
+def test_discover__half_weight_is_a_ball_around_the_kind():
+    samples, kinds = _samples()
+    found = SpotlightDiscoverer(cut="half", min_spot=30.0).discover(samples, TOP_1, seed=0).slices[0]
+    inside = found.rule.members(samples, samples.rows)
+    assert inside.sum() >= 5
+    assert np.all(kinds[inside] == 1)
+
+
+def test_discover__losses_count_when_there_are_probabilities():
+    _, kinds = _samples()
+    truth = np.where(kinds == 2, 0.55, 0.99)
+    truth[kinds == 1] = 0.45
+    truth[(kinds == 1) & (np.arange(len(kinds)) % 2 == 0)] = 0.01
+    probabilities = np.stack([truth, 1 - truth], axis=1).astype(np.float32)
+    probabilities[kinds == 3] = probabilities[kinds == 3][:, ::-1]
+    soft, _ = _samples(probabilities=probabilities)
+    problem = class_problems(soft.dataset, soft.rows, TOP_1)[0]
+    assert losses_of(problem, "log")[:1] == pytest.approx([-np.log(0.99)], abs=1e-5)
+    assert set(losses_of(problem, "failure").tolist()) == {0.0, 1.0}
+    found = SpotlightDiscoverer().discover(soft, TOP_1, seed=0).slices[0]
+    assert np.mean(kinds[found.rule.members(soft, soft.rows) & (kinds < 3)] == 1) > 0.9
+
+
+def test_discover__several_spots_light_up_different_samples():
+    samples, kinds = _samples(n_each=60)
+    predictions = np.where((kinds == 1) | (kinds == 0), 1, samples.dataset.labels)
+    two = replace(samples, dataset=samples.dataset.with_outcomes(predictions=predictions))
+    found = SpotlightDiscoverer(n_spots=2, cut="half").discover(two, TOP_1, seed=0).slices
+    centres = [int(np.argmax(item.rule.centre.values)) for item in found if item.class_name == "cat"]
+    assert sorted(centres) == [0, 1]
+
+
+def test_discover__planted_slice_is_on_top_of_unseen_samples():
+    world = plant(rare(0.02), 4000, seed=21)
+    samples = world.samples(Split.VALIDATION)
+    halves = split_halves(world.dataset, samples.rows, TOP_1, seed=21)
+    slices = SpotlightDiscoverer().discover(samples.only(halves.discovery), TOP_1, seed=0).slices
+    found = next(item for item in slices if item.class_name == "disc")
+    rows = found.class_rows(samples.only(halves.confirmation))
+    best = rows[np.argsort(-found.rule.scores(samples, rows), kind="stable")[:10]]
+    assert world.true_slice("disc").inside[best].mean() >= 0.9
+
+
+def test_discover__multi_label_says_the_side():
+    world = plant(rare(0.02), 800, seed=3, is_multi_label=True)
+    found = SpotlightDiscoverer(n_spots=1).discover(world.samples(Split.VALIDATION), TOP_1, seed=0).slices
+    assert {item.side for item in found} <= {Side.PRESENT, Side.ABSENT}
+    assert found
+
+
+def test_discover__constant_vectors_get_a_note():
+    samples, _ = _samples()
+    flat = VectorSpace(encoder_id="toy", vectors=np.ones((160, 8), dtype=np.float32))
+    discovery = SpotlightDiscoverer().discover(replace(samples, spaces={"joint": flat}), TOP_1, seed=0)
+    assert discovery.slices == ()
+    assert "alike" in {note.class_name: note.note for note in discovery.notes}["cat"]
+
+
+def test_discover__a_part_of_many_samples_is_enough():
+    samples, kinds = _samples(n_each=200)
+    found = SpotlightDiscoverer(max_samples=120).discover(samples, TOP_1, seed=0).slices[0]
+    inside = found.rule.members(samples, samples.rows)[kinds < 3]
+    assert np.mean(inside == (kinds[kinds < 3] == 1)) > 0.9
+    assert found.n_found <= 60
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"n_spots": 0}, "n_spots"),
+        ({"spot_share": 0.0}, "spot_share"),
+        ({"spot_share": 1.0}, "spot_share"),
+        ({"min_spot": 0.5}, "min_spot"),
+        ({"n_starts": -1}, "n_starts"),
+        ({"loss": "square"}, "loss"),
+        ({"cut": "third"}, "cut"),
+    ],
+)
+def test_discoverer__refuses_settings(settings, said):
+    with pytest.raises(ConfigError, match=said):
+        SpotlightDiscoverer(**settings)
+
+
+@pytest.mark.parametrize("size", [1.5, 3.0, 20.0])
+def test_precision_for__weights_sum_to_the_size(size):
+    distances = np.random.default_rng(0).gamma(2.0, 3.0, size=50)
+    distances[0] = 0.0
+    assert np.exp(-0.5 * precision_for(distances, size) * distances).sum() == pytest.approx(size, rel=1e-4)
+
+
+def test_precision_for__equal_points_have_no_size_but_a_finite_answer():
+    assert np.isfinite(precision_for(np.zeros(9), 3.0))
+
+
+def test_field__pulls_are_the_gradient_of_the_mean_loss():
+    draws = np.random.default_rng(2)
+    field = Field.of(draws.standard_normal((60, 3)).astype(np.float32), draws.random(60))
+    centre, small = np.array([0.2, -0.1, 0.3]), 1e-3
+    spot = field.at(centre, 12.0)
+    gradient = spot.precision * (spot.pulls @ field.vectors - spot.pulls.sum() * centre) / 12.0
+    for axis in range(3):
+        step = small * np.eye(3)[axis]
+        slope = (field.at(centre + step, 12.0).mean_loss - field.at(centre - step, 12.0).mean_loss) / (2 * small)
+        assert gradient[axis] == pytest.approx(slope, rel=0.02, abs=1e-4)
+
+
+def test_held_out_scores__are_distances_to_the_centre_without_the_sample():
+    draws = np.random.default_rng(5)
+    vectors = draws.standard_normal((30, 4)).astype(np.float32)
+    spot = Field.of(vectors, draws.random(30)).at(vectors.mean(axis=0).astype(np.float64), 15.0)
+    pulls = np.full(30, 1 / 30)
+    rested = replace(spot, pulls=pulls)
+    for place in (0, 7):
+        without = np.delete(vectors, place, axis=0).mean(axis=0)
+        assert rested.held_out_scores[place] == pytest.approx(-np.square(vectors[place] - without).sum(), rel=1e-4)
+
+
+def test_brightest__stands_where_losses_are_high():
+    draws = np.random.default_rng(0)
+    vectors = draws.standard_normal((300, 3)).astype(np.float32)
+    vectors[:60] = vectors[:60] * 0.3 + 3.0
+    losses = np.where(np.arange(300) < 60, 2.0, 0.1)
+    spot = brightest(Field.of(vectors, losses), 20.0, n_starts=2, draws=draws)
+    assert spot.centre == pytest.approx([3.0, 3.0, 3.0], abs=0.5)
+    assert spot.weights.sum() == pytest.approx(20.0, rel=1e-3)
+    assert spot.mean_loss > 1.9
