@@ -25,8 +25,11 @@ from weakspot.ingest.open_source import open_source
 from weakspot.ingest.source import SampleSource
 from weakspot.store.project import ProjectStore
 from weakspot.verify.cause import CauseFinder
+from weakspot.verify.elsewhere import with_elsewhere
 from weakspot.verify.halves import split_halves
+from weakspot.verify.labels import LabelChecker
 from weakspot.verify.screening import screened
+from weakspot.verify.turns import merged_turns
 
 DISCOVERY, CONFIRMATION = "discovery half", "confirmation half"
 
@@ -190,13 +193,37 @@ def verify_slices(record: RunRecord, samples: SampleSet, settings: Settings, cri
             fix="Run `weakspot discover` again.",
         )
     verifier = build_verifier(settings, n_turns=len(pairs))
-    training = samples.only(samples.dataset.rows_of(Split.TRAIN), name="training samples")
     evidence: dict[str, Evidence] = {}
     for slices, (discovery, confirmation) in zip(own, pairs, strict=True):
         measured = verifier.verify(slices, discovery=discovery, confirmation=confirmation, criterion=criterion)
-        explained = CauseFinder().explain(slices, measured, training=training, evaluation=confirmation, criterion=criterion)
+        explained = _explained(slices, measured, confirmation, samples, settings, criterion)
         evidence |= {entry.slice_id: _over_turns(entry, len(pairs)) for entry in explained}
-    return record.model_copy(update={"evidence": tuple(evidence[found.slice_id] for found in record.slices)})
+    ordered = tuple(evidence[found.slice_id] for found in record.slices)
+    if len(pairs) > 1:
+        ordered = merged_turns(record.slices, ordered, samples.only(used_rows(samples, settings)))
+    return record.model_copy(update={"evidence": ordered})
+
+
+def _explained(
+    slices: Sequence[FailureSlice],
+    measured: Sequence[Evidence],
+    confirmation: SampleSet,
+    samples: SampleSet,
+    settings: Settings,
+    criterion: FailureCriterion,
+) -> tuple[Evidence, ...]:
+    """Return evidence with cause, suspicion of wrong labels, and what the slice does on samples that took no part."""
+    dataset = samples.dataset
+    training = samples.only(dataset.rows_of(Split.TRAIN), name="training samples")
+    explained = CauseFinder().explain(slices, measured, training=training, evaluation=confirmation, criterion=criterion)
+    checked = LabelChecker().check(slices, explained, training=training, evaluation=confirmation, criterion=criterion)
+    others = {
+        name: samples.only(dataset.rows_of(split), name=name)
+        for name, split in (("pool", Split.POOL), ("test split", Split.TEST))
+        if split.value not in settings.verify.splits and len(dataset.rows_of(split))
+    }
+    seen = samples.only(used_rows(samples, settings))
+    return tuple(with_elsewhere(slices, checked, others, criterion, seen=seen))
 
 
 def _over_turns(entry: Evidence, n_turns: int) -> Evidence:

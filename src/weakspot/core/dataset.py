@@ -181,7 +181,7 @@ class Dataset:
         column = self.table.column("location")
         return list((column if rows is None else column.take(pa.array(rows))).to_pylist())
 
-    @property
+    @cached_property
     def metadata_names(self) -> tuple[str, ...]:
         """Return the names of the free columns."""
         return tuple(name[len(METADATA_PREFIX) :] for name in self.table.column_names if name.startswith(METADATA_PREFIX))
