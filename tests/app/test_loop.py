@@ -5,6 +5,7 @@ from weakspot.app import loop
 from weakspot.app.config import DiscoverSettings, Settings, VerifySettings
 from weakspot.app.records import new_record
 from weakspot.core.assistants import Assistants
+from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.testing.planted import plant
@@ -39,7 +40,7 @@ def test_discover_slices__every_method_is_recorded(samples):
     for one in record.methods:
         assert one.n_considered >= one.n_found >= one.n_tested
         assert one.n_tested == sum(found.method == one.method for found in record.slices)
-    assert record.classifier.n_samples == 1197
+    assert record.classifier.n_samples == len(samples.dataset.rows_of(Split.VALIDATION, Split.TEST))
 
 
 def test_discover_slices__a_baseline_is_never_put_forward(samples):

@@ -1,7 +1,7 @@
 import pytest
 
-from weakspot.app.config import Settings
-from weakspot.app.wiring import build_engine, build_part, resolved_options
+from weakspot.app.config import DiscoverSettings, Settings
+from weakspot.app.wiring import build_discoverers, build_engine, build_part, build_verifier, resolved_options
 from weakspot.core.errors import ConfigError
 
 
@@ -46,3 +46,18 @@ def test_resolved_options__folders_of_any_option_and_nested_ones(tmp_path):
         "pictures": {"name": "onnx-pair", "options": {"folder": str(tmp_path / "vit")}},
         "revision": "",
     }
+
+
+def test_build_discoverers__all_leaves_out_baselines_and_methods_that_wait_for_words():
+    found = build_discoverers(Settings(discover=DiscoverSettings(methods=("all",))))
+    assert set(found) == {"attributes", "directions", "keywords", "mixture", "spotlight", "uncommon-attributes"}
+    phrases = {"hypothesis": {"phrases": {"disc": ["green"]}}}
+    assert "hypothesis" in build_discoverers(Settings(discover=DiscoverSettings(methods=("all",), parameters=phrases)))
+
+
+def test_build_discoverers__a_baseline_can_be_asked_for_by_name():
+    assert list(build_discoverers(Settings(discover=DiscoverSettings(methods=("loss", "directions"))))) == ["loss", "directions"]
+
+
+def test_build_verifier__several_turns_share_the_error_rate():
+    assert build_verifier(Settings(), n_turns=2).alpha == build_verifier(Settings()).alpha / 2

@@ -29,7 +29,7 @@ def test_part_class__gives_the_class():
 
 
 def test_part_class__unknown_name_lists_those_there_are():
-    with pytest.raises(ConfigError, match=r"no question answerer called 'oracle'.*\['planted'\]"):
+    with pytest.raises(ConfigError, match=r"no question answerer called 'oracle'.*\['endpoint', 'planted', 'transformers'\]"):
         part_class("question_answerers", "oracle")
 
 

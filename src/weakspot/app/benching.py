@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.app.bench_attributes import with_attributes
+from weakspot.app.bench_journal import BenchJournal
 from weakspot.app.config import DiscoverSettings, Settings
 from weakspot.app.records import library_versions
 from weakspot.app.wiring import build_describer, build_discoverers, build_verifier
@@ -51,8 +52,13 @@ class BenchPlan:
         return build_discoverers(self.settings.model_copy(update={"discover": discover}))
 
 
-def run_bench(problems: Iterable[BenchProblem], plan: BenchPlan, *, progress: Progress = no_progress) -> tuple[MethodScore, ...]:
-    """Run every method on every problem; one that cannot work on a problem gets a note instead of scores."""
+def run_bench(
+    problems: Iterable[BenchProblem], plan: BenchPlan, *, journal: BenchJournal | None = None, progress: Progress = no_progress
+) -> tuple[MethodScore, ...]:
+    """Run every method on every problem; one that cannot work on a problem gets a note instead of scores.
+
+    What a journal knows already is not run again.
+    """
     scores: list[MethodScore] = []
     seen: set[tuple[str, str]] = set()
     for number, given in enumerate(problems):
@@ -60,7 +66,11 @@ def run_bench(problems: Iterable[BenchProblem], plan: BenchPlan, *, progress: Pr
         is_first = (problem.source, problem.kind) not in seen
         seen.add((problem.source, problem.kind))
         for name, part in plan.discoverers().items():
-            scores.append(_score(name, part, problem, plan, watch_memory=is_first and plan.measure_memory))
+            known = journal.known(name, problem.source, problem.kind, problem.number) if journal is not None else None
+            score = known or _score(name, part, problem, plan, watch_memory=is_first and plan.measure_memory)
+            scores.append(score)
+            if journal is not None and known is None:
+                journal.add(score)
         scores.append(_chance(problem))
         progress(number + 1, None)
     return tuple(scores)

@@ -13,6 +13,9 @@ from weakspot.core.errors import ConfigError, WeakspotError, raise_all
 from weakspot.core.registry import part_class, registered
 from weakspot.core.roles import Classifier, Describer, Discoverer, Engine, Repairer, Verifier
 
+NEED_WORDS = ("hypothesis",)
+"""Methods that say nothing without words of the user; `all` leaves them out unless they got some."""
+
 
 def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where: str) -> Any:
     """Build a registered part from keyword options.
@@ -77,7 +80,8 @@ def build_discoverers(settings: Settings) -> dict[str, Discoverer]:
         ConfigError: if parameters are given for a method that is not among them.
     """
     chosen = settings.discover
-    wanted = tuple(registered("discoverers")) if "all" in chosen.methods else chosen.methods
+    everything = [name for name in registered("discoverers") if name not in NEED_WORDS or name in chosen.parameters]
+    wanted = tuple(everything) if "all" in chosen.methods else chosen.methods
     unused = sorted(set(chosen.parameters) - set(wanted))
     if unused:
         raise ConfigError(

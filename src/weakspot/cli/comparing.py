@@ -43,6 +43,7 @@ def bench(
 ) -> None:
     """Compare methods of discovery on problems whose truth is known: precision, names, false findings, time, memory."""
     from weakspot.app.bench_choice import BenchChoice, chosen_problems
+    from weakspot.app.bench_journal import BenchJournal
     from weakspot.app.benching import BenchPlan, run_bench, write_bench
     from weakspot.app.config import Settings
     from weakspot.benchmark.pages import table
@@ -51,10 +52,14 @@ def bench(
 
     choice = BenchChoice(problems=tuple(problems), kinds=tuple(kinds), n_worlds=n_worlds, n_samples=n_samples, seed=seed)
     plan = BenchPlan(methods=tuple(methods), settings=Settings(seed=seed))
+    journal = BenchJournal(out, choice.command(methods))
     with terminal.showing_progress() as progress:
         chosen = chosen_problems(choice, progress=progress)
-        scores = run_bench(chosen, plan, progress=lambda done, total: progress("problems", done, total or choice.n_problems))
+        scores = run_bench(
+            chosen, plan, journal=journal, progress=lambda done, total: progress("problems", done, total or choice.n_problems)
+        )
     files = write_bench(scores, out, command=choice.command(methods))
+    journal.finish()
     rows = table_rows(scores)
     terminal.print_json([row.model_dump(mode="json") for row in rows]) if as_json else terminal.say(table(rows))
     if not as_json:
