@@ -13,7 +13,7 @@ from weakspot.app.bench_attributes import with_attributes
 from weakspot.app.bench_journal import BenchJournal
 from weakspot.app.config import DiscoverSettings, Settings
 from weakspot.app.records import library_versions
-from weakspot.app.wiring import build_describer, build_discoverers, build_verifier
+from weakspot.app.wiring import NEED_WORDS, build_describer, build_discoverers, build_verifier
 from weakspot.benchmark.pages import plots, table
 from weakspot.benchmark.problem import BenchProblem
 from weakspot.benchmark.scores import MethodScore, TableRow, TruthScore, count_false, table_rows, truth_scores
@@ -35,7 +35,7 @@ class BenchPlan:
     """What is run.
 
     Args:
-        methods: registered names of discoverers; empty for all.
+        methods: registered names of discoverers; empty for all that need no words of a person.
         measure_memory: run discovery of the first world of every kind once more and watch its memory.
         settings: how slices are named, screened and verified.
     """
@@ -46,7 +46,7 @@ class BenchPlan:
 
     def discoverers(self) -> dict[str, Discoverer]:
         """Return the methods, baselines included."""
-        names = self.methods or tuple(registered("discoverers"))
+        names = self.methods or tuple(name for name in registered("discoverers") if name not in NEED_WORDS)
         parameters = {name: given for name, given in self.settings.discover.parameters.items() if name in names}
         discover = DiscoverSettings(methods=names, parameters=parameters)
         return build_discoverers(self.settings.model_copy(update={"discover": discover}))

@@ -34,7 +34,9 @@ def bench(
     kinds: list[str] = typer.Option(
         [], "--kind", help="rare, correlation, noisy-label, several or null (planted problems only); all by default."
     ),
-    methods: list[str] = typer.Option([], "--method", help="Registered discoverers, repeatable; all by default."),
+    methods: list[str] = typer.Option(
+        [], "--method", help="Registered discoverers, repeatable; by default all that need no words of yours."
+    ),
     n_worlds: int = typer.Option(5, "--worlds", min=1, help="Planted worlds of every kind."),
     n_samples: int = typer.Option(4000, "--samples", min=100, help="Samples of a planted world."),
     seed: int = typer.Option(0, "--seed", min=0, help="Same seed, same answer."),
