@@ -5,7 +5,7 @@ never published. They show what a method adds to looking at the classifier's own
 """
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -26,18 +26,21 @@ Measure = Literal["doubt", "loss"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConfidenceDiscoverer:
-    """Baseline: as many samples of a class as failed, those of which the classifier is least sure.
+class OutcomeOrder:
+    """As many samples of a class as failed, those that come first by a measure of the outcome.
 
     Args:
         min_failures: classes with fewer failures are passed over.
     """
 
+    measure: ClassVar[Measure]
+    method: ClassVar[str]
     min_failures: int = 2
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot mean anything."""
-        _check(self.min_failures)
+        if self.min_failures < 1:
+            raise ConfigError("The setting min_failures must be at least 1.", given=self.min_failures)
 
     @property
     def is_baseline(self) -> bool:
@@ -47,37 +50,21 @@ class ConfidenceDiscoverer:
     def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
         """Return one slice for every class that fails, and a note for every other class."""
         del seed, assistants
-        return _ordered(samples, criterion, measure="doubt", method="confidence", min_failures=self.min_failures)
+        return _ordered(samples, criterion, measure=self.measure, method=self.method, min_failures=self.min_failures)
 
 
-@dataclass(frozen=True, kw_only=True)
-class LossDiscoverer:
-    """Baseline: as many samples of a class as failed, those whose true label got the least probability.
+class ConfidenceDiscoverer(OutcomeOrder):
+    """Baseline: the samples of which the classifier is least sure."""
 
-    Args:
-        min_failures: classes with fewer failures are passed over.
-    """
-
-    min_failures: int = 2
-
-    def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        _check(self.min_failures)
-
-    @property
-    def is_baseline(self) -> bool:
-        """Return True."""
-        return True
-
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
-        """Return one slice for every class that fails, and a note for every other class."""
-        del seed, assistants
-        return _ordered(samples, criterion, measure="loss", method="loss", min_failures=self.min_failures)
+    measure = "doubt"
+    method = "confidence"
 
 
-def _check(min_failures: int) -> None:
-    if min_failures < 1:
-        raise ConfigError("The setting min_failures must be at least 1.", given=min_failures)
+class LossDiscoverer(OutcomeOrder):
+    """Baseline: the samples whose true label got the least probability."""
+
+    measure = "loss"
+    method = "loss"
 
 
 def _ordered(samples: SampleSet, criterion: FailureCriterion, *, measure: Measure, method: str, min_failures: int) -> Discovery:
