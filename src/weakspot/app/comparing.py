@@ -13,9 +13,9 @@ from weakspot.compare.across import SliceOutcomes
 from weakspot.compare.comparison import Comparison, compared, comparison_page
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Split
-from weakspot.core.errors import ConfigError, DataError, StoreError
+from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import class_problems
-from weakspot.core.run import StageProgress, no_stage_progress
+from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
 
@@ -71,7 +71,7 @@ class _Model:
 
     @cached_property
     def samples(self) -> SampleSet:
-        return self.project.samples()
+        return self.project.samples(self.record)
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -83,12 +83,12 @@ class _Model:
         return dict(zip(dataset.sample_ids(known), known.tolist(), strict=True))
 
     @cached_property
+    def record(self) -> RunRecord | None:
+        return self.project.store.runs.latest()
+
+    @property
     def confirmed(self) -> tuple[FailureSlice, ...]:
-        try:
-            record = self.project.store.runs.latest()
-        except StoreError:
-            return ()
-        return tuple(found for found, _ in record.published()) if record is not None else ()
+        return tuple(found for found, _ in self.record.published()) if self.record is not None else ()
 
     def failed(self, sample_ids: Sequence[str]) -> BoolArray:
         """Return which samples failed in any of their class problems."""

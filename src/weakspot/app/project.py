@@ -133,9 +133,9 @@ class Project:
         """Compute vectors, and outcomes if there is a classifier; only new samples cost time."""
         return self._prepared().summary
 
-    def samples(self) -> SampleSet:
-        """Return all samples with outcomes and vectors; what is missing is computed."""
-        return self._prepared().samples
+    def samples(self, record: RunRecord | None = None) -> SampleSet:
+        """Return all samples with outcomes, vectors, and the columns that the slices of a run read; what is missing is computed."""
+        return self._prepared(record).samples
 
     def discover(self) -> RunRecord:
         """Start a run: look for slices on the discovery half and name them."""
