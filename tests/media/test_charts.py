@@ -33,3 +33,11 @@ def test_bar_groups__lengths_follow_values_and_colours_follow_series():
     bars = [node for node in drawing.iter(f"{SVG}rect") if node.get("height") == "12" and node.get("width") != "12"]
     assert [float(bar.get("width")) for bar in bars] == [360.0, 180.0, 90.0]
     assert bars[1].get("fill") == bars[2].get("fill") != bars[0].get("fill")
+
+
+def test_heat_map__a_long_title_is_not_cut_off():
+    short, long = (
+        ElementTree.fromstring(heat_map(["a"], [[1.0]], title=title)) for title in ("x", "Shared failures of classifiers")
+    )
+    assert float(long.get("width")) > 30 * 6.5
+    assert float(short.get("width")) < 100

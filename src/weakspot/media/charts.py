@@ -11,6 +11,7 @@ PALETTE = ("#1f5fa8", "#c4572a", "#3a8a4d", "#8a4fa0", "#b08a1e", "#50808e", "#a
 FONT = 12
 CELL = 46
 LETTER = 6.6
+BOLD_LETTER = 7.6
 
 
 def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], *, title: str) -> str:
@@ -82,6 +83,7 @@ def bar_groups(groups: Mapping[str, Mapping[str, float]], *, title: str) -> str:
 
 
 def _drawing(width: float, height: float, title: str, parts: Sequence[str]) -> str:
+    width = max(width, BOLD_LETTER * len(title) + 16)
     head = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" role="img" '
         f'aria-label="{escape(title, quote=True)}" font-family="system-ui, sans-serif" font-size="{FONT}">'
