@@ -3,11 +3,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from weakspot.benchmark.measures import agreement, best_precision, fails_elsewhere, is_unrelated, judge_name, precision_at
+from weakspot.benchmark.measures import agreement, best_precision, fails_elsewhere, judge_name, precision_at
 from weakspot.benchmark.problem import KnownSlice
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.rules import ColumnRule, LinearRule
+from weakspot.core.rules import LinearRule
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 
@@ -59,13 +59,6 @@ def test_agreement__harmonic_mean_within_the_class(samples):
     assert agreement(_slice(), _truth([0, 1]), samples) == pytest.approx(2 / 3)
     assert agreement(_slice(), _truth([4]), samples) == 0.0
     assert agreement(_slice(class_name="dog"), _truth([0]), samples) == 0.0
-
-
-def test_is_unrelated__no_enrichment_in_any_known_slice(samples):
-    assert is_unrelated(_slice(), [], samples)
-    assert is_unrelated(_slice(), [_truth([6, 7])], samples)
-    assert not is_unrelated(_slice(), [_truth([6, 7]), _truth([0, 1, 7])], samples)
-    assert is_unrelated(_slice(class_name="dog", rule=ColumnRule(column="is_dark", values=("yes",))), [_truth([0])], samples)
 
 
 def test_fails_elsewhere__a_gap_on_fresh_samples(samples):

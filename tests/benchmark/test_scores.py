@@ -43,3 +43,8 @@ def test_plots__named_by_source_and_measure():
     assert set(drawings) == {"planted-precision_at_10.svg", "planted-confirmed.svg", "planted-false_share.svg"}
     assert "null" not in drawings["planted-precision_at_10.svg"]
     assert "null" in drawings["planted-false_share.svg"]
+
+
+def test_table_rows__false_findings_stay_open_where_nobody_can_know():
+    (row,) = table_rows([_score(n_confirmed=2, n_false=None)])
+    assert (row.false_share, row.worlds_with_false) == (None, None)

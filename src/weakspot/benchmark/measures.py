@@ -73,18 +73,6 @@ def fails_elsewhere(found: FailureSlice, fresh: SampleSet, criterion: FailureCri
     return fisher_p(failures, int(inside.sum()), others, int((~inside).sum())) <= largest_p
 
 
-def is_unrelated(found: FailureSlice, truths: Sequence[KnownSlice], samples: SampleSet) -> bool:
-    """Return whether a slice has nothing to do with any known one: members are no more often in it than the rest of the class."""
-    for truth in truths:
-        if not truth.is_about(found):
-            continue
-        rows = found.class_rows(samples)
-        inside, wanted = found.rule.members(samples, rows), truth.inside[rows]
-        if inside.any() and (~inside).any() and wanted[inside].mean() > wanted[~inside].mean():
-            return False
-    return True
-
-
 def judge_name(found: FailureSlice, truth: KnownSlice, same_meaning: SameMeaning) -> NameVerdict:
     """Compare the first name's contrast with the right words."""
     if not found.names:

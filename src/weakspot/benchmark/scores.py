@@ -12,7 +12,6 @@ from weakspot.benchmark.measures import (
     agreement,
     best_precision,
     fails_elsewhere,
-    is_unrelated,
     judge_name,
 )
 from weakspot.benchmark.problem import BenchProblem, KnownSlice
@@ -30,13 +29,15 @@ class TruthScore(Record):
         precision_at_25: the same with 25.
         is_found: whether a candidate agrees with it.
         is_confirmed: whether a confirmed slice agrees with it.
-        name: how right the words of the best confirmed slice are; None if there is none or it has no name.
+        said: the words of the best confirmed slice.
+        name: how right they are; None if there is no such slice or it has no name.
     """
 
     precision_at_10: float
     precision_at_25: float
     is_found: bool
     is_confirmed: bool
+    said: str = ""
     name: NameVerdict | None = None
 
 
@@ -52,7 +53,7 @@ class MethodScore(Record):
         n_considered: candidates looked at.
         n_tested: candidates tested on confirmation samples.
         n_confirmed: slices confirmed.
-        n_false: confirmed slices that have nothing to do with a known one.
+        n_false: confirmed slices that are none, None where nobody can know.
         seconds: of discovery, naming and proof.
         megabytes: largest memory that discovery asked for, None when not measured.
         note: why the method could not be used.
@@ -66,14 +67,16 @@ class MethodScore(Record):
     n_considered: int = 0
     n_tested: int = 0
     n_confirmed: int = 0
-    n_false: int = 0
+    n_false: int | None = 0
     seconds: float = 0.0
     megabytes: float | None = None
     note: str = ""
 
     @property
-    def false_share(self) -> float:
-        """Return the share of false findings among the confirmed ones, 0 without any."""
+    def false_share(self) -> float | None:
+        """Return the share of false findings among the confirmed ones, 0 without any, None where nobody can know."""
+        if self.n_false is None:
+            return None
         return self.n_false / self.n_confirmed if self.n_confirmed else 0.0
 
 
@@ -105,22 +108,21 @@ def _truth_score(
         precision_at_25=best_precision(candidates, truth, held_out, count=25),
         is_found=any(agreement(found, truth, held_out) >= LEAST_AGREEMENT for found in candidates),
         is_confirmed=is_confirmed,
+        said=best[2].title if best is not None and is_confirmed else "",
         name=named,
     )
 
 
-def count_false(problem: BenchProblem, confirmed: Sequence[FailureSlice]) -> int:
+def count_false(problem: BenchProblem, confirmed: Sequence[FailureSlice]) -> int | None:
     """Return how many confirmed slices are no slices: of a null world all, else those that fail no more on fresh samples.
 
-    Without fresh samples, those that have nothing to do with a known slice.
+    Without fresh samples nobody can know: a classifier of photographs also fails where nothing was planted.
     """
     if not problem.truths:
         return len(confirmed)
-    if problem.fresh is not None:
-        return sum(not fails_elsewhere(found, problem.fresh, problem.criterion) for found in confirmed)
-    rows = np.sort(np.concatenate([problem.discovery.rows, problem.confirmation.rows]))
-    everything = problem.samples.only(rows)
-    return sum(is_unrelated(found, problem.truths, everything) for found in confirmed)
+    if problem.fresh is None:
+        return None
+    return sum(not fails_elsewhere(found, problem.fresh, problem.criterion) for found in confirmed)
 
 
 class TableRow(Record):
@@ -137,8 +139,8 @@ class TableRow(Record):
     name_exact: float | None = None
     name_synonym: float | None = None
     name_same_attribute: float | None = None
-    false_share: float = 0.0
-    worlds_with_false: float = 0.0
+    false_share: float | None = None
+    worlds_with_false: float | None = None
     n_tested: float = 0.0
     seconds: float = 0.0
     megabytes: float | None = None
@@ -168,8 +170,8 @@ def _row(scores: Sequence[MethodScore]) -> TableRow:
         name_exact=_mean(names, lambda one: one.is_exact),
         name_synonym=_mean(names, lambda one: one.is_synonym),
         name_same_attribute=_mean(names, lambda one: one.is_same_attribute),
-        false_share=float(np.mean([score.false_share for score in scores])),
-        worlds_with_false=float(np.mean([score.n_false > 0 for score in scores])),
+        false_share=_mean([share for share in (score.false_share for score in scores) if share is not None], float),
+        worlds_with_false=_mean([count for count in (score.n_false for score in scores) if count is not None], bool),
         n_tested=float(np.mean([score.n_tested for score in scores])),
         seconds=float(np.mean([score.seconds for score in scores])),
         megabytes=max(memory) if memory else None,
