@@ -158,3 +158,11 @@ def test_hyponyms__named_things_are_no_kinds():
     churches = hyponyms("church", most=20)
     assert churches[:2] == ("cathedral", "abbey")
     assert not {"Westminster Abbey", "Chartres Cathedral"} & set(churches)
+
+
+def test_hyponyms__commonest_first_whatever_the_level():
+    nearest = hyponyms("animal", most=30)
+    commonest = hyponyms("animal", most=30, commonest_first=True)
+    assert commonest[:5] == ("horse", "homo", "dog", "cattle", "bird")
+    assert "bird" not in nearest
+    assert hyponyms("pear", most=9, commonest_first=True) == ("bartlett", "bosc", "anjou", "seckel")

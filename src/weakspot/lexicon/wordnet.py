@@ -94,7 +94,7 @@ def lemma(word: str) -> str:
     return single if "-" not in single or any(single in _wordnet()[part].senses for part in PARTS) else _lemma(_unhyphened(single))
 
 
-def hyponyms(noun: str, *, most: int, first_sense_only: bool = True) -> tuple[str, ...]:
+def hyponyms(noun: str, *, most: int, first_sense_only: bool = True, commonest_first: bool = False) -> tuple[str, ...]:
     """Return kinds of a thing, all levels, nearest level first and commonest first within a level; one word a kind.
 
     The first sense is the commonest that can be seen: the building, not the institution.
@@ -103,11 +103,15 @@ def hyponyms(noun: str, *, most: int, first_sense_only: bool = True) -> tuple[st
         noun: a class name will do; if its words together are unknown, the last of them counts.
         most: how many at most.
         first_sense_only: whether only the commonest meaning is looked at.
+        commonest_first: order by how often the word is used with this meaning, whatever the level: `bird` before `larva`.
     """
     senses = _noun_senses(noun)
     own = {word.lower() for synset in senses[:1] for word in _wordnet()["noun"].words(synset)}
     kinds: dict[str, None] = {}
-    for synset in _breadth_first(senses[:1] if first_sense_only else senses, _below()):
+    below: Iterable[int] = _breadth_first(senses[:1] if first_sense_only else senses, _below())
+    if commonest_first:
+        below = sorted(below, key=lambda synset: -_wordnet()["noun"].count(synset))
+    for synset in below:
         word = _wordnet()["noun"].words(synset)[0]
         if word.lower() not in own:
             kinds[word] = None

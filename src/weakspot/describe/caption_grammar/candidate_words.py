@@ -41,7 +41,7 @@ class WordSources:
         general = ClassWords(adjectives=built_in.adjectives, places=built_in.places)
         if is_absent:
             return self._replaced(general).joined(self._given(class_name))
-        kinds = ClassWords(nouns=hyponyms(noun, most=self.n_kinds))
+        kinds = ClassWords(nouns=hyponyms(noun, most=self.n_kinds, commonest_first=True))
         built = self._replaced(general.joined(words_of_ancestors(noun, built_in.by_ancestor)))
         proposed = proposed_words(noun, propose, self.n_proposed) if propose is not None and self.n_proposed else ClassWords()
         return without_own_words(built.joined(self._given(class_name), kinds, proposed), noun)

@@ -63,7 +63,7 @@ class CaptionGrammarDescriber:
     adjectives: tuple[str, ...] | None = None
     places: tuple[str, ...] | None = None
     class_words: Mapping[str, Words] = field(default_factory=dict)
-    n_kinds: int = 20
+    n_kinds: int = 40
     n_proposed: int = 30
     n_caption_words: int = 30
     ranking: Ranking = "both"
