@@ -184,3 +184,11 @@ def test_classifier_id__weights(tmp_path):
     one, two = (TransformersClassifier(model=tmp_path / name).classifier_id for name in "ab")
     assert one.startswith("transformers:a@")
     assert one.partition("@")[2] != two.partition("@")[2]
+
+
+def test_load__weights_that_are_damaged(tmp_path):
+    _vit(tmp_path, **_named())
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1000])
+    with pytest.raises(ModelError, match="cannot load the model"):
+        _ = TransformersClassifier(model=tmp_path).head

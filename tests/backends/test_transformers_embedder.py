@@ -215,3 +215,10 @@ def test_model__of_unknown_architecture(tmp_path):
 def test_model__impossible_options(clip_folder, options):
     with pytest.raises(ConfigError):
         TransformersEmbedder(model=clip_folder, **options).embed_texts(["dog"])
+
+
+def test_load__weights_that_are_damaged(clip_folder, tmp_path):
+    for path in clip_folder.iterdir():
+        (tmp_path / path.name).write_bytes(path.read_bytes()[: -1000 if path.suffix == ".safetensors" else None])
+    with pytest.raises(ModelError, match="cannot load the model"):
+        _ = TransformersEmbedder(model=str(tmp_path)).dimension

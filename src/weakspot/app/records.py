@@ -16,7 +16,18 @@ from weakspot.app.config import Settings
 from weakspot.core.failures import ClassProblem
 from weakspot.core.run import ClassifierFacts, RunRecord, StageRecord
 
-RECORDED_LIBRARIES = ("weakspot", "numpy", "scipy", "scikit-learn", "pyarrow", "pillow", "onnxruntime", "torch", "transformers")
+RECORDED_LIBRARIES = (
+    "weakspot",
+    "numba",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pyarrow",
+    "pillow",
+    "onnxruntime",
+    "torch",
+    "transformers",
+)
 
 
 def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) -> RunRecord:

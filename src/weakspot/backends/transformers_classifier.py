@@ -160,14 +160,14 @@ class TransformersClassifier(NetworkClassifier):
         with _without_progress_bars(self._library):
             try:
                 return loader.from_pretrained(self._model, local_files_only=True, **options)
-            except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+            except Exception as error:
                 if self._is_folder or not isinstance(error, OSError):
                     raise ModelError(f"transformers cannot load the model: {_first_line(error)}", where=self._model) from error
                 if hub_is_off() is not None:
                     raise self._unavailable(f"the hub is off ({hub_is_off()})") from error
             try:
                 return loader.from_pretrained(self._model, **options)
-            except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+            except Exception as error:
                 raise self._unavailable(_first_line(error)) from error
 
     def _unavailable(self, reason: str) -> UnavailableError:

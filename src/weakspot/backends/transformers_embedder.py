@@ -158,7 +158,7 @@ class TransformersEmbedder:
                 where=self._model_name,
                 fix='Check the name and the network, give a folder, or set embedder.name = "embedded".',
             ) from error
-        except (ValueError, KeyError, ImportError, RuntimeError) as error:
+        except Exception as error:
             raise ModelError(f"transformers cannot load the model: {_first_line(error)}", where=self._model_name) from error
 
 
