@@ -28,6 +28,17 @@ RECORDED_LIBRARIES = (
     "torch",
     "transformers",
 )
+    "weakspot",
+    "numba",
+    "numpy",
+    "scipy",
+    "scikit-learn",
+    "pyarrow",
+    "pillow",
+    "onnxruntime",
+    "torch",
+    "transformers",
+)
 
 
 def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) -> RunRecord:
