@@ -28,17 +28,6 @@ RECORDED_LIBRARIES = (
     "torch",
     "transformers",
 )
-    "weakspot",
-    "numba",
-    "numpy",
-    "scipy",
-    "scikit-learn",
-    "pyarrow",
-    "pillow",
-    "onnxruntime",
-    "torch",
-    "transformers",
-)
 
 
 def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) -> RunRecord:
