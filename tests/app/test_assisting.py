@@ -5,6 +5,7 @@ import pytest
 
 import weakspot
 from weakspot.app.assisting import AssistantParts, assistant_parts, assistants_for
+from weakspot.app.config import PartSettings, Settings
 from weakspot.app.ingesting import ingest
 from weakspot.app.project import Project
 from weakspot.backends.endpoint_speakers import EndpointAnswerer, EndpointCaptioner, EndpointTextGenerator
@@ -252,3 +253,12 @@ def test_project__samples_have_the_second_space(tmp_path, planted):
     )
     project.ingest()
     assert set(project.samples().spaces) == {"joint", "own", "second"}
+
+
+def test_ids__one_that_cannot_be_had_is_left_out(tmp_path):
+    settings = Settings(
+        captioner=PartSettings(name="planted"),
+        language=PartSettings(name="transformers", options={"model": str(tmp_path / "nowhere")}),
+    )
+    assert assistant_parts(settings, tmp_path).ids() == {"captioner": "planted-captioner-1"}
+    assert AssistantParts().ids() == {}

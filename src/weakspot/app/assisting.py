@@ -1,5 +1,6 @@
 """Whom methods may ask for words, made from the models of a project."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +18,7 @@ from weakspot.app.wiring import build_part, resolved_options
 from weakspot.core.arrays import IntArray
 from weakspot.core.assistants import AnswerRows, Assistants, CaptionRows, EmbedTexts, SecondEncoder
 from weakspot.core.dataset import Dataset
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.roles import Captioner, Embedder, Engine, QuestionAnswerer, TextGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import SampleSet
@@ -25,6 +26,7 @@ from weakspot.embed.phrases import embed_phrases
 from weakspot.store.project import ProjectStore
 
 SECOND = "second"
+ID_ATTRIBUTES = {"captioner": "captioner_id", "answerer": "answerer_id", "language": "generator_id", "second": "encoder_id"}
 CAPTION_COLUMN = "caption"
 
 
@@ -43,6 +45,15 @@ class AssistantParts:
     answerer: QuestionAnswerer | None = None
     language: TextGenerator | None = None
     second: Embedder | None = None
+
+    def ids(self) -> dict[str, str]:
+        """Return which models they are, by role; one that cannot be had is left out, and says so when it is asked."""
+        found: dict[str, str] = {}
+        for role, attribute in ID_ATTRIBUTES.items():
+            part = getattr(self, role)
+            with contextlib.suppress(WeakspotError):
+                found |= {role: str(getattr(part, attribute))} if part is not None else {}
+        return found
 
 
 def assistant_parts(settings: Settings, folder: Path, *, progress: Progress = no_progress) -> AssistantParts:

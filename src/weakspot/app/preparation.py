@@ -125,7 +125,7 @@ class Preparation:
             embedder=embedder,
             classifier=classifier,
             summary=summary,
-            inputs=self._inputs(summary),
+            inputs=self._inputs(summary) | parts.ids(),
         )
 
     def with_attributes(self, prepared: Prepared) -> Prepared:
