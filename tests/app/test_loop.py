@@ -43,6 +43,14 @@ def test_discover_slices__every_method_is_recorded(samples):
     assert record.classifier.n_samples == len(samples.dataset.rows_of(Split.VALIDATION, Split.TEST))
 
 
+def test_discover_slices__what_several_methods_say_alike_is_said_once(samples):
+    settings = _settings(
+        "mixture", "spotlight", "loss", parameters={"mixture": {"min_failures": 10_000}, "spotlight": {"min_failures": 10_000}}
+    )
+    record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
+    assert len(record.notes) == len(set(record.notes)) >= 4
+
+
 def test_discover_slices__a_baseline_is_never_put_forward(samples):
     settings = _settings("directions", "loss")
     record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)

@@ -118,7 +118,7 @@ def discover_slices(
         methods += [result.recorded(screen.kept) for result in found]
     every = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
     facts = classifier_facts(class_problems(samples.dataset, every, criterion))
-    update = {"slices": tuple(slices), "notes": tuple(notes), "methods": tuple(methods), "classifier": facts}
+    update = {"slices": tuple(slices), "notes": tuple(dict.fromkeys(notes)), "methods": tuple(methods), "classifier": facts}
     return record.model_copy(update=update)
 
 
