@@ -88,7 +88,8 @@ class _Model:
 
     @property
     def confirmed(self) -> tuple[FailureSlice, ...]:
-        return tuple(found for found, _ in self.record.published()) if self.record is not None else ()
+        published = self.record.published() if self.record is not None else ()
+        return tuple(found for found, evidence in published if evidence.explained is None)
 
     def failed(self, sample_ids: Sequence[str]) -> BoolArray:
         """Return which samples failed in any of their class problems."""

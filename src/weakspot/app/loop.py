@@ -26,6 +26,7 @@ from weakspot.ingest.source import SampleSource
 from weakspot.store.project import ProjectStore
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.elsewhere import with_elsewhere
+from weakspot.verify.explained import with_explanations
 from weakspot.verify.halves import split_halves
 from weakspot.verify.labels import LabelChecker
 from weakspot.verify.screening import screened
@@ -223,7 +224,8 @@ def _explained(
         if split.value not in settings.verify.splits and len(dataset.rows_of(split))
     }
     seen = samples.only(used_rows(samples, settings))
-    return tuple(with_elsewhere(slices, checked, others, criterion, seen=seen))
+    measured_again = with_elsewhere(slices, checked, others, criterion, seen=seen)
+    return with_explanations(slices, measured_again, confirmation, criterion)
 
 
 def _over_turns(entry: Evidence, n_turns: int) -> Evidence:

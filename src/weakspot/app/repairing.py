@@ -30,7 +30,7 @@ def repair_slices(
 ) -> RunRecord:
     """Repair the confirmed slices of a run; without any, or without features, the record says why nothing was done."""
     samples, classifier = prepared.samples, prepared.classifier
-    slices = [found for found, _ in record.published()]
+    slices = [found for found, evidence in record.published() if evidence.explained is None]
     obstacle = _obstacle(slices, samples)
     if obstacle:
         note = ClassNote(class_name="repair", note=obstacle)

@@ -9,7 +9,7 @@ from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutco
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.report.findings import methods_of, n_tested
-from weakspot.report.wording import effect_sentence, measurement_words, percent, title_with_method
+from weakspot.report.wording import effect_sentence, explanation_sentence, measurement_words, percent, title_with_method
 
 MOST_REFUSED = 12
 
@@ -24,9 +24,12 @@ def candidates(record: RunRecord) -> str:
 def findings(record: RunRecord) -> str:
     """Return the confirmed slices, how many others were tested, and of how many candidates they were chosen."""
     published = record.published()
-    lines = [*_classifier_line(record), *_methods(record), f"{len(published)} of {n_tested(record)} tested slices confirmed:"]
+    n_explained = sum(evidence.explained is not None for _, evidence in published)
+    explained = f", {n_explained} of them explained by a stronger one" if n_explained else ""
+    head = f"{len(published)} of {n_tested(record)} tested slices confirmed{explained}:"
+    lines = [*_classifier_line(record), *_methods(record), head]
     for found, evidence in published:
-        lines += list(_finding(found, evidence, record))
+        lines += list(_finding(found, evidence, record)) if evidence.explained is None else [_explained(found, evidence, record)]
     refused = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED]
     lines += [_refused(entry, record) for entry in sorted(refused, key=lambda entry: (entry.q_value, entry.p_value))[:MOST_REFUSED]]
     if len(refused) > MOST_REFUSED:
@@ -39,6 +42,13 @@ def _methods(record: RunRecord) -> Iterator[str]:
         note = f" {one.note}" if one.note else ""
         looked_at = f"{one.method}: {one.n_considered:,} candidates looked at"
         yield f"{looked_at}, {one.n_found:,} put forward, {one.n_tested:,} passed the screen.{note}"
+
+
+def _explained(found: FailureSlice, evidence: Evidence, record: RunRecord) -> str:
+    if evidence.explained is None:
+        return ""
+    why = explanation_sentence(evidence.explained, record.slice_by_id(evidence.explained.slice_id).title)
+    return f"  no finding of its own: {found.title}  (by {found.method}). {why}"
 
 
 def _refused(entry: Evidence, record: RunRecord) -> str:

@@ -169,6 +169,26 @@ class Measurement(Record):
     gap: float
 
 
+class Explanation(Record):
+    """Why a confirmed slice is no finding of its own: a stronger one of its class accounts for it.
+
+    Args:
+        slice_id: the stronger slice.
+        shared_failures: share of the slice's failures that are members of the stronger one.
+        n_inside: members of the slice that are in no stronger slice.
+        failures_inside: failures among them.
+        n_outside: samples of the class that are in neither.
+        failures_outside: failures among them.
+    """
+
+    slice_id: str
+    shared_failures: float
+    n_inside: int
+    failures_inside: int
+    n_outside: int
+    failures_outside: int
+
+
 class Evidence(Record):
     """One measurement of one slice.
 
@@ -196,6 +216,7 @@ class Evidence(Record):
         effect: how large the gap is; None if one side is empty.
         labels: whether labels look wrong, if it was looked into.
         elsewhere: the slice on other data.
+        explained: set if the failures are mostly those of a stronger confirmed slice.
     """
 
     slice_id: str
@@ -221,6 +242,7 @@ class Evidence(Record):
     effect: EffectSize | None = None
     labels: LabelFinding | None = None
     elsewhere: tuple[Measurement, ...] = ()
+    explained: Explanation | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -126,7 +126,7 @@ class RunRecord(Record):
         return next(found for found in self.slices if found.slice_id == slice_id)
 
     def published(self) -> tuple[tuple[FailureSlice, Evidence], ...]:
-        """Return the confirmed slices with their evidence, largest gap first."""
+        """Return the confirmed slices with their evidence, largest gap first, those that another one explains last."""
         confirmed = [item for item in self.evidence if item.verdict == "confirmed"]
-        ordered = sorted(confirmed, key=lambda item: (-item.gap, item.slice_id))
+        ordered = sorted(confirmed, key=lambda item: (item.explained is not None, -item.gap, item.slice_id))
         return tuple((self.slice_by_id(item.slice_id), item) for item in ordered)

@@ -35,6 +35,7 @@ class Finding:
         labels: what was seen of its labels, in words.
         has_suspect_labels: whether labels should be looked at first.
         elsewhere: the slice on other data.
+        explained: why it is no finding of its own; empty if it is one.
         also_found: other slices with nearly the same members, as `title (method)`.
         pictures: what to show.
     """
@@ -58,6 +59,7 @@ class Finding:
     labels: str
     has_suspect_labels: bool
     elsewhere: tuple[Measurement, ...]
+    explained: str
     also_found: tuple[str, ...]
     pictures: SlicePictures
 
@@ -105,6 +107,7 @@ def finding(number: int, found: FailureSlice, evidence: Evidence, record: RunRec
         labels="" if labels is None else labels.sentence,
         has_suspect_labels=labels is not None and labels.is_flagged,
         elsewhere=evidence.elsewhere,
+        explained=_explained(evidence, record),
         also_found=tuple(_also_found(found.slice_id, record)),
         pictures=pictures,
     )
@@ -115,6 +118,12 @@ def _strength(found: FailureSlice) -> str:
         return ""
     chance = f", p = {wording.p_value(found.strength_p)}" if found.strength_p is not None else ""
     return f"{found.strength:.2f} by {found.method}{chance}"
+
+
+def _explained(evidence: Evidence, record: RunRecord) -> str:
+    if evidence.explained is None:
+        return ""
+    return wording.explanation_sentence(evidence.explained, record.slice_by_id(evidence.explained.slice_id).title)
 
 
 def _also_found(slice_id: str, record: RunRecord) -> Iterator[str]:

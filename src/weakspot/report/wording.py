@@ -1,6 +1,6 @@
 """Figures and findings as sentences that need no training in statistics."""
 
-from weakspot.core.evidence import Cause, Evidence, Interval, Measurement, Verdict
+from weakspot.core.evidence import Cause, Evidence, Explanation, Interval, Measurement, Verdict
 from weakspot.core.failures import Side
 from weakspot.core.repairs import GroupChange
 from weakspot.core.slices import FailureSlice, SliceName
@@ -141,6 +141,19 @@ def witness_sentence(name: SliceName) -> str:
         return f"“{name.contrast}”: {name.witness} could not tell."
     fits = "does not fit" if name.is_doubtful else "fits"
     return f"“{name.contrast}” {fits} according to {name.witness} ({name.witness_score:+.2f})."
+
+
+def explanation_sentence(explanation: Explanation, title: str) -> str:
+    """Return why a confirmed slice is no finding of its own.
+
+    >>> shared = Explanation(slice_id="s", shared_failures=0.9, n_inside=10, failures_inside=2, n_outside=30, failures_outside=5)
+    >>> explanation_sentence(shared, "apple: green")
+    '90 % of its failures are members of “apple: green”. Its other members fail on 2 of 10, samples in neither on 5 of 30.'
+    """
+    shared = percent(explanation.shared_failures)
+    others = f"{explanation.failures_inside} of {explanation.n_inside}" if explanation.n_inside else "none: there are none"
+    rest = f"{explanation.failures_outside} of {explanation.n_outside}" if explanation.n_outside else "none: there are none"
+    return f"{shared} of its failures are members of “{title}”. Its other members fail on {others}, samples in neither on {rest}."
 
 
 def measurement_words(measured: Measurement) -> str:
