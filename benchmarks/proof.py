@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weakspot.core.assistants import Assistants
+from weakspot.core.count_statistics import fisher_ps
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import WeakspotError
 from weakspot.core.evidence import Verdict
@@ -26,7 +27,7 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.statistics import CONTROLS, adjusted_p_values, fisher_p_values, wilson_interval
+from weakspot.core.statistics import CONTROLS, adjusted_p_values, wilson_interval
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_features import phrase_vectors
 from weakspot.testing.planted_problems import label_noise, nothing, rare, spurious
@@ -127,7 +128,7 @@ def fast_power(n_worlds, *, n_fitted, n_values=10, n_class=500):
             codes = random.integers(0, n_values, (n_class, 100))
             codes[:, 0] = np.where(np.arange(n_class) < 50, 0, random.integers(1, n_values, n_class))
             failed = random.random(n_class) < np.where(codes[:, 0] == 0, 0.3, 0.1)
-            halves.append(fisher_p_values(tables(codes, failed, n_values)))
+            halves.append(fisher_ps(*tables(codes, failed, n_values).T))
         halves[0][methods == "fitted"] = 1e-12
         for weights, found in hits.items():
             found.append(0 in fast_confirmed(*halves, control="fdr", weights=weights, alpha=ALPHA, methods=methods))
@@ -143,7 +144,7 @@ def fast_worlds(n_worlds, *, n_planted, n_values=10):
         random = generator(number, "fast worlds", str(n_planted))
         codes, failed = drawn_world(random, n_values=n_values, n_planted=n_planted)
         order = np.argsort(failed, kind="stable")  # as `split_halves` does: the same share of failures in both
-        yield tuple(fisher_p_values(tables(codes[half], failed[half], n_values)) for half in (order[::2], order[1::2]))
+        yield tuple(fisher_ps(*tables(codes[half], failed[half], n_values).T) for half in (order[::2], order[1::2]))
 
 
 def fast_errors(n_worlds, *, n_planted):

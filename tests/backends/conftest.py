@@ -43,17 +43,3 @@ def saved(tiny, tmp_path_factory):
         return made[key]
 
     return folder
-
-
-@pytest.fixture(scope="session")
-def speaker_factory(tiny, tmp_path_factory):
-    """Return the factory of a speaking part by role and name, built once."""
-    with ExitStack() as stack:
-        built = {}
-
-        def factory(role, name):
-            if (role, name) not in built:
-                built[role, name] = tiny.BUILDERS[role, name](tmp_path_factory.mktemp("part"), stack)
-            return built[role, name]
-
-        yield factory

@@ -10,7 +10,6 @@ from weakspot.core.statistics import (
     cohens_h,
     exact_interval,
     fisher_p,
-    fisher_p_values,
     mcnemar_p,
     overlap,
     permutation_p,
@@ -156,12 +155,6 @@ def test_association__signs_and_constants():
     assert association(yes_no, yes_no) == pytest.approx(1.0)
     assert association(yes_no, ~yes_no) == pytest.approx(-1.0)
     assert association(yes_no, np.ones(4, dtype=bool)) == 0.0
-
-
-def test_fisher_p_values__those_of_single_tables():
-    tables = np.array([[3, 4, 1, 4], [0, 5, 0, 5], [3, 4, 1, 4], [9, 20, 3, 60]])
-    assert fisher_p_values(tables).tolist() == [fisher_p(*map(int, table)) for table in tables]
-    assert fisher_p_values(np.zeros((0, 4))).tolist() == []
 
 
 def test_adjusted_p_values__holm_by_hand():

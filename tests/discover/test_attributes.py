@@ -13,7 +13,6 @@ from weakspot.core.statistics import fisher_p
 from weakspot.discover.attributes import AttributesDiscoverer
 from weakspot.discover.attributes.columns import attribute_table
 from weakspot.discover.attributes.wording import name_words, shared_values, worded
-from weakspot.testing.checks import checks_for
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing, rare, spurious
 
@@ -35,11 +34,6 @@ def _fruit(n_samples=600, seed=0):
     draws = np.random.default_rng(seed)
     words = {"colour": ("red", "green", "yellow"), "place": ("on grass", "on a table"), "light": ("dark", "bright", "soft")}
     return {name: draws.choice(values, n_samples) for name, values in words.items()}, draws
-
-
-@pytest.mark.parametrize("check", checks_for("discoverers"))
-def test_discoverer__keeps_its_contract(check):
-    checks_for("discoverers")[check](lambda: AttributesDiscoverer(n_permutations=19))
 
 
 def test_discover__one_value_is_one_slice_with_its_words():

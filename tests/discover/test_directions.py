@@ -9,7 +9,6 @@ from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.discover.directions import DirectionsDiscoverer
 from weakspot.discover.directions.scaling import mean_and_deviation, stratified_part
-from weakspot.testing.checks import checks_for
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing, rare
 
@@ -330,11 +329,6 @@ def test_stratified_part__keeps_both_sides():
     assert (part < 3).sum() == 2
     assert len(part) == 102
     assert stratified_part(np.arange(10) < 3, 10, np.random.default_rng(0)).tolist() == list(range(10))
-
-
-@pytest.mark.parametrize("check", checks_for("discoverers"))
-def test_discoverer__keeps_its_contract(check):
-    checks_for("discoverers")[check](lambda: DirectionsDiscoverer(costs=(0.01, 1.0), n_permutations=19))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
 from weakspot.discover.outcome_order import ConfidenceDiscoverer, LossDiscoverer
-from weakspot.testing.checks import checks_for
 
 TOP_1 = FailureCriterion()
 PROBABILITIES = np.array([[0.9, 0.1], [0.2, 0.8], [0.55, 0.45], [0.05, 0.95], [0.3, 0.7], [0.6, 0.4], [0.1, 0.9]], dtype=np.float32)
@@ -16,12 +15,6 @@ LABELS = [0, 0, 0, 0, 1, 1, 1]
 def _samples(probabilities=PROBABILITIES, predictions=None):
     dataset = dataset_from_columns(class_names=["cat", "dog"], labels=LABELS, probabilities=probabilities, predictions=predictions)
     return SampleSet(dataset=dataset, rows=np.arange(7), name="toy")
-
-
-@pytest.mark.parametrize("check", checks_for("discoverers"))
-@pytest.mark.parametrize("method", [ConfidenceDiscoverer, LossDiscoverer])
-def test_baselines__keep_the_contract_of_discoverers(check, method):
-    checks_for("discoverers")[check](method)
 
 
 def test_loss__as_many_members_as_failures():

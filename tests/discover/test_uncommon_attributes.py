@@ -12,7 +12,6 @@ from weakspot.discover.uncommon_attributes import UncommonAttributesDiscoverer
 from weakspot.discover.uncommon_attributes.proposals import SCHEMA, usable_values
 from weakspot.discover.uncommon_attributes.search import seed_failures
 from weakspot.lexicon.uncommon_vocabulary import uncommon_axes
-from weakspot.testing.checks import checks_for
 from weakspot.testing.fakes import PlantedTextGenerator
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_features import phrase_vectors
@@ -194,8 +193,3 @@ def test_usable_values__are_put_in_the_form_of_the_axis():
 def test_discoverer__refuses_what_cannot_mean_anything(settings):
     with pytest.raises(ConfigError):
         UncommonAttributesDiscoverer(**settings)
-
-
-@pytest.mark.parametrize("check", checks_for("discoverers"))
-def test_discoverer__keeps_its_contract(check):
-    checks_for("discoverers")[check](lambda: UncommonAttributesDiscoverer(axes=("background", "colour")))

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 
@@ -21,7 +21,7 @@ from weakspot.assign.word_columns import word_columns
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.assistants import Assistants
 from weakspot.core.attributes import BOOK_VERSION, AttributeBook, mark_attributes, mark_told_by_words
-from weakspot.core.dataset import METADATA_PREFIX
+from weakspot.core.dataset import METADATA_PREFIX, Dataset
 from weakspot.core.errors import NotEnoughDataError, WeakspotError
 from weakspot.core.roles import Engine
 from weakspot.core.run import Progress, no_progress
@@ -76,7 +76,7 @@ class _Attributing:
         dataset, wishes = self.samples.dataset, self.settings.attributes
         notes: list[str] = []
         found: list[AssignedColumn] = []
-        found += _kept(user_columns(dataset, self._reference, wishes.columns), notes)
+        found += _kept(user_columns(dataset, _reference(self.samples), wishes.columns), notes)
         if wishes.use_vocabulary:
             found += _kept(self._words(notes), notes)
         if wishes.use_properties:
@@ -92,27 +92,9 @@ class _Attributing:
         )
         return ShelvedColumns(book=book, columns=pa.table({**columns, HAD_VECTOR: has_vector}))
 
-    @property
-    def _reference(self) -> IntArray:
-        rows = self.samples.reference_rows
-        return np.arange(len(self.samples.dataset)) if rows is None or not len(rows) else rows
-
     def _words(self, notes: list[str]) -> Iterator[AssignedColumn | LeftOut]:
-        space, embed_texts = self.samples.spaces.get(JOINT), self.assistants.embed_texts
-        if space is None or embed_texts is None:
-            notes.append("No attribute is told from words: there is no encoder with a text side.")
-            return
-        rows = spread_rows(self._reference, LARGEST_SAMPLE)
         try:
-            plans = planned_attributes(self.samples, self.assistants, self.settings, rows)
-            notes += plans.notes
-            yield from word_columns(
-                plans.attributes,
-                embed_texts=embed_texts,
-                vectors=space.vectors,
-                reference=self.samples.vectors(JOINT, rows),
-                progress=self.progress,
-            )
+            yield from told_from_words(self.samples, self.assistants, self.settings, notes=notes, progress=self.progress)
         except WeakspotError as error:
             notes.append(f"No attribute is told from words: {error}")
 
@@ -131,9 +113,9 @@ class _Attributing:
             return
         if measures.unreadable:
             notes.append(f"{len(measures.unreadable)} pictures could not be read and were not measured.")
-        yield from property_columns(measures.space.vectors, self._reference)
+        yield from property_columns(measures.space.vectors, _reference(self.samples))
         width, height = (np.asarray(dataset.table.column(side).combine_chunks()) for side in ("width", "height"))
-        yield from size_columns(width, height, self._reference)
+        yield from size_columns(width, height, _reference(self.samples))
 
 
 def _kept(found: Iterable[AssignedColumn | LeftOut], notes: list[str]) -> Iterator[AssignedColumn]:
@@ -147,10 +129,48 @@ def _kept(found: Iterable[AssignedColumn | LeftOut], notes: list[str]) -> Iterat
 def _with_columns(samples: SampleSet, found: ShelvedColumns) -> SampleSet:
     names = [name for name in found.columns.column_names if name != HAD_VECTOR]
     columns = {name.removeprefix(METADATA_PREFIX): found.columns.column(name) for name in names}
-    dataset = samples.dataset.with_metadata(columns)
     told = [each.column for each in found.book.attributes if each.source in ("built-in", "proposed")]
-    dataset = replace(dataset, table=mark_told_by_words(mark_attributes(dataset.table, found.book.columns), told))
-    return replace(samples, dataset=dataset)
+    return replace(samples, dataset=with_attribute_columns(samples.dataset, columns, found.book.columns, told=told))
+
+
+def with_attribute_columns(
+    dataset: Dataset, columns: Mapping[str, pa.ChunkedArray], attributes: Sequence[str], *, told: Sequence[str]
+) -> Dataset:
+    """Return the data set with further columns, marked as attributes.
+
+    Args:
+        dataset: the samples.
+        columns: new columns by name.
+        attributes: names of all columns that are attributes, new or not.
+        told: those among them that were told from words, and so are no independent witness of words.
+    """
+    table = dataset.with_metadata(columns).table
+    return replace(dataset, table=mark_told_by_words(mark_attributes(table, attributes), told))
+
+
+def told_from_words(
+    samples: SampleSet, assistants: Assistants, settings: Settings, *, notes: list[str], progress: Progress = no_progress
+) -> Iterator[AssignedColumn | LeftOut]:
+    """Yield the columns of all attributes that phrases can tell, or why one cannot be told; nothing without a text side."""
+    space, embed_texts = samples.spaces.get(JOINT), assistants.embed_texts
+    if space is None or embed_texts is None:
+        notes.append("No attribute is told from words: there is no encoder with a text side.")
+        return
+    rows = spread_rows(_reference(samples), LARGEST_SAMPLE)
+    plans = planned_attributes(samples, assistants, settings, rows)
+    notes += plans.notes
+    yield from word_columns(
+        plans.attributes,
+        embed_texts=embed_texts,
+        vectors=space.vectors,
+        reference=samples.vectors(JOINT, rows),
+        progress=progress,
+    )
+
+
+def _reference(samples: SampleSet) -> IntArray:
+    rows = samples.reference_rows
+    return np.arange(len(samples.dataset)) if rows is None or not len(rows) else rows
 
 
 def _has_vector(samples: SampleSet) -> BoolArray:

@@ -13,13 +13,12 @@ from weakspot.app.bench_attributes import with_attributes
 from weakspot.app.bench_journal import BenchJournal
 from weakspot.app.config import DiscoverSettings, Settings
 from weakspot.app.records import library_versions
-from weakspot.app.wiring import NEED_WORDS, build_describer, build_discoverers, build_verifier
+from weakspot.app.wiring import build_describer, build_discoverers, build_verifier, buildable
 from weakspot.benchmark.pages import plots, table
 from weakspot.benchmark.problem import BenchProblem
 from weakspot.benchmark.scores import MethodScore, TableRow, TruthScore, count_false, table_rows, truth_scores
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
 from weakspot.core.evidence import Verdict
-from weakspot.core.registry import registered
 from weakspot.core.roles import Discoverer, Discovery
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.slices import FailureSlice
@@ -46,7 +45,7 @@ class BenchPlan:
 
     def discoverers(self) -> dict[str, Discoverer]:
         """Return the methods, baselines included."""
-        names = self.methods or tuple(name for name in registered("discoverers") if name not in NEED_WORDS)
+        names = self.methods or buildable("discoverers", self.settings.discover.parameters)
         parameters = {name: given for name, given in self.settings.discover.parameters.items() if name in names}
         discover = DiscoverSettings(methods=names, parameters=parameters)
         return build_discoverers(self.settings.model_copy(update={"discover": discover}))

@@ -13,9 +13,6 @@ from weakspot.core.errors import ConfigError, WeakspotError, raise_all
 from weakspot.core.registry import part_class, registered
 from weakspot.core.roles import Classifier, Describer, Discoverer, Engine, Repairer, Verifier
 
-NEED_WORDS = ("hypothesis",)
-"""Methods that say nothing without words of the user; `all` leaves them out unless they got some."""
-
 
 def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where: str) -> Any:
     """Build a registered part from keyword options.
@@ -33,10 +30,20 @@ def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where:
         raise ConfigError(f"{name!r} cannot be built from its options: {error}.", where=where, given=dict(options)) from error
 
 
+def buildable(role: str, options: Mapping[str, Mapping[str, JsonValue]]) -> tuple[str, ...]:
+    """Return the registered parts of a role that miss no option, given options by name."""
+    return tuple(name for name in registered(role) if not _missing(part_class(role, name), options.get(name, {})))
+
+
+def _missing(part: Any, options: Mapping[str, JsonValue]) -> list[str]:
+    plain = [one for one in inspect.signature(part).parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    return [one.name for one in plain if one.default is inspect.Parameter.empty and one.name not in options]
+
+
 def _check_options(part: Any, options: Mapping[str, JsonValue], *, where: str) -> None:
     parameters = inspect.signature(part).parameters
     named = {key: one for key, one in parameters.items() if one.kind is not inspect.Parameter.VAR_KEYWORD}
-    problems = [f"{key}: is needed" for key, one in named.items() if one.default is inspect.Parameter.empty and key not in options]
+    problems = [f"{key}: is needed" for key in _missing(part, options)]
     if len(named) == len(parameters):
         known = ", ".join(sorted(named)) or "none"
         problems += [f"{key}: there is no such option (known: {known})" for key in options if key not in named]
@@ -74,14 +81,15 @@ def build_engine(settings: Settings) -> Engine:
 
 
 def build_discoverers(settings: Settings) -> dict[str, Discoverer]:
-    """Return the discoverers that are configured, by name; `all` stands for every registered one that is no baseline.
+    """Return the discoverers that are configured, by name.
+
+    `all` stands for every registered one that is no baseline and got the options that it needs.
 
     Raises:
         ConfigError: if parameters are given for a method that is not among them.
     """
     chosen = settings.discover
-    everything = [name for name in registered("discoverers") if name not in NEED_WORDS or name in chosen.parameters]
-    wanted = tuple(everything) if "all" in chosen.methods else chosen.methods
+    wanted = buildable("discoverers", chosen.parameters) if "all" in chosen.methods else chosen.methods
     unused = sorted(set(chosen.parameters) - set(wanted))
     if unused:
         raise ConfigError(

@@ -98,20 +98,6 @@ def mcnemar_p(gained: int, lost: int) -> float:
     return min(1.0, 2.0 * float(bdtr(min(gained, lost), gained + lost, 0.5)))
 
 
-def fisher_p_values(tables: AnyArray) -> DoubleArray:
-    """Return Fisher's one-sided p-values of many tables [m, 4]: failures and samples inside, failures and samples outside.
-
-    Equal tables are computed once; results are those of `fisher_p`.
-
-    >>> fisher_p_values(np.array([[3, 4, 1, 4], [4, 4, 0, 4]])).round(6).tolist()
-    [0.242857, 0.014286]
-    """
-    given = np.asarray(tables, dtype=np.int64).reshape(-1, 4)
-    distinct, place = np.unique(given, axis=0, return_inverse=True)
-    values = np.array([fisher_p(*(int(number) for number in table)) for table in distinct], dtype=np.float64)
-    return np.asarray(values[place.ravel()] if len(values) else values)
-
-
 def q_values(p_values: Sequence[float] | AnyArray) -> DoubleArray:
     """Return for every p-value the false-discovery rate at which it would just be accepted (Benjamini and Hochberg).
 

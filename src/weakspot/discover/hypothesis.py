@@ -5,7 +5,7 @@ After Lee, Lam, Vasconcelos, Bernstein and Finn, *Clarify: Improving Model Robus
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -48,7 +48,7 @@ class HypothesisDiscoverer:
         min_right: classes with fewer samples that did not fail are passed over.
     """
 
-    phrases: Mapping[str, Sequence[str] | str] = field(default_factory=dict)
+    phrases: Mapping[str, Sequence[str] | str]
     templates: tuple[str, ...] = (f"an image of {BLANK}",)
     space: str = "joint"
     n_permutations: int = 1000

@@ -15,7 +15,7 @@ from weakspot.describe.caption_grammar import CaptionGrammarDescriber, ClassWord
 from weakspot.discover.directions import DirectionsDiscoverer
 from weakspot.lexicon.captions import plain_caption, single_additions
 from weakspot.lexicon.vocabulary import built_in_vocabulary
-from weakspot.testing.checks import checks_for, material
+from weakspot.testing.checks import material
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare, spurious
@@ -320,11 +320,6 @@ def test_describe__slices_of_several_classes_keep_their_order(toy):
 def test_init__settings_that_mean_nothing(name, value):
     with pytest.raises(ConfigError, match=name):
         CaptionGrammarDescriber(**{name: value})
-
-
-@pytest.mark.parametrize("check", checks_for("describers").values(), ids=checks_for("describers"))
-def test_checks__of_every_describer(check):
-    check(CaptionGrammarDescriber)
 
 
 @pytest.mark.parametrize("problem", [rare(0.02), spurious()], ids=["rare", "spurious"])
