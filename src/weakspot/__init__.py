@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from weakspot.core.errors import WeakspotError
     from weakspot.core.evidence import Evidence, Verdict
     from weakspot.core.failures import FailureCriterion
-    from weakspot.core.repairs import Head, RepairOutcome, RepairPlan
+    from weakspot.core.heads import Head
+    from weakspot.core.repairs import RepairOutcome, RepairPlan
     from weakspot.core.run import RunRecord
     from weakspot.core.samples import SampleSet
     from weakspot.core.slices import FailureSlice
@@ -49,7 +50,7 @@ _HOMES = {
     "Evidence": "weakspot.core.evidence",
     "FailureCriterion": "weakspot.core.failures",
     "FailureSlice": "weakspot.core.slices",
-    "Head": "weakspot.core.repairs",
+    "Head": "weakspot.core.heads",
     "Project": "weakspot.app.project",
     "RepairOutcome": "weakspot.core.repairs",
     "RepairPlan": "weakspot.core.repairs",

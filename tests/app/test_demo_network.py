@@ -2,7 +2,7 @@ import numpy as np
 import onnxruntime
 
 from weakspot.app.demo_network import SIDE, network, prototypes, untrained_head
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 
 
 def _outputs(head: Head, pixels: np.ndarray) -> np.ndarray:

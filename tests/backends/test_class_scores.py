@@ -17,7 +17,7 @@ from weakspot.backends.class_scores import (
 )
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 
 SINGLE, MULTI = Task.SINGLE_LABEL, Task.MULTI_LABEL
 

@@ -3,7 +3,8 @@ import pytest
 
 from weakspot.core.dataset import Task, dataset_from_columns
 from weakspot.core.evidence import Interval
-from weakspot.core.repairs import GroupChange, GroupKind, Head, RepairArm, RepairOutcome, RepairPlan, balanced_selection
+from weakspot.core.heads import Head
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome, RepairPlan
 from weakspot.core.rules import IdRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice

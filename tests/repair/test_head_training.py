@@ -3,7 +3,7 @@ import pytest
 
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.repair.head_training import HeadTrainer, _loss, _Scaling
 
 ONE_HOT = np.eye(3, dtype=bool)

@@ -13,7 +13,7 @@ from weakspot.app.project import Project
 from weakspot.app.wiring import build_classifier
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
 from weakspot.repair.head_training import HeadTrainer
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from weakspot.core.arrays import FloatArray
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 
 SIDE = 64
 LEVELS = 4

@@ -12,11 +12,13 @@ from weakspot.app.wiring import build_part, build_repairer
 from weakspot.core.arrays import FloatArray, IntArray
 from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion, best_f1_thresholds
-from weakspot.core.repairs import Head, RepairArm, RepairOutcome, RepairPlan, TrainingSelection
+from weakspot.core.heads import Head
+from weakspot.core.repairs import RepairArm, RepairOutcome, RepairPlan
 from weakspot.core.roles import Repairer
 from weakspot.core.run import ClassNote, RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.training_sets import TrainingSelection
 from weakspot.repair.head_training import HeadTrainer
 from weakspot.repair.measure import ArmAnswers, measure_arm, untouched
 from weakspot.store.project import ProjectStore

@@ -15,7 +15,7 @@ from weakspot.backends.model_hash import file_hash, model_id
 from weakspot.backends.preprocessing import PictureSettings, Preprocessing, preprocessing_from
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, ModelError, WeakspotError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 
 ANSWERS = "probabilities [n, c], (probabilities, features), or a dict with 'probabilities' and perhaps 'features'"

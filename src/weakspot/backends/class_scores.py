@@ -7,7 +7,7 @@ import numpy as np
 from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 
 SCORE_KINDS = ("auto", "logits", "probabilities")
 SUM_TOLERANCE = 1e-2

@@ -18,7 +18,7 @@ from weakspot.backends.model_hash import model_id
 from weakspot.backends.preprocessing import is_number, resize_shorter_side
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, raise_all
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.seeding import generator
 

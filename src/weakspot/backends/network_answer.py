@@ -18,7 +18,7 @@ from weakspot.backends.class_scores import (
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 
 NOT_EXPLAINED = "the last linear layer does not explain the scores that the model gives"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.torch_network import TorchNetwork
 from weakspot.core.arrays import AnyArray
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 
 

@@ -17,7 +17,7 @@ from weakspot.backends.preprocessing import PictureSettings, Preprocessing, prep
 from weakspot.backends.probe import probe_pictures
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, ModelError, raise_all
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 
 CPU = "CPUExecutionProvider"

@@ -22,7 +22,7 @@ from weakspot.backends.sklearn_files import load_skops
 from weakspot.backends.sklearn_head import features_of, linear_head
 from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.seeding import generator
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.dataset import Task
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 
 
 def linear_head(model: Any, task: Task) -> Head | None:

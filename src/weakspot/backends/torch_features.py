@@ -10,7 +10,7 @@ from weakspot.backends.class_scores import head_explains
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 
 SCORE_FIELDS = ("logits", "scores", "probabilities", "out", "output")
 NO_LAYER = "the module has no linear layer that sees one vector a picture"

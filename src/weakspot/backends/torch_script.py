@@ -11,7 +11,7 @@ from weakspot.backends.torch_features import TorchRunner, head_of
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 
 TRIED_LAYERS = 4
 _MATRIX = 2

@@ -22,6 +22,7 @@ class Split(StrEnum):
     VALIDATION = "validation"
     TEST = "test"
     POOL = "pool"
+    SYNTHETIC = "synthetic"
 
 
 SPLIT_ORDER: tuple[Split, ...] = tuple(Split)

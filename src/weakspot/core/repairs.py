@@ -1,119 +1,15 @@
 """What to change, and what changing it did."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
+from typing import Literal
 
-import numpy as np
 from pydantic import Field, JsonValue
 
-from weakspot.core.arrays import DoubleArray, FloatArray, IntArray
-from weakspot.core.dataset import Task
 from weakspot.core.evidence import Interval
 from weakspot.core.record import Record
-from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Head:
-    """The last linear layer of a classifier.
-
-    Args:
-        weights: [c, d].
-        bias: [c].
-        task: softmax for single-label, one sigmoid per label for multi-label.
-    """
-
-    weights: FloatArray
-    bias: FloatArray
-    task: Task = Task.SINGLE_LABEL
-
-    def logits(self, features: FloatArray) -> FloatArray:
-        """Return logits [n, c] of features [n, d]."""
-        return np.asarray(features @ self.weights.T + self.bias, dtype=np.float32)
-
-    def probabilities(self, features: FloatArray) -> FloatArray:
-        """Return probabilities [n, c] of features [n, d]."""
-        logits = self.logits(features).astype(np.float64)
-        if self.task is Task.MULTI_LABEL:
-            return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logits, -60, 60))), dtype=np.float32)
-        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
-        return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class TrainingSelection:
-    """Which samples the last layer is retrained on and how much each counts.
-
-    Args:
-        rows: rows of the data set.
-        weights: weight of each of them; their mean is one.
-        note: one sentence for the report on what was done.
-    """
-
-    rows: IntArray
-    weights: DoubleArray
-    note: str
-
-
-RankRows = Callable[[FailureSlice, SampleSet, IntArray], DoubleArray]
-"""Orders the rows of a slice's class: those with the largest numbers are chosen first."""
-
-
-def balanced_selection(
-    slices: Sequence[FailureSlice], *, training: SampleSet, pool: SampleSet | None, budget: int, rank: RankRows
-) -> TrainingSelection:
-    """Give the rows chosen for a slice the same total weight as the rest of its class.
-
-    As many rows are chosen as the slice has members, and as many are added from the pool as it has members there, within the
-    budget: strategies that differ only in `rank` differ only in which rows they choose. With several slices in a class every
-    slice and the rest get the same total, earlier slices choosing first. The share of each class in the total stays as it was,
-    and the mean weight is one.
-    """
-    labelled = training.rows[training.dataset.is_labelled[training.rows]]
-    added = _added_rows(slices, pool, budget, rank)
-    rows = np.unique(np.concatenate([labelled, *added]).astype(np.int64))
-    n_chosen = [int(found.rule.members(training, found.class_rows(training)).sum()) for found in slices]
-    weights = np.ones(len(rows))
-    for class_key in dict.fromkeys(map(_class_key, slices)):
-        rest = training.only(rows)
-        groups: list[IntArray] = []
-        for found, n_members, extra in zip(slices, n_chosen, added, strict=True):
-            if _class_key(found) == class_key:
-                groups.append(_first_by_rank(found, rest, n_members + len(extra), rank))
-                rest = rest.only(np.setdiff1d(found.class_rows(rest), groups[-1]))
-        groups = [group for group in [*groups, rest.rows] if len(group)]
-        n_class = sum(map(len, groups))
-        for group in groups:
-            weights[np.searchsorted(rows, group)] *= n_class / (len(groups) * len(group))
-    n_added = sum(len(extra) for extra in added)
-    from_pool = f", {n_added} of them added from the pool" if n_added else ""
-    note = f"{sum(n_chosen) + n_added} of {len(rows)} samples chosen{from_pool}."
-    return TrainingSelection(rows=rows, weights=weights / weights.mean() if len(rows) else weights, note=note)
-
-
-def _class_key(found: FailureSlice) -> tuple[str, str | None]:
-    return found.class_name, found.side
-
-
-def _first_by_rank(found: FailureSlice, samples: SampleSet, n_wanted: int, rank: RankRows) -> IntArray:
-    candidates = found.class_rows(samples)
-    order = np.argsort(-np.nan_to_num(rank(found, samples, candidates), nan=-np.inf), kind="stable")
-    return np.sort(candidates[order[:n_wanted]])
-
-
-def _added_rows(slices: Sequence[FailureSlice], pool: SampleSet | None, budget: int, rank: RankRows) -> list[IntArray]:
-    """Return for every slice the rows it adds from the pool; what one slice cannot use is left to the next."""
-    if pool is None:
-        return [np.zeros(0, dtype=np.int64) for _ in slices]
-    added: list[IntArray] = []
-    for position, found in enumerate(slices):
-        n_members = int(found.rule.members(pool, found.class_rows(pool)).sum())
-        share = -(-(budget - sum(map(len, added))) // (len(slices) - position))
-        added.append(_first_by_rank(found, pool, min(share, n_members), rank))
-        pool = pool.only(np.setdiff1d(pool.rows, added[-1]))
-    return added
+Solver = Literal["exact", "sgd"]
 
 
 class RepairPlan(Record):
@@ -126,6 +22,9 @@ class RepairPlan(Record):
         budget: how many samples may be taken from a pool, 0 for none.
         seed: seed of the run.
         trained_on: the data that is trained on.
+        penalty: weight decay of the retrained layer; None: the one that fits the classifier's own layer best.
+        solver: how the layer is trained.
+        slices: the slices themselves, so that the plan can be carried out elsewhere; empty in run records, which hold them.
     """
 
     slice_ids: tuple[str, ...]
@@ -134,6 +33,9 @@ class RepairPlan(Record):
     budget: int = 0
     seed: int = 0
     trained_on: DataUse | None = None
+    penalty: float | None = None
+    solver: Solver = "exact"
+    slices: tuple[FailureSlice, ...] = ()
 
 
 class GroupKind(StrEnum):
@@ -143,6 +45,8 @@ class GroupKind(StrEnum):
     SLICE = "slice"
     COMPLEMENT = "rest of the class"
     CLASS = "class"
+    FORMERLY_RIGHT = "formerly right"
+    FORMERLY_WRONG = "formerly wrong"
 
 
 class GroupChange(Record):
@@ -188,6 +92,44 @@ class GroupChange(Record):
         return self.accuracy_after - self.accuracy_before
 
 
+class Spread(Record):
+    """How unevenly a classifier serves the groups of a repair: slices, the rest of their classes, and all other classes.
+
+    Args:
+        worst_group: the group with the lowest accuracy after.
+        worst_before: lowest accuracy of a group before; groups are the same before and after, the worst may be another.
+        worst_after: lowest accuracy of a group after.
+        average_before: mean accuracy over groups before.
+        average_after: mean accuracy over groups after.
+        gap_before: overall accuracy minus the lowest before.
+        gap_after: overall accuracy minus the lowest after.
+        worst_change: interval of the change of the lowest accuracy, by a paired bootstrap over samples.
+        gap_change: interval of the change of the gap, by the same.
+    """
+
+    worst_group: str
+    worst_before: float
+    worst_after: float
+    average_before: float
+    average_after: float
+    gap_before: float
+    gap_after: float
+    worst_change: Interval
+    gap_change: Interval
+
+
+class ArmMeasurement(Record):
+    """One way of retraining on other data than the decisive one, for example on the samples that slices were found on.
+
+    Args:
+        measured_on: the data.
+        changes: one entry a group.
+    """
+
+    measured_on: DataUse
+    changes: tuple[GroupChange, ...]
+
+
 class RepairArm(Record):
     """One way of retraining, measured on all groups.
 
@@ -196,8 +138,15 @@ class RepairArm(Record):
         is_baseline: whether it only stands there for comparison.
         note: what was done, in a sentence.
         n_trained: samples trained on.
-        changes: one entry a group.
+        changes: one entry a group, on data that nothing was trained, thresholded or chosen on.
         got_worse: names of groups whose accuracy fell.
+        n_added: samples among them that came from the pool.
+        n_synthetic: generated samples among them.
+        spread: how even it became, None if there are fewer than two groups.
+        elsewhere: the same on the discovery and confirmation halves: seed and held-out failures.
+        temperature: what logits were divided by to calibrate them, None if they were not.
+        calibration_before: expected calibration error of the classifier on the measured samples, None without probabilities.
+        calibration_after: the same after.
     """
 
     arm: str
@@ -206,6 +155,80 @@ class RepairArm(Record):
     n_trained: int
     changes: tuple[GroupChange, ...]
     got_worse: tuple[str, ...] = ()
+    n_added: int = 0
+    n_synthetic: int = 0
+    spread: Spread | None = None
+    elsewhere: tuple[ArmMeasurement, ...] = ()
+    temperature: float | None = None
+    calibration_before: float | None = None
+    calibration_after: float | None = None
+
+    def change_of(self, kind: GroupKind, group: str | None = None) -> GroupChange | None:
+        """Return the first change of a kind (and name), None if there is none."""
+        return next((one for one in self.changes if one.kind is kind and group in (None, one.group)), None)
+
+
+class SliceFate(StrEnum):
+    """What became of a slice when failures were looked for again after a repair."""
+
+    GONE = "gone"
+    SMALLER = "smaller"
+    STAYS = "stays"
+    NEW = "new"
+
+
+class SliceAfter(Record):
+    """One slice after the repair.
+
+    Args:
+        title: its name.
+        slice_id: which slice.
+        fate: what became of it.
+        failures_before: failures among its members on the confirmation samples, before.
+        failures_after: the same after.
+        n_members: members among the confirmation samples.
+        q_value: of the test that members still fail more often than the rest of the class; None if it was not tested.
+    """
+
+    title: str
+    slice_id: str
+    fate: SliceFate
+    failures_before: int
+    failures_after: int
+    n_members: int
+    q_value: float | None = None
+
+
+class Aftermath(Record):
+    """Failures looked for again after a repair, in the same way and on the same halves as before.
+
+    Args:
+        measured_on: the confirmation samples.
+        slices: the repaired slices, then confirmed ones that were not there before.
+        n_tested: how many slices were tested.
+        note: what to know about it.
+    """
+
+    measured_on: DataUse
+    slices: tuple[SliceAfter, ...]
+    n_tested: int = 0
+    note: str = ""
+
+
+class LabellingRequest(Record):
+    """Samples of an unlabelled pool that a repair waits for.
+
+    Args:
+        file: CSV list of the samples, relative to the run's folder.
+        picture_list: the same as a plain list of pictures.
+        n_samples: how many.
+        n_labelled: how many of them have come back with a label.
+    """
+
+    file: str
+    picture_list: str
+    n_samples: int
+    n_labelled: int = 0
 
 
 class RepairOutcome(Record):
@@ -214,14 +237,22 @@ class RepairOutcome(Record):
     Args:
         plan: what was meant to be changed.
         measured_on: data that nothing was trained, thresholded or chosen on.
-        arms: the repair first, then baselines.
+        arms: the repair first, then baselines; empty while labels are awaited.
         head_file: the repaired last layer, relative to the run's folder; None if it was not kept.
+        aftermath: failures looked for again afterwards, None if that was not done.
+        labelling: samples whose labels are awaited, None if none are.
+        files: everything that was written for the user, relative to the run's folder.
+        notes: what could not be done, and why.
     """
 
     plan: RepairPlan
     measured_on: DataUse
     arms: tuple[RepairArm, ...]
     head_file: str | None = None
+    aftermath: Aftermath | None = None
+    labelling: LabellingRequest | None = None
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def repaired(self) -> RepairArm:

@@ -7,6 +7,7 @@ arguments only; methods (discoverers, describers, verifiers, repairers) are froz
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
 from PIL import Image
@@ -17,10 +18,11 @@ from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.dataset import Task
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.repairs import Head, TrainingSelection
+from weakspot.core.heads import Head
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
+from weakspot.core.training_sets import RepairMaterial, TrainingSelection
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -71,6 +73,18 @@ class Classifier(Protocol):
 
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
         """Return probabilities, and features where possible, of prepared pictures."""
+
+
+@runtime_checkable
+class TakesHead(Protocol):
+    """A classifier that can be written out with another last layer; what it was read from stays as it is."""
+
+    def write_repaired(self, head: Head, folder: Path) -> tuple[Path, ...]:
+        """Write the classifier with this last layer into a folder, in its own format, and return the files, the main one first.
+
+        Raises:
+            ModelError: if a file is there already, or the layer does not fit.
+        """
 
 
 @runtime_checkable
@@ -230,10 +244,12 @@ class Repairer(Protocol):
     def is_baseline(self) -> bool:
         """Whether it is only there for comparison."""
 
-    def select(
-        self, slices: Sequence[FailureSlice], *, training: SampleSet, pool: SampleSet | None, budget: int, seed: int
-    ) -> TrainingSelection:
-        """Return which training and pool rows to train on and how much each counts."""
+    def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
+        """Return which rows of the material to train on and how much each counts.
+
+        Raises:
+            NotEnoughDataError: if the material has not what the strategy needs (a pool, a budget, generated samples, group labels).
+        """
 
 
 @runtime_checkable

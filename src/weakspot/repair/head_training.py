@@ -9,7 +9,7 @@ import numpy as np
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 
 CHUNK_ROWS = 8_192
 PENALTIES = (1e-5, 1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1, 3e-1, 1.0, 3.0)

@@ -5,9 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.repairs import TrainingSelection
-from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
+from weakspot.core.training_sets import RepairMaterial, TrainingSelection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,11 +15,9 @@ class PlainRepairer:
 
     is_baseline = True
 
-    def select(
-        self, slices: Sequence[FailureSlice], *, training: SampleSet, pool: SampleSet | None, budget: int, seed: int
-    ) -> TrainingSelection:
+    def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return all labelled training rows with weight one."""
-        del slices, pool, budget, seed
-        rows = training.rows[training.dataset.is_labelled[training.rows]]
+        del slices
+        rows = material.labelled
         note = f"The last layer is retrained on the same {len(rows)} samples without weights."
         return TrainingSelection(rows=rows, weights=np.ones(len(rows)), note=note)

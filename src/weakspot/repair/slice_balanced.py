@@ -1,12 +1,12 @@
-"""Retraining with the slice and the rest of its class in balance."""
+"""Retraining with every slice and the rest of its class in balance."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
-from weakspot.core.arrays import DoubleArray, IntArray
-from weakspot.core.repairs import TrainingSelection, balanced_selection
-from weakspot.core.samples import SampleSet
+import numpy as np
+
 from weakspot.core.slices import FailureSlice
+from weakspot.core.training_sets import RepairMaterial, TrainingSelection, class_parts, with_mean_one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,14 +18,15 @@ class SliceBalancedRepairer:
 
     is_baseline = False
 
-    def select(
-        self, slices: Sequence[FailureSlice], *, training: SampleSet, pool: SampleSet | None, budget: int, seed: int
-    ) -> TrainingSelection:
-        """Return all training rows and the deepest pool members, weighted; the seed has no influence."""
-        del seed
-        chosen = balanced_selection(slices, training=training, pool=pool, budget=budget, rank=_depth)
-        return replace(chosen, note=f"Slice members weigh as much as the rest of their class: {chosen.note}")
-
-
-def _depth(found: FailureSlice, samples: SampleSet, rows: IntArray) -> DoubleArray:
-    return found.rule.scores(samples, rows)
+    def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
+        """Return all labelled training rows, weighted; the seed has no influence."""
+        rows = material.labelled
+        weights = np.ones(len(rows))
+        n_members = 0
+        for parts in class_parts(slices, material.training):
+            n_members += sum(map(len, parts.inside))
+            n_class = sum(map(len, parts.groups))
+            for group in parts.groups:
+                weights[np.searchsorted(rows, group)] *= n_class / (len(parts.groups) * len(group))
+        note = f"Slice members weigh as much as the rest of their class: {n_members} of {len(rows)} samples are members."
+        return TrainingSelection(rows=rows, weights=with_mean_one(weights), note=note)

@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput, GeneratedPicture
 from weakspot.core.seeding import generator
 from weakspot.testing.marker import N_INSTANCES, read_marker

@@ -12,7 +12,7 @@ from weakspot.core.arrays import BoolArray, ByteArray, FloatArray, IntArray
 from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import Side, best_f1_thresholds
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.seeding import child_seed
 from weakspot.testing.marker import N_INSTANCES

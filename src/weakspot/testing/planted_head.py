@@ -5,7 +5,7 @@ import numpy as np
 from weakspot.core.arrays import BoolArray, ByteArray, FloatArray, IntArray
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.errors import NotEnoughDataError
-from weakspot.core.repairs import Head
+from weakspot.core.heads import Head
 from weakspot.testing.planted_features import OwnFeatures
 
 

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.core.repairs import TrainingSelection
+from weakspot.core.training_sets import TrainingSelection
 from weakspot.repair.slice_balanced import SliceBalancedRepairer
 
 

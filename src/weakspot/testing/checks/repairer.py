@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from weakspot.core.dataset import Split
-from weakspot.core.repairs import TrainingSelection
 from weakspot.core.roles import Repairer
 from weakspot.core.slices import FailureSlice
+from weakspot.core.training_sets import RepairMaterial, TrainingSelection
 from weakspot.testing.checks import material
 from weakspot.testing.checks.expectation import Check, Factory, expect, expect_no_global_randomness
 from weakspot.testing.checks.parts import ANY_METHOD, implements
@@ -20,10 +20,14 @@ def _selected(
     factory: Factory, *, with_pool: bool = True, budget: int = BUDGET, seed: int = 0, slices: Sequence[FailureSlice] | None = None
 ) -> TrainingSelection:
     part: Repairer = factory()
-    training = material.sample_set(Split.TRAIN)
     wanted = material.slices_of(material.sample_set(Split.VALIDATION)) if slices is None else slices
-    pool = material.sample_set(Split.POOL) if with_pool else None
-    return part.select(wanted, training=training, pool=pool, budget=budget, seed=seed)
+    given = RepairMaterial(
+        training=material.sample_set(Split.TRAIN),
+        pool=material.sample_set(Split.POOL) if with_pool else None,
+        budget=budget,
+        seed=seed,
+    )
+    return part.select(wanted, given)
 
 
 def _told(selection: TrainingSelection) -> tuple[bytes, bytes, str]:
@@ -82,7 +86,7 @@ def input_stays_as_it_is(factory: Factory) -> None:
     training = material.sample_set(Split.TRAIN)
     before = material.contents(training)
     slices = material.slices_of(material.sample_set(Split.VALIDATION))
-    part.select(slices, training=training, pool=None, budget=0, seed=0)
+    part.select(slices, RepairMaterial(training=training))
     expect(material.contents(training) == before, "An array of the given samples was changed.")
 
 
@@ -97,7 +101,7 @@ def evaluation_labels_do_not_matter(factory: Factory) -> None:
     training = material.sample_set(Split.TRAIN)
     slices = material.slices_of(material.sample_set(Split.VALIDATION))
     changed = material.with_outcomes_elsewhere_changed(training)
-    results = [_told(part.select(slices, training=given, pool=None, budget=0, seed=0)) for given in (training, changed)]
+    results = [_told(part.select(slices, RepairMaterial(training=given))) for given in (training, changed)]
     expect(results[0] == results[1], "Labels or outcomes outside the training samples were used.")
 
 

@@ -1,0 +1,43 @@
+"""The last linear layer of a classifier: what repairs retrain and hand back."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from weakspot.core.arrays import FloatArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Head:
+    """The last linear layer of a classifier.
+
+    Args:
+        weights: [c, d].
+        bias: [c].
+        task: softmax for single-label, one sigmoid per label for multi-label.
+    """
+
+    weights: FloatArray
+    bias: FloatArray
+    task: Task = Task.SINGLE_LABEL
+
+    def logits(self, features: FloatArray) -> FloatArray:
+        """Return logits [n, c] of features [n, d]."""
+        return np.asarray(features @ self.weights.T + self.bias, dtype=np.float32)
+
+    def probabilities(self, features: FloatArray) -> FloatArray:
+        """Return probabilities [n, c] of features [n, d]."""
+        logits = self.logits(features).astype(np.float64)
+        if self.task is Task.MULTI_LABEL:
+            return np.asarray(1.0 / (1.0 + np.exp(-np.clip(logits, -60, 60))), dtype=np.float32)
+        powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True), dtype=np.float32)
+
+    def cooled(self, temperature: float) -> "Head":
+        """Return the layer whose logits are divided by a temperature; what it predicts stays the same."""
+        if not temperature > 0:
+            raise ConfigError("A temperature must be positive.", given=temperature)
+        divided = np.float32(temperature)
+        return replace(self, weights=self.weights / divided, bias=self.bias / divided)
