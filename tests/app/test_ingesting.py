@@ -7,7 +7,7 @@ from PIL import Image
 
 from weakspot.app.flushing import FlushPolicy
 from weakspot.app.ingesting import ingest
-from weakspot.core.dataset import RawSample, Task
+from weakspot.core.dataset import RawSample, Split, Task
 from weakspot.core.errors import DataError, NotEnoughDataError, StoreError
 from weakspot.engine.local import LocalEngine
 from weakspot.ingest.arrays import ArraySource
@@ -174,3 +174,20 @@ def test_ingest__predictions_only(project):
     assert not dataset.has_pictures
     assert dataset.predictions.tolist() == [1, 1, 1]
     assert dataset.probabilities[2].tolist() == [0.25, 0.75]
+
+
+def test_ingest__generated_samples_are_counted_apart(project):
+    marked = [
+        RawSample(key=f"made {number}", data=encoded(50 + number), labels=("a",), split=split, metadata={"generator": "a model"})
+        for number, split in enumerate((None, "train", "synthetic"))
+    ]
+    summary = ingest(project, ListSource([*samples(8), *marked]), engine=ENGINE)
+    assert summary.per_split["synthetic"] == 3
+    assert sum(summary.per_split.values()) == 11
+    assert summary.n_renamed == 1
+    dataset = project.dataset()
+    assert dataset.rows_of(Split.SYNTHETIC).tolist() == [8, 9, 10]
+    assert not set(dataset.rows_of(Split.TRAIN, Split.VALIDATION, Split.TEST).tolist()) & {8, 9, 10}
+    bad = RawSample(key="made 9", data=encoded(70), labels=("a",), split="test", metadata={"synthetic": True})
+    with pytest.raises(DataError, match="1 generated samples.*: made 9"):
+        ingest(project, ListSource([*samples(8), bad]), engine=ENGINE)

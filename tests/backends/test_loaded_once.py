@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.loaded_once import LoadedOnce, reloaded
 
 
 class _Slow:
@@ -43,3 +43,21 @@ def test_loaded_once__failure_is_tried_again():
         _ = slow.value
     slow.fails = False
     assert slow.value is slow.value
+
+
+def test_reloaded__a_copy_that_has_loaded_nothing():
+    class Part:
+        def __init__(self, number):
+            self.number = number
+            self.loads = []
+
+        @LoadedOnce
+        def doubled(self):
+            return 2 * self.number
+
+    part = Part(2)
+    assert part.doubled == 4
+    other = reloaded(part, number=5)
+    assert (other.number, other.doubled, part.number, part.doubled) == (5, 10, 2, 4)
+    assert "doubled" not in vars(reloaded(other))
+    assert type(other) is Part

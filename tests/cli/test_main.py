@@ -31,7 +31,7 @@ def test_main__version():
 
 
 def test_main__every_command_has_help():
-    for command in [*LOOP_COMMANDS, "init", "align", "doctor", "demo", "compare", "bench", "hypothesis"]:
+    for command in [*LOOP_COMMANDS, "init", "align", "doctor", "demo", "compare", "collective", "bench", "hypothesis"]:
         result = _weakspot(command, "--help")
         assert result.returncode == 0
         assert "--help" in result.stdout

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weakspot.core.count_statistics import fisher_ps, wilson_intervals
+from weakspot.core.count_statistics import fisher_ps, mcnemar_ps, wilson_intervals
 from weakspot.core.errors import InputError
-from weakspot.core.statistics import fisher_p, wilson_interval
+from weakspot.core.statistics import fisher_p, mcnemar_p, wilson_interval
 
 
 @st.composite
@@ -91,3 +91,15 @@ def test_statistics__impossible_counts_are_refused(counts, totals):
         fisher_ps(np.array([1]), np.array([2]), np.array(counts), np.array(totals))
     with pytest.raises(InputError, match="level"):
         wilson_intervals(np.array([1]), np.array([2]), level=1.0)
+
+
+@pytest.mark.parametrize(("gained", "lost"), [(0, 0), (5, 0), (0, 5), (7, 3), (40, 12), (1, 1)])
+def test_mcnemar_ps__equals_the_single_test(gained, lost):
+    found = mcnemar_ps(np.array([gained, 2]), np.array([lost, 9]))
+    assert found[0] == pytest.approx(mcnemar_p(gained, lost), rel=1e-12)
+    assert found[1] == pytest.approx(0.065430, abs=1e-6)
+
+
+def test_mcnemar_ps__refuses_negative_counts():
+    with pytest.raises(InputError, match="Counts"):
+        mcnemar_ps(np.array([3]), np.array([-1]))

@@ -91,3 +91,103 @@ def test_dataset_from_columns__no_samples():
     assert len(empty) == 0
     assert empty.label_matrix.shape == (0, 1)
     assert empty.rows_of(Split.TEST).tolist() == []
+
+
+def test_with_labels__single_label(single):
+    changed = single.with_labels(np.array([2, 0]), np.array([1, -1]))
+    assert changed.labels.tolist() == [-1, 1, 1, 1]
+    assert changed.is_labelled.tolist() == [False, True, True, True]
+    assert single.labels.tolist() == [0, 1, -1, 1]
+    assert changed.table.schema == single.table.schema
+    assert single.with_labels(np.array([], dtype=np.int64), []).labels.tolist() == [0, 1, -1, 1]
+
+
+def test_with_labels__multi_label(multi):
+    changed = multi.with_labels(np.array([0, 2, 3]), [None, [0, 2], []])
+    assert changed.is_labelled.tolist() == [False, True, True, True]
+    assert changed.label_matrix.tolist() == [[False] * 3, [False] * 3, [True, False, True], [False] * 3]
+    assert multi.is_labelled.tolist() == [True, True, False, True]
+
+
+def test_with_labels__keeps_outcomes(single):
+    known = single.with_outcomes(predictions=np.array([0, 0, 1, 1]))
+    assert known.with_labels(np.array([2]), [1]).predictions.tolist() == [0, 0, 1, 1]
+
+
+def test_with_labels__refuses_what_is_no_label(single, multi):
+    with pytest.raises(DataError, match="one label a row"):
+        single.with_labels(np.array([1, 2]), [0])
+    with pytest.raises(DataError, match="no row twice"):
+        single.with_labels(np.array([1, 1]), [0, 1])
+    for bad in (2, -2):
+        with pytest.raises(DataError, match="no class code"):
+            single.with_labels(np.array([2]), [bad])
+    with pytest.raises(DataError, match="no class code"):
+        multi.with_labels(np.array([2]), [[0, -1]])
+
+
+def _two(first=None, second=None, **changes):
+    own = {"class_names": ["cat", "dog"], "labels": [0, 1], "splits": ["train", "test"], "sample_ids": ["a", "b"], **(first or {})}
+    other = {
+        "class_names": ["cat", "dog"],
+        "labels": [1],
+        "splits": ["synthetic"],
+        "sample_ids": ["c"],
+        **(second or {}),
+        **changes,
+    }
+    return dataset_from_columns(**own), dataset_from_columns(**other)
+
+
+def test_joined__rows_of_the_first_come_first_and_stay_as_they_are():
+    probabilities = np.array([[0.9, 0.1], [0.3, 0.7]], dtype=np.float32)
+    predictions = np.array([0, 1])
+    first, second = _two(
+        {"probabilities": probabilities, "predictions": predictions},
+        {"probabilities": np.array([[0.2, 0.8]], dtype=np.float32), "predictions": np.array([1])},
+    )
+    both = first.joined(second)
+    assert both.sample_ids() == ["a", "b", "c"]
+    assert both.labels.tolist() == [0, 1, 1]
+    assert both.rows_of(Split.SYNTHETIC).tolist() == [2]
+    assert both.predictions.tolist() == [0, 1, 1]
+    assert np.array_equal(both.probabilities[:2], probabilities)
+    assert both.probabilities.dtype == np.float32
+    assert len(first) == 2
+
+
+def test_joined__outcomes_that_one_lacks_are_unknown():
+    first, second = _two({"probabilities": np.full((2, 2), 0.5, dtype=np.float32), "predictions": np.array([0, 1])})
+    both = first.joined(second)
+    assert both.predictions.tolist() == [0, 1, -1]
+    assert np.isnan(both.probabilities[2]).all()
+    assert second.joined(first).predictions.tolist() == [-1, 0, 1]
+    assert not _two()[0].joined(second).has_outcomes
+
+
+def test_joined__free_columns_keep_the_types_of_the_first():
+    first, second = _two(
+        {"metadata": {"size": [1, 2], "wet": [True, False], "note": ["x", "y"]}},
+        {"metadata": {"size": ["large"], "wet": [True], "note": [7], "prompt": ["a dog"]}},
+    )
+    both = first.joined(second)
+    assert both.metadata("size").to_pylist() == [1, 2, None]
+    assert both.metadata("wet").to_pylist() == [True, False, True]
+    assert both.metadata("note").to_pylist() == ["x", "y", "7"]
+    assert both.metadata("prompt").to_pylist() == [None, None, "a dog"]
+
+
+def test_joined__several_labels():
+    first = dataset_from_columns(class_names=["cat", "dog"], label_lists=[[0, 1], None], sample_ids=["a", "b"])
+    second = dataset_from_columns(class_names=["cat", "dog"], label_lists=[[1]], sample_ids=["c"], splits=["synthetic"])
+    both = first.joined(second)
+    assert both.label_matrix.tolist() == [[True, True], [False, False], [False, True]]
+    assert both.is_labelled.tolist() == [True, False, True]
+
+
+def test_joined__other_classes_and_repeated_samples_are_refused():
+    first, second = _two(class_names=["dog", "cat"])
+    with pytest.raises(DataError, match="same classes"):
+        first.joined(second)
+    with pytest.raises(DataError, match="1 samples are in both"):
+        first.joined(_two(sample_ids=["b"])[1])

@@ -195,3 +195,16 @@ def test_describe_criterion__every_kind():
     assert "shares the true label's parent" in describe_criterion(FailureCriterion(kind="parent"))
     assert describe_criterion(FailureCriterion(kind="low-confidence", threshold=0.3)).endswith("below 0.3")
     assert describe_criterion(FailureCriterion(kind="target", target="cat")) == "the sample is taken for 'cat'"
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 5])
+def test_failed__top_k_agrees_with_sorting_also_for_ties_and_missing_numbers(k):
+    random = np.random.default_rng(k)
+    # Probabilities in steps of 0.1, so that many are equal; some are missing.
+    probabilities = (random.integers(0, 4, size=(400, 6)) / 10).astype(np.float32)
+    probabilities[random.random((400, 6)) < 0.05] = np.nan
+    labels = random.integers(0, 6, size=400)
+    dataset = dataset_from_columns(class_names=list("abcdef"), labels=labels, probabilities=probabilities)
+    likeliest = top_classes(probabilities, k)
+    expected = [label not in row for label, row in zip(labels, likeliest, strict=True)]
+    assert FailureCriterion(kind="top-k", k=k).failed(dataset, np.arange(400)).tolist() == expected

@@ -7,11 +7,15 @@ from weakspot.core.statistics import (
     adjusted_p_values,
     association,
     balanced_accuracy,
+    bootstrap_interval,
+    calibration_error,
+    change_interval,
     cohens_h,
     exact_interval,
     fisher_p,
     mcnemar_p,
     overlap,
+    paired_draws,
     permutation_p,
     q_values,
     risk_ratio_interval,
@@ -101,6 +105,18 @@ def test_fisher_p__keeps_its_level_when_there_is_nothing():
 )
 def test_mcnemar_p__counted_by_hand(gained, lost, expected):
     assert mcnemar_p(gained, lost) == pytest.approx(expected, rel=1e-12)
+
+
+def test_change_interval__counted_by_hand():
+    # (6 + 1) / 94 - (0 + 1) / 94 = 0.0638, with a deviation of sqrt((0.0851 - 0.0041) / 94) = 0.0294.
+    assert change_interval(6, 0, 92) == pytest.approx((0.0063, 0.1214), abs=5e-5)
+    assert change_interval(0, 6, 92) == pytest.approx((-0.1214, -0.0063), abs=5e-5)
+    assert change_interval(0, 0, 0) == (-1.0, 1.0)
+
+
+def test_change_interval__more_changes_than_samples():
+    with pytest.raises(InputError, match="Counts"):
+        change_interval(3, 3, 5)
 
 
 def test_q_values__unsorted_input_keeps_its_places():
@@ -217,3 +233,61 @@ def test_risk_ratio_interval__zeros_and_coverage():
 def test_overlap__common_over_all():
     assert overlap(np.array([True, True, True, False]), np.array([True, True, False, True])) == 0.5
     assert overlap(np.zeros(3, dtype=bool), np.zeros(3, dtype=bool)) == 0.0
+
+
+def test_paired_draws__keeps_sizes_and_pairs():
+    # First stratum: two wrong, three gained, one lost, four right both times; second: nobody; third: only lost ones.
+    tables = np.array([[2, 3, 1, 4], [0, 0, 0, 0], [0, 0, 5, 0]])
+    before, after = paired_draws(tables, n_draws=4000, random=np.random.default_rng(1))
+    assert before.shape == after.shape == (4000, 3)
+    assert (before[:, 0] <= 10).all()
+    assert (after[:, 1] == 0).all()
+    assert (before[:, 2] == 5).all()
+    assert (after[:, 2] == 0).all()
+    assert before[:, 0].mean() == pytest.approx(5.0, abs=0.1)
+    assert after[:, 0].mean() == pytest.approx(7.0, abs=0.1)
+    # The change of ten pairs with three up and one down has the variance 10 * (0.4 - 0.2 ** 2).
+    assert np.var(after[:, 0] - before[:, 0]) == pytest.approx(3.6, rel=0.1)
+
+
+def test_bootstrap_interval__middle_of_the_draws_or_moved():
+    assert bootstrap_interval(500.0, np.arange(1001)) == pytest.approx((25.0, 975.0), abs=0.1)
+    # With 84.13 % of the draws below, the estimate is one deviation up; so the interval runs from 0.04 to 3.96 deviations.
+    moved = bootstrap_interval(841.3, np.arange(1001))
+    assert moved == pytest.approx((516.0, 1000.0), abs=2.0)
+    assert bootstrap_interval(3.0, np.full(10, 3.0)) == (3.0, 3.0)
+    with pytest.raises(InputError, match="level"):
+        bootstrap_interval(1.0, np.arange(3), level=1.0)
+
+
+def test_calibration_error__bins_of_equal_mass():
+    # Two bins: confidences 0.6 and 0.7 with none right, 0.8 and 0.9 with both right.
+    confidence = np.array([0.8, 0.6, 0.9, 0.7], dtype=np.float32)
+    probabilities = np.column_stack([confidence, 1 - confidence])
+    targets = np.array([0, 1, 0, 1])
+    # In sums: |1.3 - 0| + |1.7 - 2| over four samples.
+    assert calibration_error(probabilities, targets, task="single-label", n_bins=2) == pytest.approx(1.6 / 4)
+    assert calibration_error(probabilities, targets, task="single-label", n_bins=1) == pytest.approx(1.0 / 4)
+    matrix = np.eye(2, dtype=np.bool_)[targets]
+    assert calibration_error(probabilities, matrix, task="single-label", n_bins=2) == pytest.approx(1.6 / 4)
+
+
+def test_calibration_error__order_of_equal_confidences_does_not_matter():
+    probabilities = np.tile(np.array([[0.75, 0.25]], dtype=np.float32), (8, 1))
+    for targets in ([0] * 6 + [1] * 2, [1, 0, 0, 0, 1, 0, 0, 0]):
+        assert calibration_error(probabilities, np.array(targets), task="single-label", n_bins=4) == pytest.approx(0.0)
+
+
+def test_calibration_error__labels_are_averaged():
+    probabilities = np.array([[0.5, 0.9], [0.5, 0.9]], dtype=np.float32)
+    truth = np.array([[True, False], [False, False]])
+    # The first label is right on average, the second is off by 0.9.
+    assert calibration_error(probabilities, truth, task="multi-label") == pytest.approx(0.45)
+
+
+def test_calibration_error__more_labels_than_fit_at_once_and_nobody():
+    probabilities = np.full((3, 130), 0.5, dtype=np.float32)
+    probabilities[:, 129] = 0.0
+    truth = np.zeros((3, 130), dtype=np.bool_)
+    assert calibration_error(probabilities, truth, task="multi-label") == pytest.approx(0.5 * 129 / 130)
+    assert np.isnan(calibration_error(probabilities[:0], truth[:0], task="multi-label"))

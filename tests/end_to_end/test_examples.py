@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples").glob("*.py"))
+SAID = {"01_quickstart": "report: report.html", "02_hand_back": "handed back: "}
 
 
-def test_examples__there_are_some():
-    assert EXAMPLES
+def test_examples__it_is_known_what_they_say():
+    assert [path.stem for path in EXAMPLES] == sorted(SAID)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda path: path.stem)
@@ -18,4 +19,4 @@ def test_examples__run_without_error(example, tmp_path):
     command = [sys.executable, "-W", "error", str(example)]
     result = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert result.returncode == 0, result.stderr
-    assert "report: report.html" in result.stdout
+    assert SAID[example.stem] in result.stdout

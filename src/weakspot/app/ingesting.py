@@ -27,7 +27,7 @@ from weakspot.store.project import ProjectStore
 from weakspot.store.sample_parts import SampleParts
 from weakspot.store.samples import SampleTables
 
-TABLES_VERSION = 1
+TABLES_VERSION = 2
 FLUSH_POLICY = FlushPolicy(n_samples=4096, seconds=5.0)
 
 
@@ -48,6 +48,7 @@ class IngestSummary:
         n_conflicting: those among them that have different labels.
         has_outcomes: whether predictions or probabilities came with the samples.
         was_cached: whether nothing had to be done.
+        n_renamed: generated samples whose source names the split train or pool; they are in `synthetic`.
     """
 
     source: str
@@ -62,6 +63,7 @@ class IngestSummary:
     n_conflicting: int
     has_outcomes: bool
     was_cached: bool = False
+    n_renamed: int = 0
 
     @property
     def n_quarantined(self) -> int:
@@ -156,6 +158,7 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
         "n_duplicated": duplicates.num_rows,
         "n_across_splits": int(pc.sum(duplicates.column("crosses_splits")).as_py() or 0),
         "n_conflicting": int(pc.sum(duplicates.column("has_conflicting_labels")).as_py() or 0),
+        "n_renamed": int(assembly.is_renamed.sum()),
         "has_outcomes": bool(assembly.seen.n_predicted or assembly.seen.n_probable),
     }
 

@@ -12,13 +12,17 @@ from weakspot.app.hypothesising import HypothesisReport, ask
 from weakspot.app.ingesting import IngestSummary
 from weakspot.app.preparation import EmbedSummary, Preparation, Prepared
 from weakspot.app.records import StageClock, finished, new_record
-from weakspot.app.repairing import repair_slices
+from weakspot.app.repairing import RepairRequest, RepairStage
 from weakspot.app.reporting import write_report
+from weakspot.app.sweeping import sweep_synthetic
+from weakspot.app.synthetic_samples import with_synthetic
 from weakspot.core.errors import ConfigError, StoreError
 from weakspot.core.failures import FailureCriterion, describe_criterion
+from weakspot.core.repairs import RepairPlan
 from weakspot.core.roles import Classifier, Embedder
 from weakspot.core.run import Progress, RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse
 from weakspot.ingest.source import SampleSource
 from weakspot.store.project import ProjectStore
 
@@ -158,14 +162,51 @@ class Project:
             facts["summary"] = f"{len(record.published())} of {len(record.evidence)} slices confirmed"
         return self._saved(record)
 
-    def repair(self, run_id: str | None = None) -> RunRecord:
-        """Retrain the last layer for the confirmed slices of a run, beside its baselines."""
-        record = self._run(run_id)
-        prepared = self._prepared(record)
+    def repair(self, run_id: str | None = None, request: RepairRequest | None = None) -> RunRecord:
+        """Retrain the last layer for the confirmed slices of a run, or as a plan says, beside its baselines."""
+        asked = request or RepairRequest()
+        record, prepared = self._repairable(run_id, asked.plan)
         with self._clock.stage("repair") as facts:
-            record = repair_slices(record, prepared, self.settings, self._criterion, self.store)
-            facts["summary"] = f"{len(record.repairs)} repairs measured"
+            stage = RepairStage(
+                record=record,
+                prepared=prepared,
+                settings=self.settings,
+                criterion=self._criterion,
+                store=self.store,
+                progress=self._progress,
+            )
+            record = stage.run(asked)
+            facts["summary"] = f"{sum(bool(outcome.arms) for outcome in record.repairs)} repairs measured"
         return self._saved(record)
+
+    def sweep(self, folder: Path, run_id: str | None = None) -> tuple[Path, ...]:
+        """Try several weights and numbers of names of a synthetic repair; write the trade-off into a folder, the page first."""
+        record, prepared = self._repairable(run_id, None)
+        return sweep_synthetic(folder, record, prepared, self.settings, self._criterion)
+
+    def repairable(self, run_id: str) -> tuple[RunRecord, Prepared]:
+        """Return a run and everything that repairs of it read."""
+        return self._repairable(run_id, None)
+
+    def _repairable(self, run_id: str | None, plan: RepairPlan | None) -> tuple[RunRecord, Prepared]:
+        """Return the run to repair and its samples, with generated ones if a folder is set; a plan starts a run of its own."""
+        record = self._run(run_id) if plan is None else self._planned(plan)
+        prepared = self._prepared(record)
+        if not self.settings.repair.synthetic:
+            return record, prepared
+        folder = self.folder / self.settings.repair.synthetic
+        return record, with_synthetic(
+            prepared, folder, settings=self.settings, store=self.store, progress=self._told("generated pictures")
+        )
+
+    def _planned(self, plan: RepairPlan) -> RunRecord:
+        """Return a new run whose slices are those of a plan, measured on the confirmation half of this project."""
+        record = new_record(self.settings, inputs={}, criterion=describe_criterion(self._criterion))
+        prepared = self._prepared(record.model_copy(update={"slices": plan.slices}))
+        found_on = DataUse.of(loop.halves(prepared.samples, self.settings, self._criterion)[0][0])
+        slices = tuple(found.model_copy(update={"found_on": found_on}) for found in plan.slices)
+        record = record.model_copy(update={"slices": slices, "inputs": prepared.inputs})
+        return loop.verify_slices(record, prepared.samples, self.settings, self._criterion)
 
     def report(self, run_id: str | None = None) -> tuple[Path, ...]:
         """Write the report of a run; the HTML file comes first."""
@@ -182,7 +223,7 @@ class Project:
         self.ingest()
         record = self.discover()
         self.verify(record.run_id)
-        return self.repair(record.run_id)
+        return self.repair(record.run_id, RepairRequest(is_required=False))
 
     @cached_property
     def _criterion(self) -> FailureCriterion:

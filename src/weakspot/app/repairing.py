@@ -1,50 +1,286 @@
-"""The repair stage: every arm is selected, trained and measured in the same way."""
+"""The repair stage: strategies choose, one bench trains and measures, and the user gets something to ship."""
 
-import io
-from collections.abc import Sequence
-from functools import cached_property
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from weakspot.app.config import Settings
-from weakspot.app.preparation import OWN, Prepared
-from weakspot.app.wiring import build_part, build_repairer
-from weakspot.core.arrays import FloatArray, IntArray
-from weakspot.core.dataset import Split
-from weakspot.core.failures import FailureCriterion, best_f1_thresholds
-from weakspot.core.heads import Head
+from weakspot.app.handing_back import hand_back, head_content
+from weakspot.app.labelling import read_labels, write_labelling_list
+from weakspot.app.looking_again import look_again
+from weakspot.app.preparation import JOINT, OWN, Prepared
+from weakspot.app.records import library_versions
+from weakspot.app.repair_bench import FittedHead, RepairBench
+from weakspot.app.repair_journal import RepairJournal
+from weakspot.app.wiring import buildable
+from weakspot.core.dataset import SPLIT_ORDER, Split
+from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, UnavailableError
+from weakspot.core.failures import FailureCriterion
 from weakspot.core.repairs import RepairArm, RepairOutcome, RepairPlan
-from weakspot.core.roles import Repairer
-from weakspot.core.run import ClassNote, RunRecord
+from weakspot.core.run import ClassNote, RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.training_sets import TrainingSelection
-from weakspot.repair.head_training import HeadTrainer
-from weakspot.repair.measure import ArmAnswers, measure_arm, untouched
+from weakspot.core.training_sets import TrainingSelection, with_mean_one
+from weakspot.repair.twins import class_name_twin, confidence_twin, random_twin
+from weakspot.repair.zero_shot import zero_shot
 from weakspot.store.project import ProjectStore
 
-BASELINES = ("plain", "random", "confidence")
-HEAD_FILE = "repaired_head.npz"
+PLAIN = "plain"
+TWINS = {"random": random_twin, "confidence": confidence_twin, "class-name": class_name_twin}
+HEAD_FILE = "repaired_head.safetensors"
+REPAIR_NOTE = "repair"
 
 
-def repair_slices(
-    record: RunRecord, prepared: Prepared, settings: Settings, criterion: FailureCriterion, store: ProjectStore
-) -> RunRecord:
-    """Repair the confirmed slices of a run; without any, or without features, the record says why nothing was done."""
-    samples, classifier = prepared.samples, prepared.classifier
-    slices = [found for found, evidence in record.published() if evidence.explained is None]
-    obstacle = _obstacle(slices, samples)
-    if obstacle:
-        note = ClassNote(class_name="repair", note=obstacle)
-        return record.model_copy(
-            update={"repairs": (), "notes": (*(old for old in record.notes if old.class_name != "repair"), note)}
+@dataclass(frozen=True, kw_only=True)
+class RepairRequest:
+    """What is asked of the repair stage, beside the settings.
+
+    Args:
+        slice_ids: repair only these slices, by id or by the beginning of it; empty: all confirmed ones that no other explains.
+        is_comparison: run every strategy that the material allows, not only the configured one.
+        labels: file with labels of pool samples that were asked for.
+        plan: a plan of an earlier repair, to be carried out on this project.
+        write_to: folder to write the repaired classifier, its plan and training weights to.
+        is_required: whether a strategy that cannot work here is an error; otherwise it is a note of the run.
+    """
+
+    slice_ids: tuple[str, ...] = ()
+    is_comparison: bool = False
+    labels: Path | None = None
+    plan: RepairPlan | None = None
+    write_to: Path | None = None
+    is_required: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RepairStage:
+    """The repair stage of one run.
+
+    Args:
+        record: the run.
+        prepared: samples and models.
+        settings: of the project.
+        criterion: what counts as a failure.
+        store: where artefacts go.
+        progress: told which strategy is under way.
+    """
+
+    record: RunRecord
+    prepared: Prepared
+    settings: Settings
+    criterion: FailureCriterion
+    store: ProjectStore
+    progress: StageProgress = no_stage_progress
+
+    def run(self, request: RepairRequest) -> RunRecord:
+        """Repair slices of the run; without any, or without features, the record says why nothing was done."""
+        prepared = self.prepared if request.labels is None else _labelled(self.prepared, request.labels)
+        settings = self.settings if request.plan is None else _settings_of(request.plan, self.settings)
+        slices = request.plan.slices if request.plan is not None else _chosen_slices(self.record, request.slice_ids)
+        obstacle = _obstacle(slices, prepared.samples)
+        if obstacle:
+            return _with_note(self.record, obstacle)
+        try:
+            return self._repaired(RepairBench.of(prepared, settings, self.criterion, slices, self.record.evidence), request)
+        except (NotEnoughDataError, DataError, UnavailableError) as error:
+            if request.is_required:
+                raise
+            return _with_note(self.record, f"{error.what} {error.fix or ''}".strip())
+
+    def _repaired(self, bench: RepairBench, request: RepairRequest) -> RunRecord:
+        """Run every strategy that is asked for; of several, one that cannot work here becomes a note."""
+        methods = _methods(bench, request)
+        outcomes: list[RepairOutcome] = []
+        notes: list[str] = []
+        for number, method in enumerate(methods):
+            self.progress("repair", number, len(methods))
+            try:
+                outcomes.append(self._outcome(bench, method, request, is_chosen=number == 0))
+            except (NotEnoughDataError, DataError, UnavailableError) as error:
+                if len(methods) == 1:
+                    raise
+                notes.append(f"{method}: {error.what}")
+        self.progress("repair", len(methods), len(methods))
+        if not outcomes:
+            raise NotEnoughDataError("No strategy could be used.", where="[repair]", given=notes)
+        if request.is_comparison:
+            first = outcomes[0]
+            outcomes[0] = first.model_copy(
+                update={"arms": (*first.arms, *_reference_arms(bench, notes)), "notes": (*first.notes, *notes)}
+            )
+        return self.record.model_copy(update={"repairs": tuple(outcomes), "notes": _other_notes(self.record)})
+
+    def _outcome(self, bench: RepairBench, method: str, request: RepairRequest, *, is_chosen: bool) -> RepairOutcome:
+        """Return one strategy beside its baselines; the chosen one is kept, written out and followed by a fresh search."""
+        outcome = RepairOutcome(plan=bench.plan(method), measured_on=DataUse.of(bench.measured), arms=())
+        if not is_chosen and (kept := self._journal(bench).kept(outcome)) is not None:
+            return kept
+        selection = bench.selection(method)
+        if request.labels is not None:
+            selection = _labelled_part(selection, bench)
+        waiting = bench.unlabelled(selection)
+        if len(waiting):
+            return self._waiting(bench, outcome, selection) if is_chosen else _left_out(method, len(waiting))
+        fitted = bench.fitted(selection)
+        arms, notes = _arms(bench, method, selection, fitted)
+        outcome = outcome.model_copy(update={"arms": arms, "notes": notes})
+        if not is_chosen:
+            self._journal(bench).keep(outcome)
+            return outcome
+        aftermath = look_again(bench, fitted) if self.settings.repair.look_again else None
+        files, handed = self._written(bench, outcome.plan, selection, fitted, request.write_to)
+        changes = {"aftermath": aftermath, "head_file": HEAD_FILE, "files": files, "notes": (*notes, *handed)}
+        return outcome.model_copy(update=changes)
+
+    def _journal(self, bench: RepairBench) -> RepairJournal:
+        """Return where finished strategies of a comparison are kept, for these samples and settings."""
+        samples, settings = bench.samples, bench.settings
+        known = samples.dataset.label_matrix.tobytes() + samples.dataset.is_labelled.tobytes()
+        labels = hashlib.sha256(known).hexdigest()
+        key = f"{self.prepared.inputs}{settings.model_dump_json()}{samples.digest()}{labels}{library_versions()}"
+        return RepairJournal(store=self.store, run_id=self.record.run_id, key=key)
+
+    def _waiting(self, bench: RepairBench, outcome: RepairOutcome, selection: TrainingSelection) -> RepairOutcome:
+        """Write the list of samples to label; the repair goes on when it comes back."""
+        chosen = {outcome.plan.repairer: selection}
+        if bench.settings.repair.label_baselines:
+            chosen |= {f"baseline {name}": twin for name, twin in _twins(bench, selection, [])}
+        why = {row: name for name, one in reversed(chosen.items()) for row in bench.unlabelled(one).tolist()}
+        with self.store.writing():
+            folder = self.store.runs.run_folder(self.record.run_id)
+            rows = np.array(sorted(why), dtype=np.int64)
+            request = write_labelling_list(folder, rows, bench.samples, bench.slices, roles=why)
+        return outcome.model_copy(update={"labelling": request, "files": (request.file, request.picture_list)})
+
+    def _written(
+        self, bench: RepairBench, plan: RepairPlan, selection: TrainingSelection, fitted: FittedHead, folder: Path | None
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Keep the retrained layer with the run, hand the repair back into a folder if one is named, and return files and notes."""
+        names = bench.samples.dataset.class_names
+        with self.store.writing():
+            self.store.runs.save_artefact(self.record.run_id, HEAD_FILE, head_content(fitted.head, names))
+        if folder is None:
+            return (HEAD_FILE,), ()
+        handed = hand_back(
+            folder,
+            classifier=bench.prepared.classifier,
+            head=fitted.head,
+            class_names=names,
+            selection=selection,
+            samples=bench.samples,
+            plan=plan,
+            slices=bench.slices,
         )
-    work = _Repair(samples, settings, criterion, slices, classifier.head if classifier is not None else None)
-    arms, head = work.run()
-    with store.writing():
-        store.runs.save_artefact(record.run_id, HEAD_FILE, _head_bytes(head, samples.dataset.class_names))
-    outcome = RepairOutcome(plan=work.plan, measured_on=_use(work.measured), arms=arms, head_file=HEAD_FILE)
-    return record.model_copy(update={"repairs": (outcome,)})
+        return (HEAD_FILE, *map(str, handed.files)), tuple(handed.notes)
+
+
+def _arms(
+    bench: RepairBench, method: str, selection: TrainingSelection, fitted: FittedHead
+) -> tuple[tuple[RepairArm, ...], tuple[str, ...]]:
+    """Return the repair, retraining alone, and the twins of the repair's own selection; what cannot be had becomes a note."""
+    arms = [bench.arm(method, selection, is_baseline=False, fitted=fitted)]
+    notes: list[str] = []
+    if method != PLAIN:
+        arms.append(bench.arm(PLAIN, bench.selection(PLAIN, {}), is_baseline=True))
+    for name, other in _twins(bench, selection, notes):
+        waiting = bench.unlabelled(other)
+        if len(waiting):
+            notes.append(f"The baseline {name} is missing: {len(waiting)} of its samples have no label.")
+        elif np.array_equal(other.rows, selection.rows):
+            notes.append(f"The baseline {name} is missing: it would choose the same as the repair.")
+        else:
+            arms.append(bench.arm(name, other, is_baseline=True))
+    return tuple(arms), tuple(notes)
+
+
+def _twins(bench: RepairBench, selection: TrainingSelection, notes: list[str]) -> Iterator[tuple[str, TrainingSelection]]:
+    """Yield the baselines that match a selection, by name; what cannot be had becomes a note."""
+    for name, twin in TWINS.items():
+        try:
+            yield name, twin(selection, bench.material)
+        except (DataError, NotEnoughDataError, UnavailableError) as error:
+            notes.append(f"The baseline {name} is missing: {error.what}")
+
+
+def _reference_arms(bench: RepairBench, notes: list[str]) -> Iterator[RepairArm]:
+    """Yield the embedder's own answers by class names and by slice names: what words alone can do."""
+    embed_texts = bench.prepared.assistants.embed_texts
+    if embed_texts is None or JOINT not in bench.samples.spaces:
+        notes.append("zero-shot: there is no encoder of words.")
+        return
+    dataset = bench.samples.dataset
+    vectors = np.nan_to_num(bench.samples.vectors(JOINT))
+    for name, slices in (("zero-shot-classes", ()), ("zero-shot-groups", bench.slices)):
+        answers = zero_shot(dataset.class_names, embed_texts, slices=slices, task=dataset.task)
+        yield bench.reference_arm(name, answers.note, answers.probabilities(vectors))
+
+
+def _methods(bench: RepairBench, request: RepairRequest) -> tuple[str, ...]:
+    """Return the strategies to run, the configured one first."""
+    chosen = bench.settings.repair.method
+    if not request.is_comparison:
+        return (chosen,)
+    given = {name: bench.parameters(name) for name in ("dfr-subsample", "dfr-upsample", "group-dro")}
+    return tuple(dict.fromkeys([chosen, *(name for name in buildable("repairers", given) if name != PLAIN)]))
+
+
+def _labelled_part(selection: TrainingSelection, bench: RepairBench) -> TrainingSelection:
+    """Return what was chosen without the samples whose labels have not come back, if at least one has."""
+    dataset, rows = bench.samples.dataset, selection.rows
+    is_labelled = dataset.is_labelled[rows]
+    n_waiting = int(np.sum(~is_labelled))
+    has_come_back = (dataset.splits[rows] == SPLIT_ORDER.index(Split.POOL)) & is_labelled
+    if not n_waiting or not has_come_back.any() or selection.contests:
+        return selection
+    note = f"{selection.note} {n_waiting} more were asked for and have no label yet."
+    return TrainingSelection(rows=rows[is_labelled], weights=with_mean_one(selection.weights[is_labelled]), note=note)
+
+
+def _left_out(method: str, n_waiting: int) -> RepairOutcome:
+    raise NotEnoughDataError(f"{n_waiting} chosen pool samples have no label.", where=method)
+
+
+def _chosen_slices(record: RunRecord, slice_ids: Sequence[str]) -> tuple[FailureSlice, ...]:
+    """Return the confirmed slices to repair.
+
+    Raises:
+        ConfigError: if an id names no slice, or one that was not confirmed.
+    """
+    confirmed = {found.slice_id: (found, evidence) for found, evidence in record.published()}
+    if not slice_ids:
+        return tuple(found for found, evidence in confirmed.values() if evidence.explained is None)
+    chosen: dict[str, FailureSlice] = {}
+    for wanted in slice_ids:
+        matching = [found for slice_id, (found, _) in confirmed.items() if wanted and slice_id.startswith(wanted)]
+        if len(matching) != 1:
+            raise ConfigError(
+                "This names no confirmed slice, or several." if wanted else "A slice id is empty.",
+                where="--slice",
+                given=wanted,
+                fix="Choose from " + (", ".join(f"{one} ({found.title})" for one, (found, _) in confirmed.items()) or "none") + ".",
+            )
+        chosen[matching[0].slice_id] = matching[0]
+    return tuple(chosen.values())
+
+
+def _settings_of(plan: RepairPlan, settings: Settings) -> Settings:
+    """Return the project's settings with those of a plan in the place of its own."""
+    changes = {
+        "method": plan.repairer,
+        "parameters": plan.parameters,
+        "budget": plan.budget,
+        "l2": plan.penalty or 0.0,
+        "solver": plan.solver,
+    }
+    return settings.model_copy(update={"repair": settings.repair.model_copy(update=changes), "seed": plan.seed})
+
+
+def _labelled(prepared: Prepared, labels: Path) -> Prepared:
+    samples = prepared.samples
+    return replace(prepared, samples=replace(samples, dataset=read_labels(labels, samples.dataset)))
 
 
 def _obstacle(slices: Sequence[FailureSlice], samples: SampleSet) -> str:
@@ -59,103 +295,10 @@ def _obstacle(slices: Sequence[FailureSlice], samples: SampleSet) -> str:
     return ""
 
 
-class _Repair:
-    """One repair with its baselines."""
-
-    def __init__(
-        self,
-        samples: SampleSet,
-        settings: Settings,
-        criterion: FailureCriterion,
-        slices: Sequence[FailureSlice],
-        start: Head | None,
-    ) -> None:
-        self._samples = samples
-        self._settings = settings
-        self._criterion = criterion
-        self._slices = slices
-        self._start = start
-        self._training = self._with_features(Split.TRAIN, "training samples")
-        pool = self._with_features(Split.POOL, "pool")
-        self._pool = pool if len(pool) else None
-        self._validation = self._with_features(Split.VALIDATION, "validation samples")
-        used = [self._training.rows, pool.rows, samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])]
-        self.measured = untouched(self._with_features(Split.TEST, "test samples"), used)
-
-    @property
-    def plan(self) -> RepairPlan:
-        """Return what is going to be changed."""
-        repair = self._settings.repair
-        return RepairPlan(
-            slice_ids=tuple(found.slice_id for found in self._slices),
-            repairer=repair.method,
-            parameters=repair.parameters,
-            budget=repair.budget,
-            seed=self._settings.seed,
-            trained_on=_use(self._training),
-        )
-
-    def run(self) -> tuple[tuple[RepairArm, ...], Head]:
-        """Return all arms, the repair first, and its head."""
-        chosen = self._settings.repair.method
-        repaired, head = self._arm(chosen, build_repairer(self._settings))
-        others = [name for name in BASELINES if name != chosen]
-        baselines = [self._arm(name, build_part("repairers", name, {}, where="baseline"))[0] for name in others]
-        return (repaired, *baselines), head
-
-    def _arm(self, name: str, repairer: Repairer) -> tuple[RepairArm, Head]:
-        settings = self._settings
-        selection = repairer.select(
-            self._slices, training=self._training, pool=self._pool, budget=settings.repair.budget, seed=settings.seed
-        )
-        head = self._trained(selection)
-        answers = ArmAnswers(
-            arm=name,
-            is_baseline=name != settings.repair.method,
-            note=selection.note,
-            n_trained=len(selection.rows),
-            probabilities=head.probabilities(self._samples.vectors(OWN, self.measured.rows)),
-            thresholds=self._thresholds(head),
-        )
-        return measure_arm(answers, self._slices, self.measured, self._criterion), head
-
-    def _trained(self, selection: TrainingSelection) -> Head:
-        dataset = self._samples.dataset
-        features = self._samples.vectors(OWN, selection.rows)
-        targets = dataset.label_matrix[selection.rows]
-        return self._trainer.train(features, targets, selection.weights, task=dataset.task, start=self._start).head
-
-    @cached_property
-    def _trainer(self) -> HeadTrainer:
-        """Return a trainer whose penalty is the given one, or else fits the classifier's own head: arms differ in weights only."""
-        penalty = self._settings.repair.l2
-        if penalty:
-            return HeadTrainer(penalty=penalty)
-        if self._start is None:
-            return HeadTrainer()
-        rows = self._training.rows[self._samples.dataset.is_labelled[self._training.rows]]
-        return HeadTrainer().matched(self._samples.vectors(OWN, rows), self._samples.dataset.label_matrix[rows], self._start)
-
-    def _thresholds(self, head: Head) -> FloatArray | None:
-        """Return multi-label thresholds chosen on validation samples, as for the classifier itself."""
-        dataset = self._samples.dataset
-        if dataset.thresholds is None or not len(self._validation):
-            return None
-        probabilities = head.probabilities(self._samples.vectors(OWN, self._validation.rows))
-        return best_f1_thresholds(probabilities, dataset.label_matrix[self._validation.rows])
-
-    def _with_features(self, split: Split, name: str) -> SampleSet:
-        samples = self._samples
-        rows: IntArray = samples.dataset.rows_of(split)
-        is_known = np.isfinite(np.asarray(samples.space(OWN).vectors[rows])).all(axis=1)
-        return samples.only(rows[is_known], name=name)
+def _with_note(record: RunRecord, text: str) -> RunRecord:
+    note = ClassNote(class_name=REPAIR_NOTE, note=text)
+    return record.model_copy(update={"repairs": (), "notes": (*_other_notes(record), note)})
 
 
-def _use(samples: SampleSet) -> DataUse:
-    return DataUse(name=samples.name, n_samples=len(samples), digest=samples.digest())
-
-
-def _head_bytes(head: Head, class_names: tuple[str, ...]) -> bytes:
-    stream = io.BytesIO()
-    np.savez(stream, weights=head.weights, bias=head.bias, class_names=np.array(class_names))
-    return stream.getvalue()
+def _other_notes(record: RunRecord) -> tuple[ClassNote, ...]:
+    return tuple(note for note in record.notes if note.class_name != REPAIR_NOTE)

@@ -1,5 +1,6 @@
 """A property that is filled on first use, by one thread while others wait."""
 
+import copy
 from collections.abc import Callable
 from threading import RLock
 from typing import Any, Generic, TypeVar
@@ -27,3 +28,12 @@ class LoadedOnce(Generic[Value]):
                 kept[self._name] = self._load(instance)
         value: Value = kept[self._name]
         return value
+
+
+def reloaded(instance: Any, **changes: Any) -> Any:
+    """Return a copy of an object that has loaded nothing yet, with other attributes."""
+    kept = {name for kind in type(instance).__mro__ for name, value in vars(kind).items() if isinstance(value, LoadedOnce)}
+    other = copy.copy(instance)
+    vars(other).clear()
+    vars(other).update({name: value for name, value in vars(instance).items() if name not in kept} | changes)
+    return other

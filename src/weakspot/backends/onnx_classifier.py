@@ -1,6 +1,6 @@
 """A classifier in an ONNX file."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -9,10 +9,13 @@ import numpy as np
 from PIL import Image
 
 from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task, score_kinds
-from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.head_fitting import check_repaired, fitted_head
+from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import file_hash, model_id
 from weakspot.backends.network_answer import AnswerReader, Probe, settle
+from weakspot.backends.new_files import files_in, main_first, new_files
 from weakspot.backends.onnx_graph import GraphEnd, InputFacts, OnnxGraph
+from weakspot.backends.onnx_head import check_graph, write_graph
 from weakspot.backends.preprocessing import PictureSettings, Preprocessing, preprocessing_from
 from weakspot.backends.probe import probe_pictures
 from weakspot.core.arrays import AnyArray
@@ -35,19 +38,24 @@ class _Runner:
 
     def run(self, prepared: Sequence[AnyArray]) -> tuple[AnyArray, AnyArray | None]:
         """Return raw scores and features of prepared pictures, whatever batch size the graph insists on."""
-        size = self.facts.batch or max(len(prepared), 1)
-        parts = [self._chunk(prepared[start : start + size], size) for start in range(0, len(prepared), size)]
-        columns = [np.concatenate(column) for column in zip(*parts, strict=True)]
+        parts = [self._answers(batch) for batch in self.batches(prepared)]
+        columns = [np.concatenate(column)[: len(prepared)] for column in zip(*parts, strict=True)]
         return columns[0], columns[1] if len(columns) > 1 else None
 
-    def _chunk(self, chunk: Sequence[AnyArray], size: int) -> list[AnyArray]:
-        batch = np.stack([*chunk, *[chunk[-1]] * (size - len(chunk))])
+    def batches(self, prepared: Sequence[AnyArray]) -> Iterator[AnyArray]:
+        """Yield prepared pictures in batches of the size that the graph insists on, the last filled up."""
+        size = self.facts.batch or max(len(prepared), 1)
+        for start in range(0, len(prepared), size):
+            chunk = prepared[start : start + size]
+            yield np.stack([*chunk, *[chunk[-1]] * (size - len(chunk))])
+
+    def _answers(self, batch: AnyArray) -> list[AnyArray]:
         try:
             answers = self.session.run(list(self.outputs), {self.facts.name: batch})
         except Exception as error:
             raise ModelError(f"onnxruntime refused a batch: {_first_line(error)}", where=self.where, given=batch.shape) from error
         rows = [np.asarray(answer) for answer in answers]
-        return [answer.reshape(len(answer), -1)[: len(chunk)] for answer in rows if answer.ndim > 0]
+        return [answer.reshape(len(answer), -1) for answer in rows if answer.ndim > 0]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,6 +64,8 @@ class _Loaded:
     preprocessing: Preprocessing
     identifier: str
     reader: AnswerReader
+    layer_kind: str | None
+    hashes: list[str]
 
 
 class OnnxClassifier:
@@ -135,10 +145,47 @@ class OnnxClassifier:
         scores, features = self._loaded.runner.run(prepared)
         return self._loaded.reader.output(scores, features, n_rows=len(prepared))
 
+    def write_repaired(self, head: Head, folder: Path) -> tuple[Path, ...]:
+        """Write the graph with this last layer, and the weight files it needs, into a folder; everything else stays bit for bit.
+
+        Raises:
+            ModelError: if a file is there already, the layer does not fit, or what was written does not hold when read back.
+        """
+        where = str(self._path)
+        rows = fitted_head(head, self.head, self.features_note, is_single=self._loaded.reader.is_single, where=where)
+        if self._loaded.hashes != _hashes(OnnxGraph(self._path)):
+            raise ModelError("The file changed since it was loaded.", where=where, fix="Start again with the file as it is.")
+        prepared = self._probes()
+        before = self if self._providers == (CPU,) else reloaded(self, _providers=(CPU,))
+        with new_files(folder) as staging:
+            path, epsilon = self._write_checked(rows, staging, list(self._loaded.runner.batches(prepared)))
+            check_repaired(before, reloaded(before, _path=path), head, prepared, epsilon=epsilon)
+            names = files_in(staging)
+        return main_first(folder, names, Path(path.name))
+
+    def _write_checked(self, rows: Head, folder: Path, batches: Sequence[AnyArray]) -> tuple[Path, float]:
+        """Write the graph, compare it with the user's, and return its path and how its last layer rounds."""
+        graph = OnnxGraph(self._path)
+        layer = graph.end(graph.score_output(self._output, self._feature_output)).layer
+        if layer is None:
+            raise ModelError("The last linear layer is gone.", where=str(self._path))
+        written = write_graph(graph, layer, rows, folder)
+        check_graph(graph, layer, rows, written, batches)
+        return written[0], layer.epsilon
+
+    @property
+    def layer_kind(self) -> str | None:
+        """The kind of number that the last layer is kept in, for example `float16`; None without a head."""
+        return self._loaded.layer_kind if self.head is not None else None
+
+    def _probes(self) -> list[AnyArray]:
+        preprocessing = self._loaded.preprocessing
+        return [preprocessing.apply(picture) for picture in probe_pictures(preprocessing.height, preprocessing.width)]
+
     @LoadedOnce
     def _loaded(self) -> _Loaded:
         graph = OnnxGraph(self._path)
-        files = [self._path, *graph.external_files()]
+        hashes = _hashes(graph)
         facts = graph.input_facts()
         preprocessing = _preprocessing(facts, self._pictures)
         output = graph.score_output(self._output, self._feature_output)
@@ -153,9 +200,11 @@ class OnnxClassifier:
         reader = self._reader(runner, end, preprocessing, graph.metadata_labels())
         if reader.head is None and self._feature_output is None:
             runner, reader = replace(runner, outputs=(output,)), replace(reader, n_features=None)
-        hashes = [file_hash(file) for file in files]
         identifier = model_id("onnx", self._path.name, hashes, preprocessing.as_settings(), runner.outputs, reader.kind, self.task)
-        return _Loaded(runner=runner, preprocessing=preprocessing, identifier=identifier, reader=reader)
+        kind = end.layer.kind if end.layer is not None else None
+        return _Loaded(
+            runner=runner, preprocessing=preprocessing, identifier=identifier, reader=reader, layer_kind=kind, hashes=hashes
+        )
 
     def _reader(self, runner: _Runner, end: GraphEnd, preprocessing: Preprocessing, labels: tuple[str, ...] | None) -> AnswerReader:
         pictures = probe_pictures(preprocessing.height, preprocessing.width)
@@ -185,7 +234,7 @@ class OnnxClassifier:
         options.log_severity_level = 3
         options.add_session_config_entry(EXTERNAL_FOLDER, str(self._path.parent.resolve()))
         try:
-            return onnxruntime.InferenceSession(graph.tapped(tap), options, providers=list(self._providers))
+            return onnxruntime.InferenceSession(graph.tapped(*filter(None, [tap])), options, providers=list(self._providers))
         except ModelError:
             raise
         except Exception as error:
@@ -217,6 +266,11 @@ def _preprocessing(facts: InputFacts, pictures: PictureSettings) -> Preprocessin
     ]
     raise_all(problems, error=ConfigError, what="The settings do not fit the graph:", where="classifier settings")
     return wanted
+
+
+def _hashes(graph: OnnxGraph) -> list[str]:
+    """Return hashes of the file and of the weight files beside it."""
+    return [file_hash(file) for file in (graph.path, *graph.external_files())]
 
 
 def _first_line(error: Exception) -> str:

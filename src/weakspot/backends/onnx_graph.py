@@ -1,14 +1,13 @@
 """What an ONNX graph says of itself: its input, its outputs and its last linear layer."""
 
-import ast
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from weakspot.backends.onnx_tensors import external_places, number_kind
+from weakspot.backends.written_labels import labels_in
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ModelError
 
@@ -27,6 +26,7 @@ QUANTISED = frozenset(
         "DynamicQuantizeLinear",
     }
 )
+ROUNDING = {"float64": 2.3e-16, "float16": 9.8e-4, "bfloat16": 7.9e-3}
 LABEL_KEYS = ("class_names", "labels", "classes", "names", "id2label")
 _MATRIX = 2
 
@@ -46,11 +46,33 @@ class InputFacts:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LinearLayer:
-    """The last linear layer: scores = features @ weights.T + bias, weights [c, d]."""
+    """The last linear layer: scores = features @ weights.T + bias, weights [c, d].
+
+    Args:
+        feature_name: the tensor that it reads.
+        weights: [c, d], scaled as the graph scales them.
+        bias: [c], zeros if the graph has none.
+        product: output of the Gemm or MatMul node.
+        total: output of the Add node behind a MatMul, or None.
+        kind: the kind of number that weights are kept in.
+    """
 
     feature_name: str
     weights: AnyArray
     bias: AnyArray
+    product: str
+    kind: str
+    total: str | None = None
+
+    @property
+    def epsilon(self) -> float:
+        """Return how far numbers of the layer's kind are apart, relative to their size."""
+        return ROUNDING.get(self.kind, float(np.finfo(np.float32).eps))
+
+    @property
+    def score_name(self) -> str:
+        """Return the tensor that holds the scores."""
+        return self.total or self.product
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -101,11 +123,8 @@ class OnnxGraph:
 
     def external_files(self) -> list[Path]:
         """Return the files beside the graph that hold weights; a missing one, or one outside the folder, is an error."""
-        places = {
-            entry.value for tensor in self._initialisers.values() for entry in tensor.external_data if entry.key == "location"
-        }
         folder = self.path.parent.resolve()
-        files = [(folder / place).resolve() for place in sorted(places)]
+        files = [(folder / place).resolve() for place in external_places(self.model)]
         for file in files:
             if not file.is_relative_to(folder):
                 raise ModelError("The graph points to a weight file outside its own folder.", where=str(self.path), given=str(file))
@@ -162,22 +181,26 @@ class OnnxGraph:
         """Return class names that the file carries in its metadata, or None."""
         found = {entry.key: entry.value for entry in self.model.metadata_props}
         for key in LABEL_KEYS:
-            if key in found and (names := _labels(found[key])) is not None:
+            if key in found and (names := labels_in(found[key])) is not None:
                 return names
         return None
 
-    def tapped(self, extra_output: str | None) -> bytes:
-        """Return the graph with one of its inner tensors as a further output."""
+    def tapped(self, *inner: str) -> bytes:
+        """Return the graph with some of its inner tensors as further outputs."""
         import onnx
 
-        if extra_output is None or extra_output in self.output_names:
+        outputs = self.model.graph.output
+        further = [name for name in dict.fromkeys(inner) if name not in self.output_names]
+        if not further:
             return bytes(self.model.SerializeToString())
-        if extra_output not in self._producers:
-            raise ModelError("The graph has no such tensor.", where="feature_output", given=extra_output)
-        changed = onnx.ModelProto()
-        changed.CopyFrom(self.model)
-        changed.graph.output.append(onnx.ValueInfoProto(name=extra_output))
-        return bytes(changed.SerializeToString())
+        unknown = [name for name in further if name not in self._producers]
+        if unknown:
+            raise ModelError("The graph has no such tensor.", where="feature_output", given=unknown[0])
+        outputs.extend(onnx.ValueInfoProto(name=name) for name in further)
+        try:
+            return bytes(self.model.SerializeToString())
+        finally:
+            del outputs[-len(further) :]
 
     def _linear_layer(self, name: str) -> LinearLayer:
         node = self._producers.get(name)
@@ -198,21 +221,37 @@ class OnnxGraph:
         weights = (matrix if settings.get("transB", 0) else matrix.T) * np.float32(settings.get("alpha", 1.0))
         has_bias = len(node.input) > _MATRIX and node.input[2]
         bias = self._constant(node.input[2]) * np.float32(settings.get("beta", 1.0)) if has_bias else np.zeros(1, np.float32)
-        return _layer(node.input[0], weights, bias)
+        return self._layer(node, weights, bias)
 
     def _from_matmul(self, node: Any) -> LinearLayer:
         weights = self._constant(node.input[1]).T
-        return _layer(node.input[0], weights, np.zeros(1, np.float32))
+        return self._layer(node, weights, np.zeros(1, np.float32))
 
     def _from_add(self, node: Any) -> LinearLayer:
         for one, other in (node.input, tuple(node.input)[::-1]):
             product = self._producers.get(one)
             if product is not None and product.op_type == "MatMul":
                 layer = self._from_matmul(product)
-                return _layer(layer.feature_name, layer.weights, self._constant(other))
+                return self._layer(product, layer.weights, self._constant(other), total=node.output[0])
             if product is not None and product.op_type in QUANTISED:
                 raise NoLayerError(_ends_in(product.op_type))
         raise NoLayerError("the graph ends in a sum that is not the bias of a linear layer")
+
+    def _layer(self, product: Any, weights: AnyArray, bias: AnyArray, *, total: str | None = None) -> LinearLayer:
+        from onnx import helper
+
+        if weights.ndim != _MATRIX or bias.size not in {1, len(weights)}:
+            raise NoLayerError("the last product is not a linear layer on one vector a picture")
+        numbers = np.broadcast_to(np.asarray(bias, np.float32).reshape(-1), (len(weights),))
+        kind = helper.tensor_dtype_to_np_dtype(number_kind(self.model.graph, product.input[1]))
+        return LinearLayer(
+            feature_name=product.input[0],
+            weights=np.asarray(weights, np.float32),
+            bias=np.array(numbers),
+            product=product.output[0],
+            total=total,
+            kind=np.dtype(kind).name,
+        )
 
     def _constant(self, name: str) -> AnyArray:
         from onnx import numpy_helper
@@ -223,19 +262,15 @@ class OnnxGraph:
         if node is None or (node.op_type not in {"Constant", "Identity", "Transpose", "Cast"}):
             raise NoLayerError(_ends_in(node.op_type) if node is not None else "the weights of the last layer are an input")
         if node.op_type == "Constant":
-            return np.asarray(numpy_helper.to_array(next(item.t for item in node.attribute if item.name == "value")))
+            held = next((item.t for item in node.attribute if item.name == "value"), None)
+            if held is None:
+                raise NoLayerError("the numbers of the last layer are not kept as a tensor")
+            return np.asarray(numpy_helper.to_array(held, base_dir=str(self.path.parent)))
         value = self._constant(node.input[0])
         if node.op_type == "Transpose":
             order = next((list(item.ints) for item in node.attribute if item.name == "perm"), None)
             return value.transpose(order)
         return value
-
-
-def _layer(feature_name: str, weights: AnyArray, bias: AnyArray) -> LinearLayer:
-    if weights.ndim != _MATRIX or bias.size not in {1, len(weights)}:
-        raise NoLayerError("the last product is not a linear layer on one vector a picture")
-    numbers = np.broadcast_to(np.asarray(bias, np.float32).reshape(-1), (len(weights),))
-    return LinearLayer(feature_name=feature_name, weights=np.asarray(weights, np.float32), bias=np.array(numbers))
 
 
 def _ends_in(kind: str) -> str:
@@ -260,32 +295,3 @@ def _input_facts(given: Any, *, where: str) -> InputFacts:
     channels, height, width = (sizes[3], sizes[1], sizes[2]) if last else (sizes[1], sizes[2], sizes[3])
     layout = "channels-last" if last else "channels-first"
     return InputFacts(name=given.name, dtype=dtype, batch=sizes[0], channels=channels, height=height, width=width, layout=layout)
-
-
-def _labels(text: str) -> tuple[str, ...] | None:
-    parsed: object = None
-    for parse in (json.loads, ast.literal_eval):
-        try:
-            parsed = parse(text)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-        break
-    if isinstance(parsed, Mapping):
-        return labels_in_order(parsed)
-    if isinstance(parsed, list | tuple):
-        return tuple(str(name) for name in parsed)
-    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
-    return lines if len(lines) > 1 else None
-
-
-def labels_in_order(numbered: Mapping[Any, Any]) -> tuple[str, ...] | None:
-    """Return names from a mapping of number to name, if the numbers are 0, 1, 2 and so on.
-
-    >>> labels_in_order({"1": "dog", "0": "cat"})
-    ('cat', 'dog')
-    """
-    try:
-        by_number = {int(number): str(name) for number, name in numbered.items()}
-    except (TypeError, ValueError):
-        return None
-    return tuple(by_number[number] for number in range(len(by_number))) if set(by_number) == set(range(len(by_number))) else None

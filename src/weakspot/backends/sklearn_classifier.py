@@ -15,11 +15,14 @@ from weakspot.backends.class_scores import (
     parsed_class_names,
     parsed_task,
 )
-from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.head_fitting import check_repaired, fitted_head
+from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id
+from weakspot.backends.new_files import new_files
 from weakspot.backends.sklearn_answer import column_names, in_class_order, raw_probabilities
 from weakspot.backends.sklearn_files import load_skops
-from weakspot.backends.sklearn_head import features_of, linear_head
+from weakspot.backends.sklearn_head import features_of, last_step, linear_head
+from weakspot.backends.sklearn_repair import save_skops, types_to_trust, with_head
 from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.heads import Head
@@ -128,6 +131,26 @@ class SklearnClassifier:
             features=checked_features(features, n_rows=len(vectors), where=self._where),
         )
 
+    def write_repaired(self, head: Head, folder: Path) -> tuple[Path, ...]:
+        """Write the model with these coefficients in its last step as a .skops file into a folder.
+
+        Raises:
+            ModelError: if a file is there already, the last step is no linear layer, or what was written does not hold when read
+                back.
+        """
+        loaded = self._loaded
+        note = None if loaded.head is not None else f"{NO_HEAD} ({type(last_step(loaded.model)).__name__})"
+        rows = fitted_head(head, loaded.head, note, is_single=False, where=self._where)
+        name = self._path.stem if self._path is not None else type(self._given).__name__
+        columns = column_names(loaded.model, self.task, loaded.class_names)
+        with new_files(folder) as staging:
+            model = with_head(loaded.model, rows, columns, loaded.class_names)
+            path = save_skops(staging / f"{name}_repaired.skops", model)
+            trusted = (*self._trusted_types, *(types_to_trust(path) if self._path is None else ()))
+            after = reloaded(self, _given=None, _path=path, _trusted_types=trusted)
+            check_repaired(self, after, head, list(_probes(loaded.n_features)), epsilon=float(np.finfo(np.float32).eps))
+        return (folder / path.name,)
+
     @property
     def _where(self) -> str:
         return str(self._path) if self._path is not None else type(self._given).__name__
@@ -157,6 +180,10 @@ class SklearnClassifier:
             return None
         table = in_class_order(np.column_stack([head.bias, head.weights]).T, columns, names, where=self._where).T
         ordered = Head(weights=np.ascontiguousarray(table[:, 1:]), bias=table[:, 0].copy(), task=self.task)
-        vectors = generator(0, "vector probe").standard_normal((N_PROBES, n_features)).astype(np.float32)
+        vectors = _probes(n_features)
         expected = self._probabilities(model, names, vectors)
         return ordered if head_explains(ordered, features_of(model, vectors), expected, "probabilities") else None
+
+
+def _probes(n_features: int) -> FloatArray:
+    return generator(0, "vector probe").standard_normal((N_PROBES, n_features)).astype(np.float32)

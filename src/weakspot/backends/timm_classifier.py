@@ -7,7 +7,7 @@ from typing import Any, Unpack
 from PIL import Image
 
 from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
-from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id
 from weakspot.backends.network_classifier import NetworkClassifier
 from weakspot.backends.optional_library import require_library
@@ -15,11 +15,13 @@ from weakspot.backends.preprocessing import RESAMPLES, PictureSettings, Preproce
 from weakspot.backends.probe import probe_pictures
 from weakspot.backends.torch_device import require_torch
 from weakspot.backends.torch_files import fill, load_state
+from weakspot.backends.torch_head import SAFETENSORS, refuse_shared, save_tensors, with_layer
 from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_network
 from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.heads import Head
 
 PURPOSE = "timm classifiers"
 
@@ -101,6 +103,9 @@ class TimmClassifier(NetworkClassifier):
 
     @LoadedOnce
     def _module(self) -> Any:
+        return self._fresh()
+
+    def _fresh(self) -> Any:
         if self._checkpoint is None:
             return self._pretrained()
         if not self._checkpoint.is_file():
@@ -142,9 +147,26 @@ class TimmClassifier(NetworkClassifier):
         return preprocessing_from(self._picture_settings, **_fields(stated, self._picture_settings, where=self._model))
 
     def _load_network(self) -> TorchNetwork:
+        return make_network(self._module, self._settings, probes=self._probes(), where=self._model)
+
+    def _probes(self) -> list[AnyArray]:
         pictures = probe_pictures(self._preprocessing.height, self._preprocessing.width)
-        probes = [self._preprocessing.apply(picture) for picture in pictures]
-        return make_network(self._module, self._settings, probes=probes, where=self._model)
+        return [self._preprocessing.apply(picture) for picture in pictures]
+
+    def named_tensors(self) -> Mapping[str, Any]:
+        """Return the named tensors as the user keeps them, read anew."""
+        tensors: Mapping[str, Any] = load_state(self._checkpoint) if self._checkpoint else self._fresh().state_dict()
+        return tensors
+
+    def _write_rows(self, rows: Head, layer: str, folder: Path) -> Path:
+        refuse_shared(self._checked(self._fresh()), layer, where=self._model)
+        tensors = with_layer(self.named_tensors(), layer, rows, where=self._model)
+        stem = self._checkpoint.stem if self._checkpoint else self._model.rpartition("/")[2].rpartition(":")[2]
+        return save_tensors(folder / f"{stem}_repaired{SAFETENSORS}", tensors, self._checkpoint)
+
+    def _read_back(self, path: Path) -> "TimmClassifier":
+        other: TimmClassifier = reloaded(self, _checkpoint=path)
+        return other
 
 
 def _fields(stated: Mapping[str, Any], settings: PictureSettings, *, where: str) -> dict[str, Any]:

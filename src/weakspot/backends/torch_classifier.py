@@ -4,24 +4,26 @@ import copy
 import io
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Unpack
 
 from PIL import Image
 
 from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
-from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id, settings_hash
 from weakspot.backends.network_classifier import NetworkClassifier
 from weakspot.backends.preprocessing import PictureSettings, Preprocessing, preprocessing_from
 from weakspot.backends.probe import probe_pictures
 from weakspot.backends.torch_device import require_torch
-from weakspot.backends.torch_files import PURPOSE, load_module, load_script
+from weakspot.backends.torch_files import PURPOSE, fill, is_script, load_module, load_script, load_state
+from weakspot.backends.torch_head import SAFETENSORS, fill_layer, refuse_shared, save_script, save_tensors, with_layer
 from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_network
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.heads import Head
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +40,13 @@ class _Source:
     def name(self) -> str:
         """Return the file name or the class of the module."""
         return self.path.name if self.path is not None else type(self.module).__name__
+
+    @property
+    def is_script(self) -> bool:
+        """Return whether it is TorchScript."""
+        if self.path is not None:
+            return is_script(self.path)
+        return isinstance(self.module, require_torch(PURPOSE).jit.ScriptModule)
 
     def load(self) -> Any:
         """Return a module that belongs to the classifier alone."""
@@ -133,9 +142,40 @@ class TorchClassifier(NetworkClassifier):
         return self._preprocessing.apply(picture)
 
     def _load_network(self) -> TorchNetwork:
+        return make_network(self._source.load(), self._settings, probes=self._probes(), where=self._source.name)
+
+    def _probes(self) -> list[AnyArray]:
         pictures = probe_pictures(self._preprocessing.height, self._preprocessing.width)
-        probes = [self._preprocessing.apply(picture) for picture in pictures]
-        return make_network(self._source.load(), self._settings, probes=probes, where=self._source.name)
+        return [self._preprocessing.apply(picture) for picture in pictures]
+
+    def named_tensors(self) -> Mapping[str, Any]:
+        """Return the named tensors as the user keeps them, read anew."""
+        path = self._source.path
+        tensors: Mapping[str, Any] = load_state(path) if path and not is_script(path) else self._source.load().state_dict()
+        return tensors
+
+    def _write_rows(self, rows: Head, layer: str, folder: Path) -> Path:
+        module, path, where = self._checked(self._source.load()), self._source.path, self._source.name
+        stem = f"{Path(where).stem}_repaired"
+        refuse_shared(module, layer, where=where)
+        if self._source.is_script:
+            fill_layer(module, layer, rows, where=where)
+            return save_script(folder / f"{stem}{path.suffix if path else '.pt'}", module, path)
+        tensors = with_layer(self.named_tensors(), layer, rows, where=where)
+        suffixes = dict.fromkeys((path.suffix if path else SAFETENSORS, SAFETENSORS))
+        written = [save_tensors(folder / f"{stem}{suffix}", tensors, path) for suffix in suffixes]
+        return written[0]
+
+    def _read_back(self, path: Path) -> "TorchClassifier":
+        if self._source.path is not None or self._source.is_script:
+            return self._with_source(replace(self._source, module=None, path=path))
+        module = self._source.load()
+        fill(module, load_state(path), where=path.name)
+        return self._with_source(replace(self._source, module=module))
+
+    def _with_source(self, source: _Source) -> "TorchClassifier":
+        other: TorchClassifier = reloaded(self, _source=source)
+        return other
 
 
 def _own_copy(module: Any) -> Any:

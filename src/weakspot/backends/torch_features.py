@@ -28,6 +28,7 @@ class TorchRunner:
         dtype: kind of number it takes.
         where: the model, for messages.
         layer: the linear layer whose input is read, or None.
+        layer_name: name in the module of the layer whose input is read, also of a widened one; empty without.
         n_scores: for a widened script, how many of its columns are scores; the rest are features.
     """
 
@@ -36,6 +37,7 @@ class TorchRunner:
     dtype: Any
     where: str
     layer: Any = None
+    layer_name: str = ""
     n_scores: int | None = None
 
     def run(self, prepared: Sequence[AnyArray]) -> tuple[AnyArray, AnyArray | None]:

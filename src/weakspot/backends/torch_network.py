@@ -63,18 +63,20 @@ def make_network(module: Any, settings: NetworkSettings, *, probes: Sequence[Any
         where: the model, for messages.
     """
     torch = require_torch(PURPOSE)
-    weights_hash = _weights_hash(module)
+    hashed = weights_hash(module)
     device, dtype = torch_device(torch, settings.device), torch_dtype(torch, settings.dtype)
     runner = TorchRunner(module=module.eval().to(device=device, dtype=dtype), device=device, dtype=dtype, where=where)
     make = _with_script if isinstance(module, torch.jit.ScriptModule) else _with_hook
     runner, reader = make(runner, settings, probes)
-    return TorchNetwork(runner=runner, reader=reader, weights_hash=weights_hash)
+    return TorchNetwork(runner=runner, reader=reader, weights_hash=hashed)
 
 
 def _with_hook(runner: TorchRunner, settings: NetworkSettings, probes: Sequence[AnyArray]) -> tuple[TorchRunner, AnswerReader]:
     kinds = score_kinds(settings.scores)
     layer = last_layer(runner, probes, only=settings.feature_layer, kinds=kinds, task=settings.task)
-    runner = replace(runner, layer=layer)
+    runner = replace(
+        runner, layer=layer, layer_name=next((name for name, one in runner.module.named_modules() if one is layer), "")
+    )
     scores, features = runner.run(probes)
     head = head_of(layer, settings.task) if layer is not None else None
     probe = Probe(scores=scores, features=features, head=head, note=NO_LAYER if layer is None else None)
@@ -92,7 +94,8 @@ def _settled(probe: Probe, settings: NetworkSettings, where: str) -> AnswerReade
     return settle(probe, kinds=score_kinds(settings.scores), task=settings.task, class_names=settings.class_names, where=where)
 
 
-def _weights_hash(module: Any) -> str:
+def weights_hash(module: Any) -> str:
+    """Return a hash over all named tensors of a module."""
     import torch
 
     state = module.state_dict()

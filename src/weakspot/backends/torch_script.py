@@ -33,14 +33,14 @@ def widened_script(
     """
     scores = runner.forward(prepared)
     linear = [(name, layer) for name, layer in runner.module.named_modules() if getattr(layer, "original_name", "") == "Linear"]
-    wanted = [layer for name, layer in linear if only in {None, name}]
-    for layer in list(reversed(wanted))[:TRIED_LAYERS]:
+    wanted = [(name, layer) for name, layer in linear if only in {None, name}]
+    for name, layer in list(reversed(wanted))[:TRIED_LAYERS]:
         head = head_of(layer, task)
         weight, bias = layer.weight, layer.bias
         if bias is None or scores.ndim != _MATRIX or head.weights.shape[0] != scores.shape[1]:
             continue
         _widen(layer)
-        candidate = replace(runner, n_scores=scores.shape[1])
+        candidate = replace(runner, n_scores=scores.shape[1], layer_name=name)
         if _gives_features(candidate, prepared, scores, head):
             return candidate, head
         layer.weight, layer.bias = weight, bias

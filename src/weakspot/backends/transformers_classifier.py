@@ -1,6 +1,7 @@
 """Image classifiers of the transformers library, by name or from a folder."""
 
-from collections.abc import Callable, Iterator, Sequence
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,24 +11,28 @@ from PIL import Image
 
 from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
 from weakspot.backends.hub import hub_is_off
-from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id
 from weakspot.backends.network_classifier import NetworkClassifier
-from weakspot.backends.onnx_graph import labels_in_order
 from weakspot.backends.optional_library import require_library
 from weakspot.backends.preprocessing import PictureSettings, preprocessing_from
 from weakspot.backends.probe import probe_pictures
 from weakspot.backends.torch_device import require_torch
+from weakspot.backends.torch_head import fill_layer
 from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_network
 from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.backends.transformers_pictures import plain_preprocessing, processor_call
+from weakspot.backends.written_labels import labels_in_order
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError, UnavailableError
+from weakspot.core.heads import Head
 
 PURPOSE = "transformers classifiers"
 MULTI_LABEL = "multi_label_classification"
 UNNAMED = "LABEL_"
+PICTURE_FILES = ("preprocessor_config.json", "processor_config.json")
+WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
 PROBE_SIDE = 256
 
 
@@ -119,6 +124,9 @@ class TransformersClassifier(NetworkClassifier):
 
     @LoadedOnce
     def _module(self) -> Any:
+        return self._fresh()
+
+    def _fresh(self) -> Any:
         loader = self._library.AutoModelForImageClassification
         module, report = self._from_pretrained(loader, output_loading_info=True)
         missing = sorted(report.get("missing_keys", ()))
@@ -132,14 +140,17 @@ class TransformersClassifier(NetworkClassifier):
 
     @LoadedOnce
     def _pictures(self) -> _Pictures:
-        loader = self._library.AutoImageProcessor
-        is_first_form = int(self._library.__version__.partition(".")[0]) < 5  # noqa: PLR2004 - version 5 renamed the option
-        processor = self._from_pretrained(loader, **({"use_fast": False} if is_first_form else {"backend": "pil"}))
+        processor = self._processor()
         plain = plain_preprocessing(processor.to_dict(), where=self._model)
         if plain is None and not self._picture_settings:
             return _Pictures(prepare=processor_call(processor), needed_side=None, settings=processor.to_dict())
         wanted = preprocessing_from(self._picture_settings, **({} if plain is None else plain.as_settings()))
         return _Pictures(prepare=wanted.apply, needed_side=wanted.needed_side, settings=wanted.as_settings())
+
+    def _processor(self) -> Any:
+        loader = self._library.AutoImageProcessor
+        is_first_form = int(self._library.__version__.partition(".")[0]) < 5  # noqa: PLR2004 - version 5 renamed the option
+        return self._from_pretrained(loader, **({"use_fast": False} if is_first_form else {"backend": "pil"}))
 
     def _load_network(self) -> TorchNetwork:
         settings = NetworkSettings(
@@ -150,9 +161,32 @@ class TransformersClassifier(NetworkClassifier):
             device=self._device,
             dtype=self._dtype,
         )
+        return make_network(self._module, settings, probes=self._probes(), where=self._model)
+
+    def _probes(self) -> list[AnyArray]:
         side = self.picture_side or PROBE_SIDE
-        probes = [self.prepare(picture) for picture in probe_pictures(side, side)]
-        return make_network(self._module, settings, probes=probes, where=self._model)
+        return [self.prepare(picture) for picture in probe_pictures(side, side)]
+
+    def named_tensors(self) -> Mapping[str, Any]:
+        """Return the named tensors as the user keeps them, read anew."""
+        tensors: Mapping[str, Any] = self._fresh().state_dict()
+        return tensors
+
+    def _write_rows(self, rows: Head, layer: str, folder: Path) -> Path:
+        module = self._checked(self._fresh())
+        fill_layer(module, layer, rows, where=self._model)
+        with _without_progress_bars(self._library):
+            module.save_pretrained(folder)
+            if not self._is_folder:
+                self._processor().save_pretrained(folder)
+        for kept in PICTURE_FILES if self._is_folder else ():
+            if (Path(self._model) / kept).is_file():
+                shutil.copyfile(Path(self._model) / kept, folder / kept)
+        return next(path for name in WEIGHT_FILES if (path := folder / name).is_file())
+
+    def _read_back(self, path: Path) -> "TransformersClassifier":
+        other: TransformersClassifier = reloaded(self, _model=str(path.parent), _revision=None)
+        return other
 
     def _from_pretrained(self, loader: Any, **options: Any) -> Any:
         """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""

@@ -8,6 +8,9 @@ from weakspot import __version__
 from weakspot.cli.asking import register as register_asking
 from weakspot.cli.comparing import register as register_comparing
 from weakspot.cli.making import register as register_making
+from weakspot.cli.repair_bench_command import register as register_repair_bench
+from weakspot.cli.repair_command import register as register_repair
+from weakspot.cli.repairing import register as register_repairing
 from weakspot.cli.running import register as register_running
 from weakspot.cli.setting_up import register as register_setting_up
 
@@ -21,8 +24,11 @@ app = typer.Typer(
 )
 register_setting_up(app)
 register_running(app)
+register_repair(app)
 register_making(app)
 register_comparing(app)
+register_repairing(app)
+register_repair_bench(app)
 register_asking(app)
 
 

@@ -1,4 +1,4 @@
-"""Commands of the loop: ingest, embed, discover, verify, repair, report, run."""
+"""Commands of the loop: ingest, embed, discover, verify, report, run."""
 
 import dataclasses
 from pathlib import Path
@@ -69,16 +69,6 @@ def verify(
     _exit_on_finding(record, fail_above)
 
 
-def repair(project: Path = ProjectOption, run_id: str = RunOption, as_json: bool = JsonOption) -> None:
-    """Retrain the last layer for the confirmed slices of a run, beside its baselines."""
-    from weakspot.app.project import Project
-    from weakspot.cli import terminal, wording
-
-    with terminal.showing_progress() as progress:
-        record = Project.open(project, progress=progress).repair(run_id or None)
-    terminal.print_json(record.model_dump(mode="json")) if as_json else terminal.say(wording.repairs(record))
-
-
 def report(project: Path = ProjectOption, run_id: str = RunOption, as_json: bool = JsonOption) -> None:
     """Write the report of a run: one HTML file that needs no network, with Markdown and JSON beside it."""
     from weakspot.app.project import Project
@@ -121,5 +111,5 @@ def _exit_on_finding(record: "RunRecord", fail_above: float | None) -> None:
 
 def register(app: typer.Typer) -> None:
     """Add the commands of this file."""
-    for command in (ingest, embed, discover, verify, repair, report, run):
+    for command in (ingest, embed, discover, verify, report, run):
         app.command()(command)

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from weakspot.app.ingesting import IngestSummary
 from weakspot.app.preparation import EmbedSummary
+from weakspot.cli.repair_table import repair_lines
 from weakspot.core.evidence import Evidence, Verdict
-from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.report.findings import methods_of, n_tested
@@ -94,36 +94,9 @@ def _doubt(name: SliceName) -> str:
     return f" (doubtful: {name.witness or 'a second check'})" if name.is_doubtful else ""
 
 
-def repairs(record: RunRecord) -> str:
-    """Return before and after of every repair beside its baselines."""
-    if not record.repairs:
-        return "No repair: no slice was confirmed, or the classifier's last layer is not known."
-    return "\n".join(line for outcome in record.repairs for line in _repair(outcome))
-
-
-def _repair(outcome: RepairOutcome) -> Iterator[str]:
-    groups = [change for change in outcome.repaired.changes if change.kind in (GroupKind.SLICE, GroupKind.OVERALL)]
-    yield f"Repair, measured on {outcome.measured_on.name} ({outcome.measured_on.n_samples} samples):"
-    yield "  " + "arm".ljust(18) + "".join(_heading(change).rjust(30) for change in groups)
-    yield "  " + "before".ljust(18) + "".join(percent(change.accuracy_before).rjust(30) for change in groups)
-    for arm in outcome.arms:
-        yield "  " + arm.arm.ljust(18) + "".join(_after(arm, change).rjust(30) for change in groups)
-    worse = outcome.repaired.got_worse
-    yield f"  got worse: {', '.join(worse) if worse else 'nothing'}"
-
-
-def _heading(change: GroupChange) -> str:
-    return f"{change.group[:24]} ({change.n_samples})"
-
-
-def _after(arm: RepairArm, wanted: GroupChange) -> str:
-    change = next(item for item in arm.changes if (item.group, item.kind) == (wanted.group, wanted.kind))
-    return f"{percent(change.accuracy_after)} ({100 * change.change:+.0f})"
-
-
 def whole_run(record: RunRecord) -> str:
     """Return findings and repairs of a run."""
-    return f"{findings(record)}\n{repairs(record)}"
+    return f"{findings(record)}\n{repair_lines(record)}"
 
 
 def _classifier_line(record: RunRecord) -> list[str]:

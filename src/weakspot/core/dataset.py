@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -226,12 +227,82 @@ class Dataset:
             table = table.append_column(full, column) if place is None else table.set_column(place, full, column)
         return replace(self, table=table)
 
+    def joined(self, other: "Dataset") -> "Dataset":
+        """Return these samples, as they are, followed by those of another data set of the same classes.
+
+        Free columns that only one of them has are null in the other; those of both have the types of the first, and are null where
+        they do not fit. Outcomes that only one of them has are unknown in the other: -1, NaN, no label. Thresholds are the first's.
+        """
+        if (self.class_names, self.task) != (other.class_names, other.task):
+            classes = list(self.class_names), list(other.class_names)
+            raise DataError("Only data sets of the same classes and task can be joined.", given=classes)
+        both = set(self.sample_ids()) & set(other.sample_ids())
+        if both:
+            raise DataError(f"{len(both)} samples are in both data sets.", given=sorted(both)[:5], fix="Leave them out of one.")
+        return replace(
+            self,
+            table=_table_after(self.table, other.table),
+            predictions=_rows_after(self, other, "predictions", NO_LABEL),
+            predicted_matrix=_rows_after(self, other, "predicted_matrix", False),  # noqa: FBT003 - a value of the array
+            probabilities=_rows_after(self, other, "probabilities", np.nan),
+        )
+
+    def with_labels(self, rows: IntArray, labels: IntArray | Sequence[int] | Sequence[Sequence[int] | None]) -> "Dataset":
+        """Return the same samples with other labels for some rows; outcomes stay.
+
+        Args:
+            rows: the rows meant, no row twice.
+            labels: the class code of each, -1 to take its label away; multi-label: its class codes, None to take its labels away.
+        """
+        if len(rows) != len(labels) or len(np.unique(rows)) != len(rows):
+            raise DataError("Give one label a row, and no row twice.", given=f"{len(rows)} rows, {len(labels)} labels")
+        name, lowest = ("label", NO_LABEL) if self.task is Task.SINGLE_LABEL else ("labels", 0)
+        old = self.table.column(name).combine_chunks()
+        new = pa.array(labels, old.type)
+        codes = np.asarray(new if self.task is Task.SINGLE_LABEL else new.flatten())
+        unknown = codes[(codes < lowest) | (codes >= self.n_classes)]
+        if len(unknown):
+            raise DataError("A label is no class code.", given=unknown[:5].tolist())
+        places = np.arange(len(self))
+        places[rows] = len(self) + np.arange(len(rows))
+        merged = pa.concat_arrays([old, new]).take(pa.array(places))
+        return replace(self, table=self.table.set_column(self.table.column_names.index(name), name, merged))
+
     def _numbers(self, name: str, kind: type[np.generic]) -> AnyArray:
         return np.asarray(self.table.column(name).combine_chunks()).astype(kind, copy=False)
 
     def _strings(self, name: str, rows: IntArray | None) -> list[str]:
         column = self.table.column(name)
         return list((column if rows is None else column.take(pa.array(rows))).to_pylist())
+
+
+def _table_after(first: pa.Table, second: pa.Table) -> pa.Table:
+    """Return the rows of two tables with the columns of both, in the types of the first."""
+    for place, name in enumerate(second.column_names):
+        wanted = first.schema.field(name).type if name in first.column_names else pa.null()
+        if not pa.types.is_null(wanted):
+            second = second.set_column(place, name, _cast(second.column(name), wanted))
+    return pa.concat_tables([first, second], promote_options="default")
+
+
+def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    try:
+        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+        return plain.cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return pa.nulls(len(column), wanted)
+
+
+def _rows_after(first: Dataset, second: Dataset, name: str, unknown: float) -> Any:
+    arrays = [getattr(dataset, name) for dataset in (first, second)]
+    known = next((array for array in arrays if array is not None), None)
+    if known is None:
+        return None
+    sizes = [(len(dataset), *known.shape[1:]) for dataset in (first, second)]
+    whole = [
+        np.full(size, unknown, dtype=known.dtype) if array is None else array for array, size in zip(arrays, sizes, strict=True)
+    ]
+    return np.concatenate(whole)
 
 
 def dataset_from_columns(  # noqa: PLR0913 - one argument a column

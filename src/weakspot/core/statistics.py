@@ -1,7 +1,7 @@
 """Intervals, exact tests and false-discovery control.
 
-Everything here is a function of counts or arrays and draws nothing at random; simulated screens in the tests show that error
-rates hold.
+Everything here is a function of counts or arrays and draws only from a generator it is given; simulated screens in the tests
+show that error rates hold.
 """
 
 from collections.abc import Sequence
@@ -9,12 +9,14 @@ from typing import Literal
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.errors import InputError
 
 Control = Literal["fdr", "fwer", "fdr-dependent"]
 """What is held when many hypotheses are tested: the share of false findings (Benjamini and Hochberg), the chance of any false
 finding (Holm), or the share of false findings whatever the dependence (Benjamini and Yekutieli)."""
+
+LABELS_AT_ONCE = 64
 
 CONTROLS: tuple[Control, ...] = ("fdr", "fwer", "fdr-dependent")
 
@@ -96,6 +98,27 @@ def mcnemar_p(gained: int, lost: int) -> float:
     from scipy.special import bdtr
 
     return min(1.0, 2.0 * float(bdtr(min(gained, lost), gained + lost, 0.5)))
+
+
+def change_interval(gained: int, lost: int, n_samples: int, *, level: float = 0.95) -> tuple[float, float]:
+    """Return the interval of a change of a rate on the same samples (Bonett and Price's adjusted Wald interval).
+
+    Without samples it is (-1, 1).
+
+    >>> low, high = change_interval(6, 0, 20)
+    >>> round(low, 3), round(high, 3)
+    (0.048, 0.497)
+    """
+    _check_counts(gained, n_samples)
+    _check_counts(lost, n_samples - gained)
+    _check_level(level)
+    if n_samples == 0:
+        return -1.0, 1.0
+    from scipy.special import ndtri
+
+    up, down = (gained + 1) / (n_samples + 2), (lost + 1) / (n_samples + 2)
+    spread = float(ndtri(0.5 + level / 2)) * float(np.sqrt((up + down - (up - down) ** 2) / (n_samples + 2)))
+    return max(-1.0, up - down - spread), min(1.0, up - down + spread)
 
 
 def q_values(p_values: Sequence[float] | AnyArray) -> DoubleArray:
@@ -237,6 +260,86 @@ def overlap(first: BoolArray, second: BoolArray) -> float:
     """
     either = int(np.sum(first | second))
     return int(np.sum(first & second)) / either if either else 0.0
+
+
+def paired_draws(tables: IntArray, *, n_draws: int, random: np.random.Generator) -> tuple[IntArray, IntArray]:
+    """Draw the samples of every stratum again (a paired bootstrap) and count who is right before and who is right after.
+
+    A sample is drawn together with both of its outcomes, and every stratum keeps its size.
+
+    Args:
+        tables: [s, 4] samples of each stratum that are wrong both times, gained, lost, and right both times.
+        n_draws: how often.
+        random: where chance comes from.
+
+    Returns:
+        Right before and right after [n_draws, s].
+
+    >>> before, after = paired_draws(np.array([[0, 3, 0, 2]]), n_draws=2, random=np.random.default_rng(0))
+    >>> after.tolist()
+    [[5], [5]]
+    """
+    sizes = tables.sum(axis=1)
+    drawn = random.multinomial(sizes, tables / np.maximum(sizes, 1)[:, None], size=(n_draws, len(tables)))
+    return drawn[:, :, 2] + drawn[:, :, 3], drawn[:, :, 1] + drawn[:, :, 3]
+
+
+def bootstrap_interval(estimate: float, draws: AnyArray, *, level: float = 0.95) -> tuple[float, float]:
+    """Return the bias-corrected percentile interval of an estimate (Efron) from what samples drawn again gave.
+
+    Where draws lie more often on one side of the estimate, as they do for the lowest of many rates, the interval is moved to the
+    other side; where they do not, it is the middle part of the draws.
+
+    >>> bootstrap_interval(50.0, np.arange(101), level=0.5)
+    (25.0, 75.0)
+    """
+    _check_level(level)
+    from scipy.special import ndtr, ndtri
+
+    below = (np.sum(draws < estimate) + 0.5 * np.sum(draws == estimate) + 0.5) / (len(draws) + 1)
+    shift, reach = 2.0 * float(ndtri(below)), float(ndtri(0.5 + level / 2))
+    low, high = np.quantile(draws, ndtr([shift - reach, shift + reach]))
+    return float(low), float(high)
+
+
+def calibration_error(probabilities: FloatArray, targets: AnyArray, *, task: str, n_bins: int = 15) -> float:
+    """Return the expected calibration error in bins of equal mass: how far confidence is from the share that is right.
+
+    Equal confidences stay in one bin, so the order of samples does not matter. For single-label tasks it is about the likeliest
+    class, for multi-label tasks about every label on its own, averaged over labels. NaN without samples.
+
+    Args:
+        probabilities: [n, c].
+        targets: true classes [n], or true labels [n, c].
+        task: `single-label` or `multi-label`.
+        n_bins: how many bins.
+
+    >>> calibration_error(np.array([[0.75, 0.25], [0.75, 0.25]], dtype=np.float32), np.array([0, 1]), task="single-label")
+    0.25
+    """
+    if not len(probabilities):
+        return float("nan")
+    if task == "multi-label":
+        n_labels = probabilities.shape[1]
+        # Columns side by side, a few at a time: reading them out of a large array one by one is several times slower.
+        parts = (slice(start, start + LABELS_AT_ONCE) for start in range(0, n_labels, LABELS_AT_ONCE))
+        pairs = ((np.ascontiguousarray(probabilities[:, part].T), np.ascontiguousarray(targets[:, part].T)) for part in parts)
+        errors = [_binned_error(own, truth, n_bins) for block in pairs for own, truth in zip(*block, strict=True)]
+        return float(np.mean(errors))
+    likeliest = np.argmax(probabilities, axis=1)
+    everyone = np.arange(len(probabilities))
+    is_right = likeliest == targets if targets.ndim == 1 else targets[everyone, likeliest]
+    return _binned_error(probabilities[everyone, likeliest], is_right, n_bins)
+
+
+def _binned_error(confidence: AnyArray, is_right: AnyArray, n_bins: int) -> float:
+    n_samples = len(confidence)
+    ordered, right = np.sort(confidence).astype(np.float64), np.sort(confidence[is_right.astype(np.bool_)])
+    edges = ordered[np.arange(1, n_bins) * n_samples // n_bins]
+    bounds = np.concatenate([[0], np.searchsorted(ordered, edges), [n_samples]])
+    sums = np.diff(np.concatenate([[0.0], np.cumsum(ordered)])[bounds])
+    n_right = np.diff(np.concatenate([[0], np.searchsorted(right, edges), [len(right)]]))
+    return float(np.abs(sums - n_right).sum() / n_samples)
 
 
 def _check_counts(successes: int, trials: int) -> None:

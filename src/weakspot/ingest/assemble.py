@@ -16,13 +16,15 @@ from weakspot.core.dataset import METADATA_PREFIX, NO_LABEL, Task
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.duplicates import Copies, duplicates_table, find_copies
-from weakspot.ingest.examined_survey import SURVEY_COLUMNS, UNLABELLED, ExaminedSurvey, survey
+from weakspot.ingest.examined_survey import NO_SPLIT, SURVEY_COLUMNS, UNLABELLED, ExaminedSurvey, survey
+from weakspot.ingest.generated import put_apart, refuse_verifying
 from weakspot.ingest.given_outcomes import class_codes, given_outcomes
 from weakspot.ingest.split_choice import choose_splits
 
 ReadParts = Callable[[Sequence[str] | None], Iterator[pa.Table]]
 """Yields the parts from the first on, with the named columns."""
 
+MOVED_NOTE = "put-into-synthetic"
 QUARANTINE_COLUMNS = ("key", "location", "reason", "detail")
 
 
@@ -49,6 +51,7 @@ class Assembly:
         task: single-label or multi-label.
         splits: split of every sample, as position in `SPLIT_ORDER` [n].
         is_labelled: which samples have a true label [n].
+        is_renamed: which samples were put into `synthetic` although their source names another split [n].
         copies: which samples have the same content.
         seen: what the first pass saw.
         read_parts: yields the parts again.
@@ -59,6 +62,7 @@ class Assembly:
     task: Task
     splits: AnyArray
     is_labelled: BoolArray
+    is_renamed: BoolArray
     copies: Copies
     seen: ExaminedSurvey
     read_parts: ReadParts
@@ -102,11 +106,18 @@ class Assembly:
             **self._labels(part.column("labels").chunk(0)),
             "width": part.column("width"),
             "height": part.column("height"),
-            "notes": part.column("notes"),
+            "notes": self._notes(part.column("notes"), rows),
         }
         for name, values in self.seen.metadata.columns(part.column("metadata")).items():
             columns[METADATA_PREFIX + name] = values
         return pa.table(columns)
+
+    def _notes(self, notes: pa.ChunkedArray, rows: IntArray) -> pa.Array | pa.ChunkedArray:
+        renamed = self.is_renamed[rows]
+        if not renamed.any():
+            return notes
+        added = [[*own, MOVED_NOTE] if moved else own for own, moved in zip(notes.to_pylist(), renamed.tolist(), strict=True)]
+        return pa.array(added, notes.type)
 
     def _labels(self, labels: pa.Array) -> dict[str, pa.Array]:
         owners, codes = class_codes(labels, self.class_names)
@@ -130,7 +141,7 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
 
     Raises:
         NotEnoughDataError: if every sample was set aside, with the reasons.
-        DataError: listing everything that is wrong with labels, splits and predictions.
+        DataError: listing everything that is wrong with labels, splits and predictions, or generated samples to be verified on.
     """
     seen = survey(read_parts(SURVEY_COLUMNS))
     if not seen.n_samples:
@@ -138,7 +149,10 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
     seen.check(settings, where=where)
     strata = np.concatenate(seen.strata)
     copies = find_copies(seen.hashes)
-    splits = choose_splits(np.concatenate(seen.splits), strata, copies.first_rows, settings)
+    named = np.concatenate(seen.splits)
+    given, is_wrong = put_apart(named, np.concatenate(seen.generated), copies.first_rows)
+    refuse_verifying(is_wrong, _keys(read_parts), where=where)
+    splits = choose_splits(given, strata, copies.first_rows, settings)
     task = seen.task(settings)
     is_labelled = np.ones(len(strata), dtype=np.bool_) if settings.unlabelled_is_negative else strata != UNLABELLED
     return Assembly(
@@ -147,10 +161,16 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         task=task,
         splits=splits,
         is_labelled=is_labelled,
+        is_renamed=(given != named) & (named != NO_SPLIT),
         copies=copies,
         seen=seen,
         read_parts=read_parts,
     )
+
+
+def _keys(read_parts: ReadParts) -> Iterator[str]:
+    for part in read_parts(("key", "reason")):
+        yield from part.filter(pc.is_null(part.column("reason"))).column("key").to_pylist()
 
 
 def _nothing_left(seen: ExaminedSurvey, where: str) -> NotEnoughDataError:

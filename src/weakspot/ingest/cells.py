@@ -69,7 +69,7 @@ def split_cell(value: object) -> Split | None:
     found = parse_split(str(value))
     if found is None:
         hint = did_you_mean(str(value), tuple(split.value for split in Split))
-        raise CellError(f"The split {value!r} is unknown{hint or ', use train, validation, test or pool'}.")
+        raise CellError(f"The split {value!r} is unknown{hint or ', use train, validation, test, pool or synthetic'}.")
     return found
 
 

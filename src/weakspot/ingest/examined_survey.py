@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weakspot.core.arrays import AnyArray
+from weakspot.core.arrays import AnyArray, BoolArray
 from weakspot.core.dataset import SPLIT_ORDER, Task
 from weakspot.ingest.assembly_settings import AssemblySettings
+from weakspot.ingest.columns import did_you_mean
+from weakspot.ingest.generated import generated_rows
 from weakspot.ingest.metadata_columns import MetadataColumns
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.splits import parse_split, split_names
@@ -31,6 +33,7 @@ class ExaminedSurvey:
     Args:
         hashes: content hashes, one array a part.
         splits: position of the given split in `SPLIT_ORDER`, -1 where none is given, one array a part.
+        generated: which samples the source calls generated, one array a part.
         strata: number of the combination of labels, -1 unlabelled, one array a part.
         combinations: number of every combination of labels.
         labels: how often each label occurs.
@@ -46,6 +49,7 @@ class ExaminedSurvey:
 
     hashes: list[pa.Array] = field(default_factory=list)
     splits: list[AnyArray] = field(default_factory=list)
+    generated: list[BoolArray] = field(default_factory=list)
     strata: list[AnyArray] = field(default_factory=list)
     combinations: dict[str, int] = field(default_factory=dict)
     labels: Counter[str] = field(default_factory=Counter)
@@ -92,8 +96,8 @@ class ExaminedSurvey:
             yield "no sample has a label; name the label column or put every class in a folder of its own", None
         for label, key in self.first_with["label"].items():
             if settings.class_names and label not in settings.class_names:
-                known = _few(settings.class_names)
-                yield f"{self.labels[label]} samples have the unknown label {label!r}; the classes are {known}", key
+                hint, known = did_you_mean(label, settings.class_names), _few(settings.class_names)
+                yield f"{self.labels[label]} samples have the unknown label {label!r}{hint}; the classes are {known}", key
         numbers = [label for label in self.labels if _NUMBER.fullmatch(label)]
         words = [label for label in self.labels if not _NUMBER.fullmatch(label)]
         if not settings.class_names and numbers and words:
@@ -137,6 +141,7 @@ def _survey_part(seen: ExaminedSurvey, part: pa.Table) -> None:
     labels = part.column("labels").chunk(0)
     seen.hashes.append(part.column("content_hash").chunk(0))
     seen.splits.append(_split_codes(part.column("split").chunk(0), keys, seen.problems))
+    seen.generated.append(generated_rows(part.column("metadata")))
     seen.strata.append(_strata(labels, seen.combinations))
     seen.labels.update(_counts(labels.flatten()))
     seen.n_several += _n_longer_than_one(labels)

@@ -62,7 +62,7 @@ class HfDatasetSource:
         problems.raise_if_any(
             what="The splits of the data set are unclear.",
             where=shown_location(self.location),
-            fix="Rename them to train, validation, test or pool, or give a default split.",
+            fix="Rename them to train, validation, test, pool or synthetic, or give a default split.",
         )
         return TableSamples(where=self.location, parts=parts, columns=self.columns, default_split=self.default_split)
 

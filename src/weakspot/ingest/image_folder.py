@@ -50,8 +50,9 @@ def is_picture_name(name: str) -> bool:
 class ImageFolderSource:
     """`<class>/.../picture.jpg`, or `<split>/<class>/.../picture.jpg` when all top folders are named after splits.
 
-    Hidden files and files without a picture's extension are left out. Pictures outside any class folder are unlabelled. Folders
-    below the class are kept in the metadata column `subfolder`.
+    A top folder `synthetic` that holds folders of the same classes is a split also beside class folders. Hidden files and files
+    without a picture's extension are left out. Pictures outside any class folder are unlabelled. Folders below the class are kept
+    in the metadata column `subfolder`.
 
     Args:
         location: the top folder.
@@ -72,15 +73,15 @@ class ImageFolderSource:
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
         """Yield samples from position `start` on."""
-        has_splits = self.has_splits
+        splits = self.split_folders
         for file in islice(self._pictures(), start, None):
-            yield self._sample(file, has_splits=has_splits)
+            yield self._sample(file, splits)
 
     @cached_property
-    def has_splits(self) -> bool:
-        """Return whether the top folders are splits; raise when that is unclear or there is no picture at all."""
+    def split_folders(self) -> frozenset[str]:
+        """Return the top folders that are splits; raise when that is unclear or there is no picture at all."""
         others: Counter[str] = Counter()
-        tops: dict[str, int] = {}
+        tops: dict[str, set[str]] = {}
         n_pictures = 0
         for file in list_files(self.location):
             if not is_picture_name(file.relative):
@@ -89,31 +90,34 @@ class ImageFolderSource:
             n_pictures += 1
             top, *below = file.relative.split("/")
             if below:
-                tops[top] = max(tops.get(top, 0), len(below))
+                tops.setdefault(top, set()).update(below[:1] if len(below) > 1 else ())
         if n_pictures == 0:
             raise _no_pictures(self.location, others)
-        return self._are_splits(tops)
+        return self._splits_among(tops)
 
-    def _are_splits(self, depth_of: dict[str, int]) -> bool:
-        named = [top for top in depth_of if parse_split(top) is not None]
-        if not named or len(named) == len(depth_of):
-            return bool(named)
-        if all(depth_of[top] == 1 for top in named):
+    def _splits_among(self, folders_in: dict[str, set[str]]) -> frozenset[str]:
+        named = frozenset(top for top in folders_in if parse_split(top) is not None)
+        if not named or len(named) == len(folders_in):
+            return named
+        if not any(folders_in[top] for top in named):
             # Only pictures inside: `train` beside `bus` and `car` is a vehicle.
-            return False
+            return frozenset()
+        classes = set(folders_in) - named
+        if all(parse_split(top) is Split.SYNTHETIC and folders_in[top] <= classes for top in named):
+            return named
         raise DataError(
             "Some top folders are named after splits and others are not, so it is unclear which level is the class.",
             where=shown_location(self.location),
-            given=sorted(depth_of)[:12],
+            given=sorted(folders_in)[:12],
             fix="Move the folders that are not splits elsewhere, or write a manifest.",
         )
 
     def _pictures(self) -> Iterator[ListedFile]:
         return (file for file in list_files(self.location) if is_picture_name(file.relative))
 
-    def _sample(self, file: ListedFile, *, has_splits: bool) -> RawSample:
+    def _sample(self, file: ListedFile, splits: frozenset[str]) -> RawSample:
         folders = file.relative.split("/")[:-1]
-        split = parse_split(folders.pop(0)) if has_splits and folders else self.default_split
+        split = parse_split(folders.pop(0)) if folders and folders[0] in splits else self.default_split
         return RawSample(
             key=file.relative,
             location=file.location,

@@ -18,6 +18,7 @@ from weakspot.ingest.cells import (
     split_cell,
 )
 from weakspot.ingest.columns import ColumnRoles
+from weakspot.ingest.generated import is_generated
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.tables import TableBatch
 from weakspot.media.locations import join_location
@@ -52,7 +53,8 @@ class RowLayout:
     Args:
         roles: which column means what.
         folder: where relative paths start.
-        split: split of rows that name none.
+        split: split of rows that name none, unless they were generated.
+        named_split: split of rows that name none, when the file's place tells; stronger than `split`.
         row_prefix: written before row numbers, so that keys are unique over all files of a source.
         label_names: classes behind the labels, if known.
         prediction_names: classes behind the predictions, if known.
@@ -64,6 +66,7 @@ class RowLayout:
     roles: ColumnRoles
     folder: str = ""
     split: Split | None = None
+    named_split: Split | None = None
     row_prefix: str = ""
     label_names: ClassNames | None = None
     prediction_names: ClassNames | None = None
@@ -90,7 +93,8 @@ def samples_of(batch: TableBatch, layout: RowLayout, problems: Problems) -> Iter
     keys = cells.parse(roles.key, lambda value: "" if is_empty(value) else str(value).strip(), "")
     metadata = _metadata(cells, layout)
     for place, row in enumerate(rows):
-        split = splits[place] or layout.split
+        default = Split.SYNTHETIC if is_generated(metadata[place]) else layout.split
+        split = splits[place] or layout.named_split or default
         yield RawSample(
             key=keys[place] or row,
             location=pictures[place][0],

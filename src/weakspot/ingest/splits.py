@@ -9,6 +9,7 @@ _SYNONYMS: dict[Split, tuple[str, ...]] = {
     Split.VALIDATION: ("validation", "val", "valid", "validate", "dev", "development"),
     Split.TEST: ("test", "testing", "tst"),
     Split.POOL: ("pool", "unlabelled", "unlabeled", "unsupervised"),
+    Split.SYNTHETIC: ("synthetic",),
 }
 _BY_NAME = {name: split for split, names in _SYNONYMS.items() for name in names}
 _LEADING_WORD = re.compile(r"^[A-Za-z]+")

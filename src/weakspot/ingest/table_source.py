@@ -183,7 +183,7 @@ class TableSamples:
 
 def _for_part(layout: RowLayout, part: TablePart) -> RowLayout:
     prefix = f"{part.name} " if part.name else ""
-    return replace(layout, folder=parent_location(part.table.location), split=part.split or layout.split, row_prefix=prefix)
+    return replace(layout, folder=parent_location(part.table.location), named_split=part.split, row_prefix=prefix)
 
 
 def _listed(header: TableHeader) -> str:

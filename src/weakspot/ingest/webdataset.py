@@ -92,7 +92,7 @@ class WebDatasetSource:
     def _samples(self, shard: str, problems: Problems) -> Iterator[RawSample]:
         name = shard.rsplit("/", 1)[-1]
         parts = shown_location(shard).rsplit("/", 2)
-        split = split_of_file_name("/".join(parts[-2:])) or self.default_split
+        named = split_of_file_name("/".join(parts[-2:]))
         roles: dict[tuple[str, ...], ColumnRoles] = {}
         for group in read_groups(shard, side_extensions=_SIDE_EXTENSIONS):
             row = f"{name}/{group.key}"
@@ -102,7 +102,9 @@ class WebDatasetSource:
             if columns not in roles:
                 roles[columns] = self._roles(columns, problems)
             kinds = {column: metadata_kind(record[column], is_text=False) for column in roles[columns].metadata}
-            layout = RowLayout(roles=roles[columns], split=split, metadata_kinds=kinds, row_prefix=f"{row} ")
+            layout = RowLayout(
+                roles=roles[columns], split=self.default_split, named_split=named, metadata_kinds=kinds, row_prefix=f"{row} "
+            )
             batch = TableBatch(first_row=0, n_rows=1, columns={column: [value] for column, value in record.items()})
             (sample,) = samples_of(batch, layout, problems)
             yield _with_picture(replace(sample, key=row), shard, picture)

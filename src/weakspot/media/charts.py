@@ -3,8 +3,12 @@
 Colours come from CSS variables where a page defines them (`--ink`, `--quiet`, `--accent`), so that dark pages stay readable.
 """
 
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
+
+from weakspot.media.axes import Axis
 
 INK, QUIET, ACCENT = "var(--ink, #1c1c1c)", "var(--quiet, #767676)", "var(--accent, #1f5fa8)"
 PALETTE = ("#1f5fa8", "#c4572a", "#3a8a4d", "#8a4fa0", "#b08a1e", "#50808e", "#a83a5b", "#6a6a6a", "#2aa198", "#7a5c3a")
@@ -12,6 +16,8 @@ FONT = 12
 CELL = 46
 LETTER = 6.6
 BOLD_LETTER = 7.6
+PLOT_WIDTH, PLOT_HEIGHT = 400.0, 240.0
+LEFT, TOP = 64.0, 34.0
 
 
 def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], *, title: str) -> str:
@@ -80,6 +86,156 @@ def bar_groups(groups: Mapping[str, Mapping[str, float]], *, title: str) -> str:
         )
         parts.append(_text(margin + 18, top + 10 + 18 * number, one))
     return _drawing(margin + width + 64, top + 18 * len(series) + 12, title, parts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChartPoint:
+    """One point of a scatter chart.
+
+    Args:
+        name: written beside it.
+        across: where it is from left to right.
+        up: where it is from bottom to top.
+        across_interval: low and high end of a bar through it, None for none.
+        up_interval: the same from bottom to top.
+        series: points of the same series have the same colour.
+        is_marked: whether a ring draws the eye to it.
+    """
+
+    name: str
+    across: float
+    up: float
+    across_interval: tuple[float, float] | None = None
+    up_interval: tuple[float, float] | None = None
+    series: str = ""
+    is_marked: bool = False
+
+    @property
+    def is_finite(self) -> bool:
+        """Return whether it can be drawn."""
+        return math.isfinite(self.across) and math.isfinite(self.up)
+
+
+def scatter(points: Sequence[ChartPoint], *, title: str, x_label: str, y_label: str) -> str:
+    """Return points with their names and bars, in a frame with axes; what is not finite is left out."""
+    drawn = [point for point in points if point.is_finite]
+    across = Axis.around([value for point in drawn for value in (point.across, *(point.across_interval or ()))], PLOT_WIDTH)
+    upwards = Axis.around([value for point in drawn for value in (point.up, *(point.up_interval or ()))], PLOT_HEIGHT)
+    series = list(dict.fromkeys(point.series for point in drawn))
+    parts = _frame(across, upwards, x_label, y_label)
+    for point in drawn:
+        parts += _marker(point, across, upwards, PALETTE[series.index(point.series) % len(PALETTE)])
+    spots = [(LEFT + across.place(point.across), TOP + PLOT_HEIGHT - upwards.place(point.up)) for point in drawn]
+    words, reach = _named_spots([point.name for point in drawn], spots)
+    named = [name for name in series if name]
+    parts += [*words, *_legend({name: PALETTE[series.index(name) % len(PALETTE)] for name in named})]
+    return _drawing(max(LEFT + PLOT_WIDTH, reach) + 16, _plot_bottom(len(named)), title, parts)
+
+
+def line_chart(
+    series: Mapping[str, Sequence[tuple[float, float]]], *, title: str, x_label: str, y_label: str, is_log: bool = False
+) -> str:
+    """Return one line a series through its (across, up) points, in a frame with axes; what cannot be drawn is left out.
+
+    Args:
+        series: points by name.
+        title: above the chart.
+        x_label: what the points are for.
+        y_label: what was measured.
+        is_log: whether equal steps across are equal factors; only positive numbers have a place on such an axis.
+    """
+    lines = {
+        name: [one for one in points if all(map(math.isfinite, one)) and (one[0] > 0 or not is_log)]
+        for name, points in series.items()
+    }
+    places = [one[0] for points in lines.values() for one in points]
+    across = Axis.of_factors(places, PLOT_WIDTH) if is_log else Axis.around(places, PLOT_WIDTH)
+    upwards = Axis.around([one[1] for points in lines.values() for one in points], PLOT_HEIGHT)
+    parts = _frame(across, upwards, x_label, y_label)
+    colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(lines)}
+    for name, points in lines.items():
+        corners = [(LEFT + across.place(left), TOP + PLOT_HEIGHT - upwards.place(high)) for left, high in points]
+        path = " ".join(f"{left:.1f},{top:.1f}" for left, top in corners)
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{colours[name]}" stroke-width="2"/>')
+        parts += [f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3.5" fill="{colours[name]}"/>' for left, top in corners]
+    parts += _legend(colours)
+    return _drawing(LEFT + PLOT_WIDTH + 16, _plot_bottom(len(lines)), title, parts)
+
+
+def _frame(across: Axis, upwards: Axis, x_label: str, y_label: str) -> list[str]:
+    """Return grid, numbers and labels of both axes."""
+    right, bottom = LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT
+    parts = []
+    for value, words in across.ticks:
+        left = LEFT + across.place(value)
+        parts.append(_rule(left, left, TOP, bottom))
+        parts.append(_text(left, bottom + 16, words, anchor="middle", colour=QUIET))
+    for value, words in upwards.ticks:
+        top = bottom - upwards.place(value)
+        parts.append(_rule(LEFT, right, top, top))
+        parts.append(_text(LEFT - 6, top + 4, words, anchor="end", colour=QUIET))
+    middle = TOP + PLOT_HEIGHT / 2
+    parts.append(_text(LEFT + PLOT_WIDTH / 2, bottom + 36, x_label, anchor="middle"))
+    parts.append(
+        f'<text x="16" y="{middle:.0f}" text-anchor="middle" transform="rotate(-90 16 {middle:.0f})" fill="{INK}">'
+        f"{escape(y_label)}</text>"
+    )
+    return parts
+
+
+def _rule(start: float, end: float, top: float, bottom: float) -> str:
+    return (
+        f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{top:.1f}" y2="{bottom:.1f}" stroke="{QUIET}" stroke-width="1" '
+        'stroke-opacity="0.3"/>'
+    )
+
+
+def _marker(point: ChartPoint, across: Axis, upwards: Axis, colour: str) -> list[str]:
+    bottom = TOP + PLOT_HEIGHT
+    left, top = LEFT + across.place(point.across), bottom - upwards.place(point.up)
+    parts = []
+    if point.across_interval is not None:
+        start, end = (LEFT + across.place(value) for value in point.across_interval)
+        parts.append(f'<line class="bar" x1="{start:.1f}" x2="{end:.1f}" y1="{top:.1f}" y2="{top:.1f}" stroke="{colour}"/>')
+    if point.up_interval is not None:
+        low, high = (bottom - upwards.place(value) for value in point.up_interval)
+        parts.append(f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{low:.1f}" y2="{high:.1f}" stroke="{colour}"/>')
+    if point.is_marked:
+        parts.append(f'<circle class="ring" cx="{left:.1f}" cy="{top:.1f}" r="9" fill="none" stroke="{INK}" stroke-width="1.5"/>')
+    return [*parts, f'<circle cx="{left:.1f}" cy="{top:.1f}" r="4.5" fill="{colour}"/>']
+
+
+def _named_spots(names: Sequence[str], spots: Sequence[tuple[float, float]]) -> tuple[list[str], float]:
+    """Return names beside their spots, where they cover no earlier name if there is room, and how far right they reach."""
+    taken: list[tuple[float, float, float]] = []
+    parts: list[str] = []
+    for name, (left, top) in zip(names, spots, strict=True):
+        width = LETTER * len(name)
+        choices = [(start, down) for down in (-6, 14, -18, 26, -30) for start in (left + 8, left - 8 - width)]
+        free = [(start, top + down) for start, down in choices if start > LEFT and not _covers(start, top + down, width, taken)]
+        start, baseline = free[0] if free else (left + 8, top - 6)
+        taken.append((start, baseline, width))
+        parts.append(_text(start, baseline, name))
+    return parts, max((start + width for start, _, width in taken), default=0.0)
+
+
+def _covers(start: float, baseline: float, width: float, taken: Sequence[tuple[float, float, float]]) -> bool:
+    return any(
+        abs(baseline - other) < FONT and start < begin + length + 2 and begin < start + width + 2 for begin, other, length in taken
+    )
+
+
+def _legend(colours: Mapping[str, str]) -> list[str]:
+    parts: list[str] = []
+    for number, (name, colour) in enumerate(colours.items()):
+        top = _plot_bottom(0) + 18 * number
+        parts.append(f'<rect x="{LEFT:.0f}" y="{top:.0f}" width="12" height="12" fill="{colour}"/>')
+        parts.append(_text(LEFT + 18, top + 10, name))
+    return parts
+
+
+def _plot_bottom(n_series: int) -> float:
+    return TOP + PLOT_HEIGHT + 50 + 18 * n_series
 
 
 def _drawing(width: float, height: float, title: str, parts: Sequence[str]) -> str:

@@ -1,6 +1,7 @@
 """A report as one self-contained HTML page, as Markdown or as JSON."""
 
 import base64
+import dataclasses
 import json
 import re
 from collections.abc import Mapping
@@ -8,6 +9,10 @@ from typing import Any
 
 from weakspot.report import wording
 from weakspot.report.document import ReportDocument
+from weakspot.report.repair_wording import FATE_WORDS, fine_interval, fine_points, signed_points
+from weakspot.report.repairs import RepairSection
+from weakspot.report.strategies import Move, StrategyComparison
+from weakspot.report.strategy_plot import trade_off_plot
 
 _NUMBER_AND_PERCENT = re.compile(r"(\d) %")
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|])")
@@ -16,7 +21,14 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>|])")
 def render_html(document: ReportDocument, thumbnails: Mapping[str, bytes] | None = None) -> str:
     """Return the page; thumbnails are JPEG files by sample id and become part of it."""
     pictures = {name: "data:image/jpeg;base64," + base64.b64encode(data).decode() for name, data in (thumbnails or {}).items()}
-    page = _environment(escape=True).get_template("report.html").render(report=document, thumbnails=pictures, words=wording)
+    from markupsafe import Markup
+
+    plot = "" if document.strategies is None else Markup(trade_off_plot(document.strategies))
+    page = (
+        _environment(escape=True)
+        .get_template("report.html")
+        .render(report=document, thumbnails=pictures, words=wording, plot=plot, fates=FATE_WORDS)
+    )
     return _NUMBER_AND_PERCENT.sub("\\1\u00a0%", page)
 
 
@@ -54,17 +66,58 @@ def render_json(document: ReportDocument) -> str:
         ],
         "methods": [one.model_dump(mode="json") for one in document.methods],
         "control": document.control,
-        "repairs": [
-            {
-                "sentences": list(item.sentences),
-                "measured_on": item.measured_on,
-                "got_worse": list(item.got_worse),
-                "arms": [arm.model_dump(mode="json") for arm in item.arms],
-            }
-            for item in document.repairs
-        ],
+        "repairs": [_repair_content(item) for item in document.repairs],
+        "strategies": _strategies_content(document.strategies),
     }
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def _repair_content(item: RepairSection) -> dict[str, Any]:
+    return {
+        "strategy": item.strategy,
+        "sentences": list(item.sentences),
+        "measured_on": item.measured_on,
+        "got_worse": list(item.got_worse),
+        "arms": [arm.model_dump(mode="json") for arm in item.arms],
+        "accounting": [
+            {
+                "samples": row.data,
+                "share": "formerly right, still right" if row.is_clean else "former failures, now right",
+                "arms": [None if share is None else share.model_dump(mode="json") for share in row.shares],
+            }
+            for row in item.accounting
+        ],
+        "aftermath": None if item.looked_again is None else item.looked_again.model_dump(mode="json"),
+        "calibration": item.calibration,
+        "labelling": None if item.request is None else item.request.model_dump(mode="json"),
+        "files": list(item.files),
+        "notes": list(item.notes),
+    }
+
+
+def _strategies_content(compared: StrategyComparison | None) -> list[dict[str, Any]]:
+    return [
+        {
+            "strategy": row.strategy,
+            "is_baseline": row.is_baseline,
+            "is_chosen": row.is_chosen,
+            "slices": _move_content(row.on_slices),
+            "best_baseline": None if row.rival is None else {"arm": row.rival[0], **(_move_content(row.rival[1]) or {})},
+            "rest_of_class": _move_content(row.on_rest),
+            "overall": _move_content(row.overall),
+            "spread": None if row.arm is None or row.arm.spread is None else row.arm.spread.model_dump(mode="json"),
+            "got_worse": list(row.got_worse),
+            "n_lower": row.n_lower,
+            "note": row.note,
+        }
+        for row in (compared.rows if compared is not None else ())
+    ]
+
+
+def _move_content(move: Move | None) -> dict[str, Any] | None:
+    if move is None:
+        return None
+    return {**dataclasses.asdict(move), "interval": move.interval.model_dump(mode="json")}
 
 
 def _environment(*, escape: bool) -> Any:
@@ -80,5 +133,8 @@ def _environment(*, escape: bool) -> Any:
     environment.filters["percent"] = wording.percent
     environment.filters["points"] = wording.points
     environment.filters["p_value"] = wording.p_value
+    environment.filters["signed"] = signed_points
+    environment.filters["fine_points"] = fine_points
+    environment.filters["fine_interval"] = fine_interval
     environment.filters["plain"] = lambda text: _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
     return environment

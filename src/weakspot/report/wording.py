@@ -2,7 +2,6 @@
 
 from weakspot.core.evidence import Cause, Evidence, Explanation, Interval, Measurement, Verdict
 from weakspot.core.failures import Side
-from weakspot.core.repairs import GroupChange
 from weakspot.core.slices import FailureSlice, SliceName
 
 SMALLEST_SHOWN = 0.0001
@@ -10,10 +9,12 @@ CERTAIN = 0.05
 HALF_POINT = 0.005
 
 ARM_NAMES = {
-    "slice-balanced": "slice-balanced",
-    "plain": "retrained, no weights",
+    "plain": "retrained only",
     "random": "random choice",
     "confidence": "least confident",
+    "class-name": "nearest class name",
+    "zero-shot-classes": "zero-shot, classes",
+    "zero-shot-groups": "zero-shot, slices",
 }
 
 VERDICT_WORDS = {
@@ -186,18 +187,3 @@ def count(number: int, noun: str) -> str:
 def arm_name(arm: str) -> str:
     """Return an arm as people read it."""
     return ARM_NAMES.get(arm, arm)
-
-
-def repair_sentence(group: GroupChange) -> str:
-    """Return what a repair did to a slice."""
-    sure = "" if group.p_value <= CERTAIN else f" (may be chance: p = {p_value(group.p_value)})"
-    return (
-        f"Accuracy on “{group.group}” went from {percent(group.accuracy_before)} to {percent(group.accuracy_after)} "
-        f"on {count(group.n_samples, 'test sample')}{sure}"
-    )
-
-
-def rival_words(arm: str, group: GroupChange, overall: GroupChange | None) -> str:
-    """Return how far a baseline came on the same slice, and at what cost overall."""
-    cost = f" (overall {percent(overall.accuracy_after)})" if overall is not None else ""
-    return f"; the best baseline there, “{arm_name(arm)}”, reached {percent(group.accuracy_after)}{cost}"

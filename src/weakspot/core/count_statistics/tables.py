@@ -30,6 +30,19 @@ def wilson_intervals(successes: AnyArray, trials: AnyArray, *, level: float = 0.
     return lows, np.where(counts == totals, 1.0, (middles + spreads) / widths)
 
 
+def mcnemar_ps(gained: AnyArray, lost: AnyArray) -> DoubleArray:
+    """Return McNemar's exact two-sided p-values [m]: that samples are as often gained as lost.
+
+    >>> mcnemar_ps(np.array([5, 2]), np.array([0, 2])).tolist()
+    [0.0625, 1.0]
+    """
+    from scipy.special import bdtr
+
+    more, less = np.maximum(gained, lost), np.minimum(gained, lost)
+    _refuse_counts(less, more)
+    return np.asarray(np.where(more == less, 1.0, np.minimum(1.0, 2.0 * bdtr(less, more + less, 0.5))), dtype=np.float64)
+
+
 def fisher_ps(failures_inside: AnyArray, n_inside: AnyArray, failures_outside: AnyArray, n_outside: AnyArray) -> DoubleArray:
     """Return Fisher's exact one-sided p-values [m]: that failures are no more frequent inside than outside.
 

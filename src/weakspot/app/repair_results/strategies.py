@@ -1,0 +1,66 @@
+"""All strategies on one case, beside retraining alone and twins of the selections that matter most."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from weakspot.app.repair_results.arms import (
+    GROUP_METHODS,
+    Workshop,
+    accuracies,
+    n_added,
+    options_for,
+    pool_methods,
+    training_methods,
+)
+from weakspot.app.repair_results.case import TRUTH
+from weakspot.app.repair_results.figures import Figures
+from weakspot.app.repair_results.proving import TRUE
+from weakspot.app.wiring import build_part
+from weakspot.core.errors import DataError, ModelError, NotEnoughDataError
+from weakspot.core.roles import Repairer
+from weakspot.core.training_sets import RepairMaterial, TrainingSelection
+from weakspot.repair.twins import class_name_twin, confidence_twin, random_twin
+
+PLAIN = "plain"
+TWINNED = ("slice-balanced", "worst-slice")
+TWINS: Mapping[str, Callable[[TrainingSelection, RepairMaterial], TrainingSelection]] = {
+    "random twin": random_twin,
+    "confidence twin": confidence_twin,
+    "class-name twin": class_name_twin,
+}
+Select = Callable[[], TrainingSelection]
+
+
+def strategy_figures(shop: Workshop, unit: str, *, twinned: Sequence[str] = TWINNED) -> Iterator[Figures]:
+    """Yield one entry an arm: plain, every strategy that applies, references with group labels, and twins.
+
+    A strategy that cannot work on the case gets a note in place of figures. Group labels tell the truth, so references that read
+    them stand beside the true slice only.
+    """
+    references = GROUP_METHODS if shop.given.source == TRUE else ()
+    for name in (PLAIN, *training_methods(), *references, *(pool_methods() if shop.budget else ())):
+        select = selecting(shop, name)
+        yield arm_figures(shop, unit, name, select)
+        for kind, twin in TWINS.items() if name in twinned else ():
+            yield arm_figures(shop, unit, f"{name}, {kind}", _twinned(shop, select, twin))
+
+
+def selecting(shop: Workshop, name: str) -> Select:
+    """Return what asks a registered strategy for its selection."""
+    part: Repairer = build_part("repairers", name, options_for(name, TRUTH), where="bench-repair")
+    return lambda: part.select(shop.given.slices, shop.material)
+
+
+def _twinned(shop: Workshop, select: Select, twin: Callable[[TrainingSelection, RepairMaterial], TrainingSelection]) -> Select:
+    return lambda: twin(select(), shop.material)
+
+
+def arm_figures(shop: Workshop, unit: str, arm: str, select: Select) -> Figures:
+    """Return what one arm reaches, or why it cannot be used."""
+    blank = Figures(unit=unit, part=shop.given.source, arm=arm)
+    try:
+        selection = select()
+        measured, penalty = shop.measured(arm, selection)
+    except (DataError, ModelError, NotEnoughDataError) as error:
+        return blank.model_copy(update={"note": str(error)})
+    values = accuracies(measured, shop.case) | {"penalty": penalty, "added": float(n_added(selection, shop.case))}
+    return blank.model_copy(update={"values": values, "note": selection.note})

@@ -1,0 +1,119 @@
+"""Losses of samples, and the slope of their weighted sum, one cache-sized chunk at a time."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray
+from weakspot.core.dataset import Task
+from weakspot.repair.head_training.problem import Problem
+
+SUMMED_AT_ONCE = 32
+FEW_CLASSES = 64
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Slopes:
+    """The weighted loss of a layer and how it changes.
+
+    Args:
+        losses: [n] loss of each sample.
+        weights: [c, d] slope along weights.
+        bias: [c] slope along biases.
+        bends: [c] or [c, c], how sharply the loss bends along classes: the weighted mean of p (1 - p), and for few classes that
+            exclude each other also of - p q between them.
+    """
+
+    losses: DoubleArray
+    weights: FloatArray
+    bias: FloatArray
+    bends: DoubleArray
+
+
+class ChunkedLoss:
+    """Losses of a problem; logits exist for one chunk only, transposed to [c, rows], so that sums over classes run along rows.
+
+    Products are taken in single precision and summed in a fixed order; sums of losses are taken in double precision.
+    """
+
+    def __init__(self, problem: Problem, centre: FloatArray | None = None) -> None:
+        self._problem = problem
+        self._centre = centre
+        self._is_softmax = problem.task is Task.SINGLE_LABEL
+        self._buffer: FloatArray = np.zeros(0, np.float32)
+
+    def losses(self, weights: FloatArray, bias: FloatArray) -> DoubleArray:
+        """Return the loss [n] of each sample."""
+        found = np.empty(len(self._problem.features))
+        for part, values in self._problem.chunks(are_copied=self._centre is not None):
+            logits = self._logits(self._centred(values), weights, bias)
+            found[part] = (_softmax if self._is_softmax else _sigmoid)(logits, self._problem.targets[part])
+        return found
+
+    def slopes(self, weights: FloatArray, bias: FloatArray, shares: DoubleArray) -> Slopes:
+        """Return losses, and slope and curvature of their sum weighted by shares [n]."""
+        found = np.empty(len(self._problem.features))
+        by_weights, by_bias = np.zeros_like(weights), np.zeros_like(bias)
+        product, bends = (
+            np.empty_like(weights),
+            np.zeros((len(bias),) * (2 if self._is_softmax and len(bias) <= FEW_CLASSES else 1)),
+        )
+        counts = shares.astype(np.float32)
+        for part, values in self._problem.chunks(are_copied=self._centre is not None):
+            inputs, targets, counted = self._centred(values), self._problem.targets[part], counts[part]
+            likely = self._logits(inputs, weights, bias)
+            found[part] = (_softmax if self._is_softmax else _sigmoid)(likely, targets)
+            bends += _bends(likely, counted, is_square=bends.ndim > 1)
+            _subtract_targets(likely, targets, counted, is_softmax=self._is_softmax)
+            by_weights += np.matmul(likely, inputs, out=product)
+            by_bias += likely.sum(axis=1)
+        return Slopes(losses=found, weights=by_weights, bias=by_bias, bends=bends)
+
+    def _centred(self, values: FloatArray) -> FloatArray:
+        return values if self._centre is None else values - self._centre
+
+    def _logits(self, inputs: FloatArray, weights: FloatArray, bias: FloatArray) -> FloatArray:
+        wanted = len(bias) * len(inputs)
+        if len(self._buffer) < wanted:
+            self._buffer = np.empty(wanted, np.float32)
+        logits = self._buffer[:wanted].reshape(len(bias), len(inputs))
+        np.matmul(weights, inputs.T, out=logits)
+        logits += bias[:, None]
+        return logits
+
+
+def _softmax(logits: FloatArray, codes: AnyArray) -> DoubleArray:
+    """Turn logits [c, rows] into probabilities in place and return losses [rows]."""
+    logits -= logits.max(axis=0)
+    picked = logits[codes, np.arange(len(codes))]
+    np.exp(logits, out=logits)
+    totals = np.zeros(logits.shape[1])
+    for first in range(0, len(logits), SUMMED_AT_ONCE):
+        totals += logits[first : first + SUMMED_AT_ONCE].sum(axis=0)
+    logits *= (1.0 / totals).astype(np.float32)
+    return np.asarray(np.log(totals) - picked, dtype=np.float64)
+
+
+def _sigmoid(logits: FloatArray, targets: AnyArray) -> DoubleArray:
+    """Turn logits [c, rows] into probabilities in place and return losses [rows], summed over labels."""
+    powers = np.exp(-np.abs(logits))
+    losses = np.log1p(powers) + np.where(targets.T, np.maximum(-logits, 0), np.maximum(logits, 0))
+    np.divide(np.where(logits > 0, np.float32(1), powers), 1 + powers, out=logits)
+    return np.asarray(losses.sum(axis=0, dtype=np.float64))
+
+
+def _bends(likely: FloatArray, counted: FloatArray, *, is_square: bool) -> FloatArray:
+    """Return how sharply the loss bends along classes for probabilities [c, rows]."""
+    means = likely @ counted
+    if is_square:
+        return np.asarray(np.diag(means) - (likely * counted) @ likely.T)
+    return np.asarray(means - np.einsum("ij,ij,j->i", likely, likely, counted))
+
+
+def _subtract_targets(likely: FloatArray, targets: AnyArray, counted: FloatArray, *, is_softmax: bool) -> None:
+    """Turn probabilities [c, rows] into weighted residuals in place."""
+    likely *= counted
+    if is_softmax:
+        likely[targets, np.arange(len(targets))] -= counted
+    else:
+        likely -= targets.T * counted

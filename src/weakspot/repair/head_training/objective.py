@@ -1,0 +1,177 @@
+"""The penalised loss of a layer, as descents see it."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray
+from weakspot.core.dataset import Task
+from weakspot.core.heads import Head
+from weakspot.repair.head_training.contests import Contests
+from weakspot.repair.head_training.coordinates import Coordinates
+from weakspot.repair.head_training.descent import Curvature, Evaluation
+from weakspot.repair.head_training.losses import ChunkedLoss
+from weakspot.repair.head_training.problem import Problem
+
+HALF_A_SAMPLE = 0.5
+LEAST_BEND = 1e-6
+PATIENCE_STEPS = 20
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Pull:
+    """The quadratic penalty.
+
+    Args:
+        strength: in units of the mean loss of a sample.
+        anchor: [c, d + 1] what the layer is pulled to.
+        holds_bias: whether biases are pulled as well.
+    """
+
+    strength: float
+    anchor: FloatArray
+    holds_bias: bool = False
+
+
+class PenalisedLoss:
+    """The loss of layers [c, d + 1] in given coordinates.
+
+    Layers of classes that no sample has (`held`) stay as they are, and the mean of the other biases with them: otherwise the
+    distance between the two would grow without end. Where no class is held, that mean changes nothing, and stays as well.
+    """
+
+    def __init__(self, problem: Problem, coordinates: Coordinates, contests: Contests, held: BoolArray) -> None:
+        self._problem = problem
+        self._coordinates = coordinates
+        self._contests = contests
+        self._held = held
+        self._is_centred = coordinates.subtracted is not None
+        self._loss = ChunkedLoss(problem, coordinates.subtracted)
+        self.pull = Pull(strength=0.0, anchor=np.zeros((problem.n_classes, problem.n_features + 1), np.float32))
+        self.temperatures: tuple[float, ...] = ()
+
+    def losses(self, layer: FloatArray) -> DoubleArray:
+        """Return the loss [n] of each sample."""
+        return self._loss.losses(*self._coordinates.plain(layer, is_centred=self._is_centred))
+
+    def soften(self, layer: FloatArray, part: float) -> None:
+        """Replace maxima of contests by smooth ones that lie at most a part above them."""
+        self.temperatures = self._contests.temperatures(self.losses(layer), part)
+
+    def evaluate(self, layer: FloatArray) -> Evaluation:
+        """Return value, gradient and curvature at a layer."""
+        counts = self._problem.shares
+        if self._contests:
+            value, counts = self._contests.softened(self.losses(layer), self.temperatures)
+        weights, bias = self._coordinates.plain(layer, is_centred=self._is_centred)
+        slopes = self._loss.slopes(weights, bias, counts)
+        worth = self._contests.worst(slopes.losses) if self._contests else float(counts @ slopes.losses)
+        gradient = self._coordinates.slope(slopes.weights, slopes.bias, is_centred=self._is_centred)
+        pulled = self._add_pull(layer, gradient)
+        self._project(gradient)
+        return Evaluation(
+            value=(value if self._contests else worth) + pulled,
+            worth=worth + pulled,
+            gradient=gradient,
+            curvature=_curvature(slopes.bends),
+        )
+
+    def precondition(self, vector: FloatArray, curvature: Curvature) -> FloatArray:
+        """Return a vector divided by how sharply the loss bends along classes and directions, were both independent."""
+        bends, axes = curvature.bends[:, None], curvature.axes
+        found = np.empty_like(vector)
+        np.multiply(bends, self._coordinates.spectrum, out=found[:, :-1])
+        found[:, -1:] = bends
+        found += np.float32(self.pull.strength + LEAST_BEND)
+        np.divide(vector if axes is None else axes.T @ vector, found, out=found)
+        if axes is not None:
+            found = axes @ found
+        self._project(found)
+        return found
+
+    def _add_pull(self, layer: FloatArray, gradient: FloatArray) -> float:
+        width = layer.shape[1] if self.pull.holds_bias else layer.shape[1] - 1
+        away = layer[:, :width] - self.pull.anchor[:, :width]
+        squares = np.einsum("ij,ij->i", away, away)
+        away *= np.float32(self.pull.strength)
+        gradient[:, :width] += away
+        return 0.5 * self.pull.strength * float(squares.sum(dtype=np.float64))
+
+    def _project(self, vector: FloatArray) -> None:
+        has_held = bool(self._held.any())
+        if has_held:
+            vector[self._held] = 0.0
+        if self._problem.task is Task.SINGLE_LABEL and (has_held or not self.pull.holds_bias):
+            vector[~self._held, -1] -= vector[~self._held, -1].mean()
+
+
+def _curvature(bends: DoubleArray) -> Curvature:
+    if bends.ndim == 1:
+        return Curvature(bends=bends.astype(np.float32), axes=None)
+    along, axes = np.linalg.eigh(bends)
+    return Curvature(bends=np.maximum(along, 0.0).astype(np.float32), axes=axes.astype(np.float32))
+
+
+def held_classes(problem: Problem) -> BoolArray:
+    """Return which classes [c] nothing can be learnt of: no sample that counts has them, or, of labels, all do."""
+    support = problem.support
+    is_missing = support <= 0
+    if problem.task is Task.SINGLE_LABEL:
+        return np.asarray(is_missing)
+    lacking = problem.shares @ ~problem.targets
+    return np.asarray(is_missing | (lacking <= 0))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Beginning:
+    """Where training begins.
+
+    Args:
+        head: the layer, None for nothing.
+        towards: whether weights are pulled to nothing or to that layer.
+    """
+
+    head: Head | None
+    towards: Literal["zero", "start"]
+
+    def layer(self, problem: Problem, coordinates: Coordinates) -> FloatArray:
+        """Return the layer to begin with: the given one, or nothing but low biases for classes that no sample has."""
+        if self.head is not None:
+            return coordinates.inwards(self.head)
+        layer = np.zeros((problem.n_classes, problem.n_features + 1), np.float32)
+        low = np.log(HALF_A_SAMPLE / (1 + len(problem.features)))
+        layer[held_classes(problem), -1] = -low
+        layer[problem.support <= 0, -1] = low
+        return layer
+
+    def anchor(self, layer: FloatArray) -> FloatArray:
+        """Return what weights are pulled to."""
+        return layer if self.towards == "start" else np.zeros_like(layer)
+
+
+class Best:
+    """The best layer met: by the loss on validation samples if there are any, else by the loss that is minimised."""
+
+    def __init__(self, validation: Problem | None, coordinates: Coordinates) -> None:
+        self._validation = validation
+        self._coordinates = coordinates
+        self._loss = ChunkedLoss(validation, coordinates.subtracted) if validation is not None else None
+        self._since = 0
+        self.layer: FloatArray | None = None
+        self.worth = float("inf")
+        self.judged = float("inf")
+
+    def goes_on(self, layer: FloatArray, worth: float) -> bool:
+        """Take note of a layer; False once validation samples have not gained for a while."""
+        judged = self._judged(layer, worth)
+        self._since += 1
+        if judged < self.judged or self.layer is None:
+            self.layer, self.worth, self.judged, self._since = layer, worth, judged, 0
+        return self._validation is None or self._since < PATIENCE_STEPS
+
+    def _judged(self, layer: FloatArray, worth: float) -> float:
+        if self._validation is None or self._loss is None:
+            return worth
+        plain = self._coordinates.plain(layer, is_centred=self._coordinates.subtracted is not None)
+        return float(self._validation.shares @ self._loss.losses(*plain))

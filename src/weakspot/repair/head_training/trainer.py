@@ -1,0 +1,175 @@
+"""Training of a last linear layer on frozen features, exactly or as papers do it."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.heads import Head
+from weakspot.core.repairs import Solver
+from weakspot.core.training_sets import Contest
+from weakspot.repair.head_training.contests import group_losses
+from weakspot.repair.head_training.descent import Patience
+from weakspot.repair.head_training.exact import ExactSolver
+from weakspot.repair.head_training.matching import PENALTIES, closest_penalty, matching_problem
+from weakspot.repair.head_training.objective import Beginning, Best
+from weakspot.repair.head_training.problem import Problem, check_contests, check_start
+from weakspot.repair.head_training.sgd import GradientSolver, Pace
+
+MATCHED_TOLERANCE = 1e-3
+Validation = tuple[FloatArray, AnyArray, DoubleArray]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TrainedHead:
+    """A trained last layer.
+
+    Args:
+        head: the layer, to be applied to features as they are.
+        loss: weighted mean loss on the training samples with the penalty; of contests the worst group counts.
+        n_steps: steps of the solver.
+        has_converged: whether the gradient became small, or single precision allowed no further gain.
+        missing_classes: codes of classes that no sample with weight has; their layers were not trained.
+        group_losses: mean loss of each group of each contest.
+        validation_loss: mean loss on the validation samples that decided which layer was kept, None without any.
+    """
+
+    head: Head
+    loss: float
+    n_steps: int
+    has_converged: bool
+    missing_classes: tuple[int, ...] = ()
+    group_losses: tuple[tuple[float, ...], ...] = ()
+    validation_loss: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadTrainer:
+    """Weighted logistic regression, softmax or one sigmoid per label, on frozen features.
+
+    `exact` solves for the one optimum by L-BFGS. Features are standardised inside, so that one penalty suits all scales, and
+    biases are not penalised; the result applies to features as they are. The same input gives the same layer bit for bit on one
+    machine, and up to the tolerance whatever it starts from.
+
+    `sgd` is the full-batch descent of the Refine paper (rate 0.2, momentum 0.9, weight decay 5e-4, 1000 epochs). It takes
+    features as they are: nothing is standardised, and weight decay, which is the penalty, also pulls biases. Features with large
+    values can make it diverge; then the best layer met is what comes back, and `has_converged` is False.
+
+    Of a class that no sample with weight has, nothing can be learnt. Its layer stays that of `start`, or without one has no
+    weights and the bias of half a sample, so that it never wins. The mean bias of the other classes is then kept as it was.
+
+    Args:
+        penalty: strength of the quadratic penalty, in units of the mean loss of a sample.
+        towards: what weights are pulled to: nothing, or the layer training starts from.
+        solver: exact, or stochastic gradient descent as in papers.
+        max_steps: of the exact solver.
+        tolerance: largest gradient component that counts as converged; the exact solver stops there.
+        learning_rate: of sgd.
+        momentum: of sgd.
+        n_epochs: of sgd.
+    """
+
+    penalty: float = 1e-3
+    towards: Literal["zero", "start"] = "zero"
+    solver: Solver = "exact"
+    max_steps: int = 500
+    tolerance: float = 1e-5
+    learning_rate: float = 0.2
+    momentum: float = 0.9
+    n_epochs: int = 1_000
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot mean anything."""
+        for name in ("penalty", "tolerance", "learning_rate"):
+            if not 0 < getattr(self, name) < float("inf"):
+                raise ConfigError(f"The setting {name} must be positive.", given=getattr(self, name))
+        for name in ("max_steps", "n_epochs"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"The setting {name} must be at least 1.", given=getattr(self, name))
+        if not 0 <= self.momentum < 1:
+            raise ConfigError("The setting momentum must be at least 0 and below 1.", given=self.momentum)
+        for name, known in (("towards", ("zero", "start")), ("solver", ("exact", "sgd"))):
+            if getattr(self, name) not in known:
+                raise ConfigError(f"The setting {name} must be one of {', '.join(known)}.", given=getattr(self, name))
+
+    def train(  # noqa: PLR0913 - everything that a last layer can be trained with
+        self,
+        features: FloatArray,
+        targets: AnyArray,
+        weights: DoubleArray,
+        *,
+        task: Task,
+        start: Head | None = None,
+        contests: tuple[Contest, ...] = (),
+        validation: Validation | None = None,
+        n_classes: int | None = None,
+    ) -> TrainedHead:
+        """Train on features [n, d] with sample weights [n].
+
+        Args:
+            features: one row a sample.
+            targets: which labels each sample has [n, c]; for single-label tasks also codes [n], with `n_classes`.
+            weights: what each sample counts; only their proportions matter.
+            task: softmax or one sigmoid per label.
+            start: the layer to begin with.
+            contests: groups of positions of which only the one with the largest mean loss counts, by the weight of all of them.
+            validation: features, targets and weights of samples that decide which of the layers met is kept, and when to stop.
+            n_classes: needed where targets are codes.
+
+        Raises:
+            DataError: if features, targets, weights, start, contests or validation samples cannot be used.
+            NotEnoughDataError: if there is no sample.
+        """
+        known = n_classes if n_classes is not None else len(start.bias) if start is not None and np.ndim(targets) == 1 else None
+        problem = Problem.of(features, targets, weights, task=task, n_classes=known)
+        check_start(start, problem)
+        check_contests(contests, len(features))
+        solver = self._solver(problem, start, contests)
+        best = Best(_validation(validation, problem), solver.coordinates)
+        descent = solver.descend(self.penalty, solver.begin, best)
+        layer = best.layer if best.layer is not None else solver.begin
+        return TrainedHead(
+            head=solver.coordinates.outwards(layer, task),
+            loss=best.worth,
+            n_steps=descent.n_steps,
+            has_converged=descent.has_converged,
+            missing_classes=tuple(np.flatnonzero(problem.support <= 0).tolist()),
+            group_losses=group_losses(contests, problem.shares, solver.objective.losses(layer)) if contests else (),
+            validation_loss=best.judged if validation is not None else None,
+        )
+
+    def matched(self, features: FloatArray, targets: AnyArray, head: Head) -> "HeadTrainer":
+        """Return the same trainer with the penalty whose unweighted result answers most like a given head.
+
+        A repair is to show what weights do. With another penalty than the one the classifier was made with, retraining would
+        change its answers even without weights, and the repair would be praised or blamed for it.
+        """
+        problem = matching_problem(features, targets, head)
+        rough = replace(self, tolerance=max(self.tolerance, MATCHED_TOLERANCE), n_epochs=max(1, self.n_epochs // len(PENALTIES)))
+        solver = rough._solver(problem, head, ())  # noqa: SLF001 - its own class
+        return replace(self, penalty=closest_penalty(solver, problem, head))
+
+    def _solver(self, problem: Problem, start: Head | None, contests: tuple[Contest, ...]) -> ExactSolver | GradientSolver:
+        beginning = Beginning(head=start, towards=self.towards)
+        if self.solver == "exact":
+            return ExactSolver(problem, beginning, contests, Patience(max_steps=self.max_steps, tolerance=self.tolerance))
+        pace = Pace(learning_rate=self.learning_rate, momentum=self.momentum, n_epochs=self.n_epochs, tolerance=self.tolerance)
+        return GradientSolver(problem, beginning, contests, pace)
+
+
+def _validation(given: Validation | None, problem: Problem) -> Problem | None:
+    if given is None:
+        return None
+    features, targets, weights = given
+    if not len(features):
+        raise DataError(
+            "There is no validation sample to choose the best layer by.", fix="Leave validation samples out altogether."
+        )
+    found = Problem.of(features, targets, weights, task=problem.task, n_classes=problem.n_classes)
+    if found.n_features != problem.n_features:
+        raise DataError("Validation features have another width.", given=found.n_features, fix=f"It must be {problem.n_features}.")
+    found.check_features()
+    return found

@@ -1,0 +1,192 @@
+"""How unevenly a classifier serves groups of samples: the worst, the average and the gap, before and after."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
+from weakspot.core.evidence import Interval
+from weakspot.core.repairs import Spread
+from weakspot.core.seeding import generator
+from weakspot.core.statistics import bootstrap_interval, paired_draws
+from weakspot.repair.measure.groups import Groups
+from weakspot.repair.measure.outcomes import Outcome
+
+N_DRAWS = 1000
+LEAST_GROUPS = 2
+LARGEST_BLOCK = 1 << 23
+
+_Members = list[tuple[Outcome, BoolArray]]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Accuracies:
+    """Accuracies of groups [draws, g] and of everything [draws]; first the samples as they are, then samples drawn again.
+
+    A group that a draw left without samples has NaN.
+    """
+
+    before: DoubleArray
+    after: DoubleArray
+    overall_before: DoubleArray
+    overall_after: DoubleArray
+
+
+def spread_of(groups: Groups, n_samples: int, *, seed: int, n_draws: int = N_DRAWS) -> Spread | None:
+    """Return the worst group, the average and the gap before and after; None if there are fewer than two groups.
+
+    Intervals come from a paired bootstrap: samples are drawn again with both of their outcomes, and in each draw the worst group
+    is found anew, before and after. Where a sample is decided on once, groups keep their sizes. In multi-label tasks whole
+    samples are drawn, since the decisions on a sample depend on each other; then sizes vary. The lowest of many rates is lower
+    than the lowest true rate; intervals are corrected for that, but not enough where dozens of groups have a few dozen samples.
+
+    Args:
+        groups: of the measured samples; very small ones make the worst a matter of chance.
+        n_samples: how many samples were measured.
+        seed: of the run.
+        n_draws: how often samples are drawn again.
+    """
+    if len(groups) < LEAST_GROUPS:
+        return None
+    random = generator(seed, "measure", "spread")
+    is_decided_once = sum(len(part.outcome.positions) for part in groups.parts) <= n_samples
+    drawn = _by_group(groups, n_draws, random) if is_decided_once else _by_sample(groups, n_samples, n_draws, random)
+    worst_before, worst_after = np.nanmin(drawn.before, axis=1), np.nanmin(drawn.after, axis=1)
+    gap_before, gap_after = drawn.overall_before - worst_before, drawn.overall_after - worst_after
+    return Spread(
+        worst_group=groups.names[int(np.argmin(drawn.after[0]))],
+        worst_before=float(worst_before[0]),
+        worst_after=float(worst_after[0]),
+        average_before=float(drawn.before[0].mean()),
+        average_after=float(drawn.after[0].mean()),
+        gap_before=float(gap_before[0]),
+        gap_after=float(gap_after[0]),
+        worst_change=_interval(worst_after - worst_before),
+        gap_change=_interval(gap_after - gap_before),
+    )
+
+
+def _interval(changes: DoubleArray) -> Interval:
+    low, high = bootstrap_interval(float(changes[0]), changes[1:])
+    return Interval(low=low, high=high)
+
+
+def _by_group(groups: Groups, n_draws: int, random: np.random.Generator) -> _Accuracies:
+    """Draw within strata: samples of a class that are in the same groups."""
+    from scipy.sparse import csr_array
+
+    tables: list[IntArray] = []
+    strata, numbers = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
+    n_strata = 0
+    for part in groups.parts:
+        kinds, place = _kinds(part.members)
+        code = place * 4 + _codes(part.outcome)
+        tables.append(np.bincount(code, minlength=4 * kinds.shape[1]).reshape(-1, 4))
+        member, kind = np.nonzero(kinds)
+        strata.append(n_strata + kind)
+        numbers.append(part.numbers[member])
+        n_strata += kinds.shape[1]
+    counts = np.concatenate(tables)
+    places = (np.concatenate(numbers), np.concatenate(strata))
+    holds = csr_array((np.ones(len(places[0])), places), shape=(len(groups), n_strata))
+    before, after = paired_draws(counts, n_draws=n_draws, random=random)
+    right = [np.vstack([counts[:, column] + counts[:, 3], drawn]) for column, drawn in ((2, before), (1, after))]
+    sizes = holds @ counts.sum(axis=1)
+    return _Accuracies(
+        before=(holds @ right[0].T.astype(np.float64)).T / sizes,
+        after=(holds @ right[1].T.astype(np.float64)).T / sizes,
+        overall_before=right[0].sum(axis=1) / counts.sum(),
+        overall_after=right[1].sum(axis=1) / counts.sum(),
+    )
+
+
+def _kinds(members: BoolArray) -> tuple[BoolArray, IntArray]:
+    """Return the distinct memberships [k, kinds] and which of them every sample has [n]."""
+    if members.all():
+        return members[:, :1], np.zeros(members.shape[1], dtype=np.int64)
+    kinds, place = np.unique(members, axis=1, return_inverse=True)
+    return kinds, np.ravel(place)
+
+
+def _codes(outcome: Outcome) -> IntArray:
+    """Return 0 for wrong both times, 1 for gained, 2 for lost, 3 for right both times."""
+    return outcome.right_before * 2 + outcome.right_after.astype(np.int64)
+
+
+def _by_sample(groups: Groups, n_samples: int, n_draws: int, random: np.random.Generator) -> _Accuracies:
+    """Draw whole samples, with all decisions on them; after the groups, all decisions make up one more."""
+    everything = [(part.outcome, np.ones(len(part.outcome.positions), dtype=np.bool_)) for part in groups.parts]
+    members: list[_Members] = [[] for _ in groups.names]
+    for part in groups.parts:
+        for number, chosen in zip(part.numbers.tolist(), part.members, strict=True):
+            members[number].append((part.outcome, chosen))
+    members.append(everything)
+    counted = [_Counted.of(own, n_samples) for own in members]
+    sizes, wrong_before, wrong_after = (
+        _sparse(columns, n_samples)
+        for columns in zip(*((one.sizes, one.wrong_before, one.wrong_after) for one in counted), strict=True)
+    )
+    turned = np.array([one.turned for one in counted])[:, None]
+    before, after = [], []
+    for block in _blocks(n_samples, n_draws, random):
+        others = sizes @ block
+        n_drawn = np.where(turned > 0, turned * n_samples - others, others)
+        n_drawn = np.where(n_drawn > 0, n_drawn, np.nan)
+        before.append(1.0 - (wrong_before @ block) / n_drawn)
+        after.append(1.0 - (wrong_after @ block) / n_drawn)
+    first, second = np.concatenate(before, axis=1).T, np.concatenate(after, axis=1).T
+    return _Accuracies(before=first[:, :-1], after=second[:, :-1], overall_before=first[:, -1], overall_after=second[:, -1])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Counted:
+    """The decisions of a group by sample: each column lists samples, as often as they are decided on.
+
+    Sums over nearly everybody follow from sums over the few others, which are much cheaper: then `sizes` lists how many
+    decisions each sample falls short of the largest number, `turned`, which is 0 otherwise.
+    """
+
+    sizes: IntArray
+    wrong_before: IntArray
+    wrong_after: IntArray
+    turned: int
+
+    @classmethod
+    def of(cls, members: _Members, n_samples: int) -> "_Counted":
+        """Count the decisions of a group."""
+        nobody = [np.zeros(0, dtype=np.int64)]
+        sizes, turned = np.concatenate([*nobody, *(one.positions[chosen] for one, chosen in members)]), 0
+        if len(sizes) > n_samples / 2:
+            counts = np.bincount(sizes, minlength=n_samples)
+            turned = int(counts.max())
+            sizes = np.repeat(np.arange(n_samples), turned - counts)
+        return cls(
+            sizes=sizes,
+            wrong_before=np.concatenate([*nobody, *(one.positions[chosen & ~one.right_before] for one, chosen in members)]),
+            wrong_after=np.concatenate([*nobody, *(one.positions[chosen & ~one.right_after] for one, chosen in members)]),
+            turned=turned,
+        )
+
+
+def _sparse(columns: Sequence[IntArray], n_samples: int) -> Any:
+    """Return the sparse matrix [g, n] of how often each row lists each sample."""
+    from scipy.sparse import csr_array
+
+    numbers = np.repeat(np.arange(len(columns)), [len(column) for column in columns])
+    places = (numbers, np.concatenate(columns))
+    return csr_array((np.ones(len(numbers)), places), shape=(len(columns), n_samples))
+
+
+def _blocks(n_samples: int, n_draws: int, random: np.random.Generator) -> Iterator[DoubleArray]:
+    """Yield how often each sample is drawn [n, draws]: first everybody once, then at random, a few draws at a time."""
+    yield np.ones((n_samples, 1), dtype=np.float64)
+    step = max(1, LARGEST_BLOCK // n_samples)
+    for start in range(0, n_draws, step):
+        width = min(step, n_draws - start)
+        drawn = random.integers(0, n_samples, size=(width, n_samples))
+        block = np.empty((n_samples, width), dtype=np.float64)
+        for column in range(width):
+            block[:, column] = np.bincount(drawn[column], minlength=n_samples)
+        yield block

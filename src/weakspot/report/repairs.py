@@ -1,0 +1,194 @@
+"""One repair beside its baselines, ordered and worded."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weakspot.core.evidence import Share
+from weakspot.core.repairs import (
+    Aftermath,
+    ArmMeasurement,
+    GroupChange,
+    GroupKind,
+    LabellingRequest,
+    RepairArm,
+    RepairOutcome,
+    Spread,
+)
+from weakspot.report import repair_wording as words
+from weakspot.report.wording import arm_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairRow:
+    """One group in the table of a repair: before, and after for every arm; None where an arm was not measured on it."""
+
+    group: str
+    kind: GroupKind
+    before: GroupChange
+    after: tuple[GroupChange | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class AccountingRow:
+    """Clean accuracy or resolved failures on one set of samples, for every arm.
+
+    Args:
+        data: the samples, with the part they play.
+        is_clean: whether it counts formerly right samples that still are, or former failures that are right now.
+        shares: one an arm; None where an arm was not measured on them.
+    """
+
+    data: str
+    is_clean: bool
+    shares: tuple[Share | None, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpreadRow:
+    """How even one arm became."""
+
+    arm: RepairArm
+    spread: Spread
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairSection:
+    """One repair beside its baselines.
+
+    Args:
+        strategy: registered name of the strategy.
+        title: heading.
+        sentences: what it did, in words; what got worse last.
+        arms: the repair first.
+        rows: overall, then slices and what surrounds them, then classes that changed.
+        n_unchanged: classes that are not listed because nothing changed in them.
+        measured_on: the data.
+        got_worse: groups whose accuracy fell with the repair.
+        accounting: clean accuracy and resolved failures.
+        spread: how even every arm became.
+        aftermath: failures looked for again, in words.
+        looked_again: the same as figures, None if that was not done.
+        calibration: in words; empty if it was not measured.
+        labelling: which labels are awaited, in words; empty if none are.
+        request: the same as figures.
+        files: what was written for the user.
+        notes: what could not be done, and why.
+    """
+
+    strategy: str
+    title: str
+    sentences: tuple[str, ...]
+    arms: tuple[RepairArm, ...]
+    rows: tuple[RepairRow, ...]
+    n_unchanged: int
+    measured_on: str
+    got_worse: tuple[str, ...]
+    accounting: tuple[AccountingRow, ...] = ()
+    spread: tuple[SpreadRow, ...] = ()
+    aftermath: tuple[str, ...] = ()
+    looked_again: Aftermath | None = None
+    calibration: str = ""
+    labelling: str = ""
+    request: LabellingRequest | None = None
+    files: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def main_arm(outcome: RepairOutcome) -> RepairArm | None:
+    """Return the arm of an outcome's own strategy, which may itself be a baseline; None while labels are awaited."""
+    named = [arm for arm in outcome.arms if arm.arm == outcome.plan.repairer]
+    repaired = [arm for arm in outcome.arms if not arm.is_baseline]
+    return next(iter([*named, *repaired, *outcome.arms]), None)
+
+
+def arms_in_order(outcome: RepairOutcome) -> tuple[RepairArm, ...]:
+    """Return the arms of an outcome, its own first."""
+    main = main_arm(outcome)
+    return () if main is None else (main, *(arm for arm in outcome.arms if arm is not main))
+
+
+def repair_section(outcome: RepairOutcome) -> RepairSection:
+    """Order and word one outcome; one without arms says what it waits for."""
+    arms = arms_in_order(outcome)
+    rows, n_unchanged = _rows(arms)
+    labelling = "" if outcome.labelling is None else words.labelling_sentence(outcome.labelling)
+    sentences = tuple(repair_sentences(outcome)) or (labelling or "Nothing was measured.",)
+    return RepairSection(
+        strategy=outcome.plan.repairer,
+        title=f"Repair: {arm_name(outcome.plan.repairer)}",
+        sentences=sentences,
+        arms=arms,
+        rows=rows,
+        n_unchanged=n_unchanged,
+        measured_on=outcome.measured_on.name,
+        got_worse=tuple(change.group for change in words.fallen_groups(arms[0])) if arms else (),
+        accounting=tuple(_accounting(outcome, arms)),
+        spread=tuple(SpreadRow(arm=arm, spread=arm.spread) for arm in arms if arm.spread is not None),
+        aftermath=() if outcome.aftermath is None else tuple(words.aftermath_sentences(outcome.aftermath)),
+        looked_again=outcome.aftermath,
+        calibration=words.calibration_sentence(arms[0]) if arms else "",
+        labelling=labelling if labelling not in sentences else "",
+        request=outcome.labelling,
+        files=outcome.files or ((outcome.head_file,) if outcome.head_file else ()),
+        notes=outcome.notes,
+    )
+
+
+def repair_sentences(outcome: RepairOutcome) -> Iterator[str]:
+    """Yield what a repair did; nothing while labels are awaited."""
+    arms = arms_in_order(outcome)
+    if not arms:
+        return
+    for change in arms[0].changes:
+        if change.kind is GroupKind.SLICE:
+            yield _slice_sentence(change, arms[1:])
+    overall = arms[0].change_of(GroupKind.OVERALL)
+    if overall is not None and overall.n_samples:
+        yield words.overall_sentence(overall)
+    if arms[0].spread is not None:
+        yield words.spread_sentence(arms[0].spread)
+    for one, change in _measured_overall(outcome, arms[0]):
+        yield words.accounting_sentence(one.measured_on, change)
+    yield from words.worse_sentences(arms[0])
+
+
+def _slice_sentence(change: GroupChange, baselines: Sequence[RepairArm]) -> str:
+    if not change.n_samples:
+        return f"No measured sample is a member of “{change.group}”, so nothing can be said of it."
+    rivals = [(arm, same) for arm in baselines if (same := arm.change_of(change.kind, change.group)) is not None]
+    best = max(rivals, key=lambda pair: pair[1].right_after, default=None)
+    rival = "" if best is None else words.rival_words(best[0].arm, best[1], change, best[0].change_of(GroupKind.OVERALL))
+    return f"{words.repair_sentence(change)}{rival}."
+
+
+def _rows(arms: Sequence[RepairArm]) -> tuple[tuple[RepairRow, ...], int]:
+    rows, n_unchanged = [], 0
+    by_group = [{(change.kind, change.group): change for change in arm.changes} for arm in arms]
+    for key, change in by_group[0].items() if by_group else ():
+        if change.kind in words.FORMER:
+            continue
+        after = tuple(changes.get(key) for changes in by_group)
+        if change.kind is GroupKind.CLASS and not any(one is not None and (one.gained or one.lost) for one in after):
+            n_unchanged += 1
+            continue
+        rows.append(RepairRow(group=change.group, kind=change.kind, before=change, after=after))
+    return tuple(rows), n_unchanged
+
+
+def _measured_overall(outcome: RepairOutcome, arm: RepairArm) -> Iterator[tuple[ArmMeasurement, GroupChange]]:
+    """Yield the decisive data and then the halves, with the change over all their samples."""
+    for one in (ArmMeasurement(measured_on=outcome.measured_on, changes=arm.changes), *arm.elsewhere):
+        overall = next((change for change in one.changes if change.kind is GroupKind.OVERALL and change.n_samples), None)
+        if overall is not None:
+            yield one, overall
+
+
+def _accounting(outcome: RepairOutcome, arms: Sequence[RepairArm]) -> Iterator[AccountingRow]:
+    by_arm = [{one.measured_on.digest: overall for one, overall in _measured_overall(outcome, arm)} for arm in arms]
+    if not arms:
+        return
+    for one, _ in _measured_overall(outcome, arms[0]):
+        changes = [overalls.get(one.measured_on.digest) for overalls in by_arm]
+        for is_clean, share_of in ((False, words.resolved), (True, words.kept_right)):
+            shares = tuple(None if change is None else share_of(change) for change in changes)
+            yield AccountingRow(data=words.data_words(one.measured_on), is_clean=is_clean, shares=shares)

@@ -1,0 +1,180 @@
+"""Several strategies of repair in one table: what each did to slices, to the rest of their classes and overall."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weakspot.core.evidence import Interval
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome
+from weakspot.core.statistics import change_interval, mcnemar_p
+from weakspot.report.repair_wording import fallen_groups, labelling_sentence
+from weakspot.report.repairs import main_arm
+from weakspot.report.wording import CERTAIN, arm_name
+
+FEWEST = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Move:
+    """The change of accuracy over one or several groups.
+
+    Groups may overlap, and by how much is not known here. So the interval is the mean of the groups' own intervals, which no
+    overlap can make too narrow, and the p-value is the smallest of theirs times their number.
+
+    Args:
+        change: accuracy after minus accuracy before; larger is better.
+        interval: of the change; paired.
+        gained: wrong before, right after.
+        lost: right before, wrong after.
+        n_samples: samples of all groups; one in two groups counts twice.
+        p_value: McNemar's exact test, of the groups that moved the same way as all together.
+    """
+
+    change: float
+    interval: Interval
+    gained: int
+    lost: int
+    n_samples: int
+    p_value: float
+
+    @classmethod
+    def over(cls, changes: Sequence[GroupChange]) -> "Move | None":
+        """Return the change over all samples of the groups, None if there are none."""
+        groups = [one for one in changes if one.n_samples]
+        n_samples = sum(one.n_samples for one in groups)
+        if not n_samples:
+            return None
+        gained, lost = sum(one.gained for one in groups), sum(one.lost for one in groups)
+        bounds = [change_interval(one.gained, one.lost, one.n_samples) for one in groups]
+        low, high = (sum(one.n_samples * bound[end] for one, bound in zip(groups, bounds, strict=True)) for end in (0, 1))
+        alike = [mcnemar_p(one.gained, one.lost) for one in groups if (one.gained - one.lost) * (gained - lost) > 0]
+        return cls(
+            change=(gained - lost) / n_samples,
+            interval=Interval(low=low / n_samples, high=high / n_samples),
+            gained=gained,
+            lost=lost,
+            n_samples=n_samples,
+            p_value=min([1.0, *(len(groups) * p_value for p_value in alike)]),
+        )
+
+    @property
+    def is_certain(self) -> bool:
+        """Return whether it is more than chance."""
+        return self.p_value <= CERTAIN
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategyRow:
+    """One strategy or baseline of a comparison.
+
+    Args:
+        strategy: registered name.
+        is_baseline: whether it only stands there for comparison.
+        is_chosen: whether it is the strategy that the run repairs with.
+        arm: its figures, None while labels are awaited.
+        on_slices: change over all slices.
+        on_rest: change over the rest of their classes.
+        overall: change over all samples.
+        rival: the best of its own baselines on the slices, and the change there.
+        got_worse: groups that fell by more than chance.
+        n_lower: groups that fell at all.
+        note: why there are no figures.
+    """
+
+    strategy: str
+    is_baseline: bool
+    is_chosen: bool = False
+    arm: RepairArm | None = None
+    on_slices: Move | None = None
+    on_rest: Move | None = None
+    overall: Move | None = None
+    rival: tuple[str, Move] | None = None
+    got_worse: tuple[str, ...] = ()
+    n_lower: int = 0
+    note: str = ""
+
+    @property
+    def title(self) -> str:
+        """Return the strategy as people read it."""
+        return arm_name(self.strategy)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StrategyComparison:
+    """Strategies side by side, all measured on the same samples.
+
+    Args:
+        rows: the chosen strategy, the others by what they did to slices, then baselines.
+        measured_on: the data.
+        n_samples: how many.
+        n_slices: how many slices were repaired.
+    """
+
+    rows: tuple[StrategyRow, ...]
+    measured_on: str
+    n_samples: int
+    n_slices: int
+
+    @property
+    def points(self) -> tuple[StrategyRow, ...]:
+        """Return the rows that have a place in the plot."""
+        return tuple(row for row in self.rows if row.on_slices is not None and row.overall is not None)
+
+
+def compare_strategies(outcomes: Sequence[RepairOutcome]) -> StrategyComparison | None:
+    """Return strategies side by side, None if there are not several; the first outcome is the chosen one."""
+    if len(outcomes) < FEWEST:
+        return None
+    strategies = [_strategy(outcome, is_chosen=number == 0) for number, outcome in enumerate(outcomes)]
+    ordered = strategies[:1] + sorted(strategies[1:], key=_by_gain)
+    baselines = sorted(_baselines(outcomes, {row.strategy for row in strategies}), key=_by_gain)
+    rows = [row for row in ordered if not row.is_baseline] + [row for row in ordered if row.is_baseline] + baselines
+    return StrategyComparison(
+        rows=tuple(rows),
+        measured_on=outcomes[0].measured_on.name,
+        n_samples=outcomes[0].measured_on.n_samples,
+        n_slices=len(outcomes[0].plan.slice_ids),
+    )
+
+
+def _by_gain(row: StrategyRow) -> tuple[float, str]:
+    return (float("inf") if row.on_slices is None else -row.on_slices.change, row.strategy)
+
+
+def _strategy(outcome: RepairOutcome, *, is_chosen: bool) -> StrategyRow:
+    arm = main_arm(outcome)
+    if arm is None:
+        waits = "" if outcome.labelling is None else labelling_sentence(outcome.labelling)
+        note = " ".join([*filter(None, [waits]), *outcome.notes]) or "Nothing was measured."
+        return StrategyRow(strategy=outcome.plan.repairer, is_baseline=False, is_chosen=is_chosen, note=note)
+    rivals = [(other.arm, move) for other in outcome.arms if other is not arm and (move := _on(other, GroupKind.SLICE))]
+    rival = max(rivals, key=lambda pair: pair[1].change, default=None)
+    return _row(arm, is_chosen=is_chosen, rival=rival)
+
+
+def _baselines(outcomes: Sequence[RepairOutcome], listed: set[str]) -> Iterator[StrategyRow]:
+    """Yield the baselines of the chosen strategy, and those that only others have; twins of others are their rivals."""
+    for outcome in outcomes:
+        for arm in outcome.arms:
+            if arm.is_baseline and arm.arm not in listed:
+                listed = listed | {arm.arm}
+                yield _row(arm)
+
+
+def _row(arm: RepairArm, *, is_chosen: bool = False, rival: tuple[str, Move] | None = None) -> StrategyRow:
+    fallen = fallen_groups(arm)
+    return StrategyRow(
+        strategy=arm.arm,
+        is_baseline=arm.is_baseline,
+        is_chosen=is_chosen,
+        arm=arm,
+        on_slices=_on(arm, GroupKind.SLICE),
+        on_rest=_on(arm, GroupKind.COMPLEMENT),
+        overall=_on(arm, GroupKind.OVERALL),
+        rival=rival,
+        got_worse=tuple(one.group for one in fallen if one.p_value <= CERTAIN),
+        n_lower=len(fallen),
+    )
+
+
+def _on(arm: RepairArm, kind: GroupKind) -> Move | None:
+    return Move.over([change for change in arm.changes if change.kind is kind])

@@ -1,0 +1,15 @@
+import pytest
+
+from weakspot.app.config import Settings
+from weakspot.app.repair_results.proving import TRUE, given_slices
+from weakspot.app.repair_results.worlds import world_case
+
+
+@pytest.fixture(scope="session")
+def correlation():
+    return world_case("correlation", 1, n_samples=2000, seed=0)
+
+
+@pytest.fixture(scope="session")
+def true_slices(correlation):
+    return given_slices(correlation, TRUE, Settings())

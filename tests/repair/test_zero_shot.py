@@ -1,0 +1,102 @@
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import Split, Task
+from weakspot.core.errors import DataError, UnavailableError
+from weakspot.core.failures import Side
+from weakspot.core.slices import SliceName
+from weakspot.repair.zero_shot import TEMPLATES, zero_shot
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_features import phrase_vectors
+from weakspot.testing.planted_problems import rare
+
+
+def embed(texts):
+    """Look at words only: apples lie along the first axis, pears along the second, green things along the third."""
+    words = [set(text.lower().split()) for text in texts]
+    return np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], dtype=np.float32).T[
+        [0 if "apple" in own and "green" not in own else 2 if "green" in own else 1 if "pear" in own else 0 for own in words]
+    ]
+
+
+def _named(make_slice, contrast, phrase, **changes):
+    return make_slice(names=(SliceName(phrase=phrase, contrast=contrast, score=1.0, describer="hand"),), **changes)
+
+
+def test_zero_shot__the_most_similar_class():
+    head = zero_shot(["apple", "pear"], embed)
+    found = head.probabilities(np.array([[2.0, 0.1, 0.0], [0.1, 0.4, 0.0]], dtype=np.float32))
+    assert found.argmax(axis=1).tolist() == [0, 1]
+    assert found.sum(axis=1) == pytest.approx([1.0, 1.0])
+    assert head.phrases == ("a photo of an apple", "a photo of a pear")
+    assert head.note == "Nothing is trained: the embedder compares pictures with phrases, 2 of classes."
+
+
+def test_zero_shot__probabilities_have_the_stated_scale():
+    head = zero_shot(["apple", "pear"], embed)
+    # Cosines 0.6 and 0.8 of the unit vector (0.6, 0.8, 0): the odds are exp(100 * 0.2).
+    found = head.probabilities(np.array([[3.0, 4.0, 0.0]], dtype=np.float32))
+    assert np.log(found[0, 1] / found[0, 0]) == pytest.approx(20.0, abs=1e-3)
+    assert head.scale == 100.0
+
+
+def test_zero_shot__names_of_slices_are_further_phrases(make_slice):
+    vectors = np.array([[0.0, 0.3, 0.9]], dtype=np.float32)
+    assert zero_shot(["apple", "pear"], embed).probabilities(vectors).argmax() == 1
+    slices = [_named(make_slice, "green", "a photo of a green apple"), _named(make_slice, "green", "A photo of a green apple")]
+    head = zero_shot(["apple", "pear"], embed, slices=slices)
+    assert head.probabilities(vectors).argmax() == 0
+    assert head.phrases == ("a photo of an apple", "a photo of a pear", "a photo of a green apple")
+    assert head.classes.tolist() == [0, 1, 0]
+    assert "2 of classes and 1 of slices" in head.note
+
+
+def test_zero_shot__unnamed_slices_and_absent_labels_add_nothing(make_slice):
+    slices = [
+        make_slice(),
+        _named(make_slice, "green", "a photo of a green thing", side=Side.ABSENT),
+        _named(make_slice, "red", "a red fig", class_name="fig"),
+    ]
+    assert len(zero_shot(["apple", "pear"], embed, slices=slices).phrases) == 2
+
+
+def test_zero_shot__several_templates_are_averaged():
+    asked = []
+
+    def noting(texts):
+        asked.extend(texts)
+        return embed(texts)
+
+    zero_shot(["apple"], noting)
+    assert [text for text in asked if "apple" in text] == [template.format("an apple") for template in TEMPLATES]
+    assert len(set(TEMPLATES)) == len(TEMPLATES) >= 3
+
+
+def test_zero_shot__labels_of_a_multi_label_task_stand_against_anything():
+    # "a photo" alone points where apples do, so a pear is there if it is nearer than that.
+    head = zero_shot(["apple", "pear"], embed, task=Task.MULTI_LABEL)
+    found = head.probabilities(np.array([[0.6, 0.8, 0.0], [0.8, 0.6, 0.0]], dtype=np.float32))
+    assert found[:, 0] == pytest.approx([0.5, 0.5])
+    assert found[0, 1] > 0.99
+    assert found[1, 1] < 0.01
+
+
+def test_zero_shot__a_missing_vector_has_no_probabilities():
+    found = zero_shot(["apple", "pear"], embed).probabilities(np.array([[np.nan] * 3, [1.0, 0.0, 0.0]], dtype=np.float32))
+    assert np.isnan(found[0]).all()
+    assert np.isfinite(found[1]).all()
+
+
+def test_zero_shot__bad_input():
+    with pytest.raises(UnavailableError, match="no text side"):
+        zero_shot(["apple"], None)
+    with pytest.raises(DataError, match="another width"):
+        zero_shot(["apple"], embed).probabilities(np.zeros((2, 7), dtype=np.float32))
+
+
+def test_zero_shot__a_planted_world_is_told_by_its_words():
+    world = plant(rare(0.02), 400, seed=4)
+    samples = world.samples(Split.TEST)
+    head = zero_shot(world.dataset.class_names, phrase_vectors)
+    found = head.probabilities(samples.vectors("joint")).argmax(axis=1)
+    assert np.mean(found == world.dataset.labels[samples.rows]) > 0.9

@@ -1,0 +1,66 @@
+import pytest
+
+from weakspot.core.evidence import Interval
+from weakspot.core.repairs import GroupChange, GroupKind
+from weakspot.report.strategies import Move, compare_strategies
+
+
+def _change(gained, lost, n_samples):
+    return GroupChange(
+        group="g", kind=GroupKind.SLICE, n_samples=n_samples, right_before=lost, right_after=gained, gained=gained, lost=lost,
+        interval_before=Interval(low=0.0, high=1.0), interval_after=Interval(low=0.0, high=1.0), p_value=1.0,
+    )  # fmt: skip
+
+
+def test_move__over_several_groups():
+    move = Move.over([_change(5, 0, 10), _change(1, 0, 10)])
+    assert (move.gained, move.lost, move.n_samples) == (6, 0, 20)
+    assert move.change == pytest.approx(0.3)
+    # Means of (0.0545, 0.7788) and (-0.1956, 0.3623); twice the p-value of 5 gained and none lost.
+    assert (move.interval.low, move.interval.high) == pytest.approx((-0.0706, 0.5706), abs=5e-4)
+    assert move.p_value == pytest.approx(2 * 0.0625)
+    assert not move.is_certain
+    assert Move.over([_change(0, 0, 0)]) is None
+    assert Move.over([]) is None
+
+
+def test_move__over_one_group():
+    move = Move.over([_change(6, 0, 20), _change(0, 0, 0)])
+    assert (move.interval.low, move.interval.high) == pytest.approx((0.048, 0.497), abs=5e-4)
+    assert move.p_value == pytest.approx(0.03125)
+    assert move.is_certain
+
+
+def test_move__a_group_that_moved_the_other_way_proves_nothing():
+    move = Move.over([_change(0, 8, 20), _change(9, 2, 40)])
+    assert (move.gained, move.lost) == (9, 10)
+    assert move.p_value == pytest.approx(2 * 0.0078125)
+    even = Move.over([_change(0, 8, 20), _change(8, 0, 40)])
+    assert (even.change, even.p_value) == (0.0, 1.0)
+
+
+def test_compare_strategies__chosen_first_baselines_last(compared_record):
+    compared = compare_strategies(compared_record.repairs)
+    assert [row.strategy for row in compared.rows] == ["slice-balanced", "pool-budgeted", "group-dro", "confidence", "random"]
+    assert [row.is_baseline for row in compared.rows] == [False, False, True, True, True]
+    chosen = compared.rows[0]
+    assert chosen.is_chosen
+    assert chosen.on_slices.change == pytest.approx(9 / 15)
+    assert chosen.on_rest is None
+    assert chosen.overall.change == pytest.approx(6 / 92)
+    assert chosen.rival[0] == "confidence"
+    assert (chosen.got_worse, chosen.n_lower) == ((), 1)
+    assert (compared.measured_on, compared.n_samples, compared.n_slices) == ("test split", 92, 1)
+
+
+def test_compare_strategies__one_that_waits_has_no_place_in_the_plot(compared_record):
+    compared = compare_strategies(compared_record.repairs)
+    waiting = compared.rows[1]
+    assert waiting.arm is None
+    assert waiting.note.startswith("Waiting for 50 labels")
+    assert [row.strategy for row in compared.points] == ["slice-balanced", "group-dro", "confidence", "random"]
+
+
+def test_compare_strategies__one_outcome_is_no_comparison(record):
+    assert compare_strategies(record.repairs) is None
+    assert compare_strategies(()) is None
