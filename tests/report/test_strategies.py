@@ -35,6 +35,7 @@ def test_move__a_group_that_moved_the_other_way_proves_nothing():
     move = Move.over([_change(0, 8, 20), _change(9, 2, 40)])
     assert (move.gained, move.lost) == (9, 10)
     assert move.p_value == pytest.approx(2 * 0.0078125)
+    assert not move.is_certain
     even = Move.over([_change(0, 8, 20), _change(8, 0, 40)])
     assert (even.change, even.p_value) == (0.0, 1.0)
 

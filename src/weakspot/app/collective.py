@@ -1,6 +1,6 @@
 """Repairing a family of classifiers with one set: the projects are opened, retrained and measured on the samples they share."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -96,11 +96,7 @@ def repair_family(
     own = {member.name: member.own_repair(asked.method) for member in family.members}
     sources = _sources(family, own, source)
     repair_set = _repair_set(sources, own, source)
-    repaired = []
-    for number, member in enumerate(family.members):
-        progress("models", number, len(names))
-        repaired.append(_repaired(member, family, sources, own[member.name], repair_set))
-    progress("models", len(names), len(names))
+    repaired = [_repaired(member, family, sources, own[member.name], repair_set) for member in _told(family.members, progress)]
     repair = CollectiveRepair(
         kind=asked.kind,
         method=asked.method,
@@ -113,12 +109,17 @@ def repair_family(
         notes=tuple(family.notes()),
         **_shares(repaired, sources),
     )
-    return FamilyResult(
-        repair=repair,
-        repair_set=repair_set,
-        heads={model.name: head for model, head in repaired},
-        class_names={member.name: member.dataset.class_names for member in family.members},
-    )
+    heads = {model.name: head for model, head in repaired}
+    classes = {member.name: member.dataset.class_names for member in family.members}
+    return FamilyResult(repair=repair, repair_set=repair_set, heads=heads, class_names=classes)
+
+
+def _told(members: Sequence[FamilyMember], progress: StageProgress) -> Iterator[FamilyMember]:
+    """Yield the models one by one, and say how far it is."""
+    for number, member in enumerate(members):
+        progress("models", number, len(members))
+        yield member
+    progress("models", len(members), len(members))
 
 
 def _shares(repaired: Sequence[tuple[FamilyModel, Head]], sources: Sequence[FamilyMember]) -> dict[str, Share]:

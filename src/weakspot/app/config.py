@@ -154,6 +154,10 @@ class RepairSettings(MethodSettings):
         ge=0.0,
         description="Weight decay of the retrained last layer; 0: the one that fits the classifier's own layer best.",
     )
+    tune: bool = Field(
+        default=False,
+        description="Choose the weight decay of every arm on validation samples instead: by mean accuracy over slices and rests.",
+    )
     solver: Literal["exact", "sgd"] = Field(default="exact", description="exact: to the optimum; sgd: as in the Refine paper.")
     calibrate: bool = Field(
         default=True, description="Divide logits by the temperature that fits validation samples best; predictions stay the same."

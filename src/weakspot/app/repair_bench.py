@@ -10,6 +10,7 @@ from pydantic import JsonValue
 from weakspot.app.config import Settings
 from weakspot.app.handing_back import reordered
 from weakspot.app.loop import halves, used_rows
+from weakspot.app.penalty_choice import PENALTIES, best_penalty, groups_of
 from weakspot.app.preparation import OWN, Prepared
 from weakspot.app.wiring import build_part
 from weakspot.core.arrays import FloatArray, IntArray
@@ -24,7 +25,7 @@ from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.training_sets import RepairMaterial, TrainingSelection
 from weakspot.repair.calibration import calibrated
 from weakspot.repair.contamination import refuse_contamination
-from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.head_training import HeadTrainer, TrainedHead
 from weakspot.repair.measure import ArmAnswers, Elsewhere, measure_arm, untouched
 
 GROUP_METHODS = ("dfr-subsample", "dfr-upsample", "group-dro")
@@ -153,27 +154,36 @@ class RepairBench:
             trained_on=DataUse.of(self.material.training),
             penalty=self.trainer.penalty,
             solver=repair.solver,
+            is_tuned=repair.tune,
         )
 
     def fitted(self, selection: TrainingSelection) -> FittedHead:
-        """Return the last layer trained on a selection; calibration and thresholds come from validation samples."""
-        dataset = self.samples.dataset
-        codes = dataset.task is Task.SINGLE_LABEL
-        trained = self.trainer.train(
-            self.samples.vectors(OWN, selection.rows),
-            dataset.labels[selection.rows] if codes else dataset.label_matrix[selection.rows],
+        """Return the last layer trained on a selection; calibration, thresholds and tuning come from validation samples."""
+        dataset, rows = self.samples.dataset, self._validation.rows
+        if self.settings.repair.tune and len(rows) and dataset.task is Task.SINGLE_LABEL:
+            tried = {penalty: self._trained(selection, replace(self.trainer, penalty=penalty)) for penalty in PENALTIES}
+            heads = {penalty: one.head for penalty, one in tried.items()}
+            groups = groups_of(self.slices, self._validation)
+            trained = tried[best_penalty(heads, self.samples.vectors(OWN, rows), dataset.labels[rows], groups)]
+        else:
+            trained = self._trained(selection, self.trainer)
+        head, temperature = trained.head, None
+        if self.settings.repair.calibrate and len(rows):
+            head, temperature = calibrated(head, self.samples.vectors(OWN, rows), dataset.label_matrix[rows])
+        missing = tuple(dataset.class_names[code] for code in trained.missing_classes)
+        return FittedHead(head=head, temperature=temperature, thresholds=self._thresholds(head), missing=missing)
+
+    def _trained(self, selection: TrainingSelection, trainer: HeadTrainer) -> TrainedHead:
+        dataset, rows = self.samples.dataset, selection.rows
+        return trainer.train(
+            self.samples.vectors(OWN, rows),
+            dataset.labels[rows] if dataset.task is Task.SINGLE_LABEL else dataset.label_matrix[rows],
             selection.weights,
             task=dataset.task,
             start=self.start,
             contests=selection.contests,
             n_classes=dataset.n_classes,
         )
-        head, temperature = trained.head, None
-        rows = self._validation.rows
-        if self.settings.repair.calibrate and len(rows):
-            head, temperature = calibrated(head, self.samples.vectors(OWN, rows), dataset.label_matrix[rows])
-        missing = tuple(dataset.class_names[code] for code in trained.missing_classes)
-        return FittedHead(head=head, temperature=temperature, thresholds=self._thresholds(head), missing=missing)
 
     def arm(self, name: str, selection: TrainingSelection, *, is_baseline: bool, fitted: FittedHead | None = None) -> RepairArm:
         """Return one way of retraining, measured."""

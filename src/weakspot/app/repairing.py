@@ -13,7 +13,7 @@ from weakspot.app.labelling import read_labels, write_labelling_list
 from weakspot.app.looking_again import look_again
 from weakspot.app.preparation import JOINT, OWN, Prepared
 from weakspot.app.records import library_versions
-from weakspot.app.repair_bench import FittedHead, RepairBench
+from weakspot.app.repair_bench import GROUP_METHODS, FittedHead, RepairBench
 from weakspot.app.repair_journal import RepairJournal
 from weakspot.app.wiring import buildable
 from weakspot.core.dataset import SPLIT_ORDER, Split
@@ -29,6 +29,7 @@ from weakspot.repair.zero_shot import zero_shot
 from weakspot.store.project import ProjectStore
 
 PLAIN = "plain"
+POOL_PREFIX = "pool-"
 TWINS = {"random": random_twin, "confidence": confidence_twin, "class-name": class_name_twin}
 HEAD_FILE = "repaired_head.safetensors"
 REPAIR_NOTE = "repair"
@@ -94,7 +95,7 @@ class RepairStage:
         """Run every strategy that is asked for; of several, one that cannot work here becomes a note."""
         methods = _methods(bench, request)
         outcomes: list[RepairOutcome] = []
-        notes: list[str] = []
+        notes = _not_applicable(bench) if request.is_comparison else []
         for number, method in enumerate(methods):
             self.progress("repair", number, len(methods))
             try:
@@ -223,8 +224,21 @@ def _methods(bench: RepairBench, request: RepairRequest) -> tuple[str, ...]:
     chosen = bench.settings.repair.method
     if not request.is_comparison:
         return (chosen,)
-    given = {name: bench.parameters(name) for name in ("dfr-subsample", "dfr-upsample", "group-dro")}
-    return tuple(dict.fromkeys([chosen, *(name for name in buildable("repairers", given) if name != PLAIN)]))
+    given = {name: bench.parameters(name) for name in GROUP_METHODS}
+    has_pool = bench.material.pool is not None and bench.material.budget > 0
+    able = [name for name in buildable("repairers", given) if name != PLAIN and (has_pool or not name.startswith(POOL_PREFIX))]
+    return tuple(dict.fromkeys([chosen, *able]))
+
+
+def _not_applicable(bench: RepairBench) -> list[str]:
+    """Return what a comparison leaves out before anything is tried."""
+    notes = []
+    if bench.material.pool is None or not bench.material.budget:
+        missing = "a pool" if bench.material.pool is None else "a budget (--budget)"
+        notes.append(f"Strategies that choose from a pool were left out: they need {missing}.")
+    if not bench.settings.repair.groups:
+        notes.append("References with group labels were left out: [repair] groups names no column.")
+    return notes
 
 
 def _labelled_part(selection: TrainingSelection, bench: RepairBench) -> TrainingSelection:
@@ -274,6 +288,7 @@ def _settings_of(plan: RepairPlan, settings: Settings) -> Settings:
         "budget": plan.budget,
         "l2": plan.penalty or 0.0,
         "solver": plan.solver,
+        "tune": plan.is_tuned,
     }
     return settings.model_copy(update={"repair": settings.repair.model_copy(update=changes), "seed": plan.seed})
 

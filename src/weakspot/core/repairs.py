@@ -24,6 +24,7 @@ class RepairPlan(Record):
         trained_on: the data that is trained on.
         penalty: weight decay of the retrained layer; None: the one that fits the classifier's own layer best.
         solver: how the layer is trained.
+        is_tuned: whether every arm got the penalty that is best on validation samples.
         slices: the slices themselves, so that the plan can be carried out elsewhere; empty in run records, which hold them.
     """
 
@@ -35,6 +36,7 @@ class RepairPlan(Record):
     trained_on: DataUse | None = None
     penalty: float | None = None
     solver: Solver = "exact"
+    is_tuned: bool = False
     slices: tuple[FailureSlice, ...] = ()
 
 

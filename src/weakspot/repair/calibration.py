@@ -18,8 +18,9 @@ def calibrated(head: Head, features: FloatArray, targets: AnyArray, *, weights: 
     """Return the head whose logits are divided by the temperature with the lowest loss on given samples, and that temperature.
 
     The samples must not be those the head was trained on. What a head predicts stays the same. Where samples cannot tell, the
-    head comes back as it is, with temperature 1: fewer than 20 of them, all of one class, logits that do not differ, or a loss
-    that is lowest at no temperature between 0.05 and 20 (every sample right by far, or answers worse than chance).
+    head comes back as it is, with temperature 1: fewer than 20 of them, all of one class, one without its label, logits that do
+    not differ or are no numbers, or a loss that is lowest at no temperature between 0.05 and 20 (every sample right by far, or
+    answers worse than chance).
 
     Args:
         head: the layer.

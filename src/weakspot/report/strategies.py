@@ -58,8 +58,8 @@ class Move:
 
     @property
     def is_certain(self) -> bool:
-        """Return whether it is more than chance."""
-        return self.p_value <= CERTAIN
+        """Return whether it is more than chance, by test and by interval."""
+        return self.p_value <= CERTAIN and (self.interval.low > 0 or self.interval.high < 0)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 from pydantic import JsonValue
 
+from weakspot.app.penalty_choice import PENALTIES, best_penalty, groups_of
 from weakspot.app.repair_results.case import RepairCase
 from weakspot.app.repair_results.proving import GivenSlices
 from weakspot.core.arrays import BoolArray, DoubleArray
@@ -15,14 +16,11 @@ from weakspot.core.failures import class_problems
 from weakspot.core.heads import Head
 from weakspot.core.registry import registered
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm
-from weakspot.core.samples import SampleSet
-from weakspot.core.slices import FailureSlice
 from weakspot.core.training_sets import RepairMaterial, TrainingSelection, class_parts
 from weakspot.repair.head_training import HeadTrainer
 from weakspot.repair.measure import ArmAnswers, measure_arm
 
 OWN = "own"
-PENALTIES = (1e-3, 1e-2, 1e-1)
 GROUP_METHODS = ("dfr-subsample", "dfr-upsample", "group-dro")
 LEFT_OUT = ("plain", "synthetic")
 
@@ -75,7 +73,8 @@ class Workshop:
         heads = {penalty: self._head(selection, penalty) for penalty in self.penalties}
         if len(heads) == 1:
             return next((head, penalty) for penalty, head in heads.items())
-        penalty = max(heads, key=lambda one: (round(self._validated(heads[one]), 9), one))
+        case, rows = self.case, self.case.validation.rows
+        penalty = best_penalty(heads, case.samples.vectors(OWN, rows), case.samples.dataset.labels[rows], self._groups)
         return heads[penalty], penalty
 
     def measured(self, arm: str, selection: TrainingSelection) -> tuple[RepairArm, float]:
@@ -109,25 +108,10 @@ class Workshop:
             .head
         )
 
-    def _validated(self, head: Head) -> float:
-        rows, labels = self.case.validation.rows, self.case.samples.dataset.labels
-        right = head.probabilities(self.case.samples.vectors(OWN, rows)).argmax(axis=1) == labels[rows]
-        return float(np.mean([right[group].mean() for group in self._groups]))
-
     @cached_property
     def _groups(self) -> tuple[BoolArray, ...]:
         """Return the slices to repair, the rest of their classes and all other classes, among validation samples."""
         return tuple(groups_of(self.given.slices, self.case.validation))
-
-
-def groups_of(slices: Sequence[FailureSlice], samples: SampleSet) -> list[BoolArray]:
-    """Return the parts that slices and classes cut labelled samples into [n each], without empty ones."""
-    labels = samples.dataset.labels[samples.rows]
-    parts = {one.class_name: one.groups for one in class_parts(slices, samples)}
-    groups: list[BoolArray] = []
-    for code, name in enumerate(samples.dataset.class_names):
-        groups += [np.isin(samples.rows, rows) for rows in parts[name]] if name in parts else [labels == code]
-    return [group for group in groups if group.any()]
 
 
 def n_added(selection: TrainingSelection, case: RepairCase) -> int:

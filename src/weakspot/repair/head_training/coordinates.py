@@ -62,7 +62,7 @@ class Coordinates:
         """Return weights [c, d] and bias [c] for features as they are, or with the centre subtracted."""
         turned = layer[:, :-1]
         weights: FloatArray = turned if self.directions is None else turned @ self.directions.T
-        weights = np.asarray(weights / self.deviation, dtype=np.float32)
+        weights = np.divide(weights, self.deviation.astype(np.float32), dtype=np.float32)
         bias = layer[:, -1] if is_centred else layer[:, -1] - weights @ self.centre
         return weights, bias.astype(np.float32)
 
@@ -72,12 +72,12 @@ class Coordinates:
         return Head(weights=weights, bias=bias, task=task)
 
     def slope(self, weights: FloatArray, bias: FloatArray, *, is_centred: bool) -> FloatArray:
-        """Return the slope [c, d + 1] in these coordinates for slopes along plain weights [c, d] and bias [c]."""
-        found = np.empty((len(bias), weights.shape[1] + 1), np.float32)
+        """Return the slope [c, d + 1] in these coordinates for those along plain weights [c, d], which are used up, and bias [c]."""
         if not is_centred:
-            weights = weights - np.outer(bias, self.centre).astype(np.float32)
-        scaled = weights / self.deviation.astype(np.float32)
-        found[:, :-1] = scaled if self.directions is None else scaled @ self.directions
+            weights -= np.outer(bias, self.centre.astype(np.float32))
+        weights /= self.deviation.astype(np.float32)
+        found = np.empty((len(bias), weights.shape[1] + 1), np.float32)
+        found[:, :-1] = weights if self.directions is None else weights @ self.directions
         found[:, -1] = bias
         return found
 

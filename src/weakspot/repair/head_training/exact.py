@@ -10,7 +10,7 @@ from weakspot.repair.head_training.problem import Problem
 
 SOFTNESS = (1.0, 0.1, 0.01, 0.002)
 LEAST_PAIRS, MOST_PAIRS = 3, 10
-PAIRS_SHARE = 0.35
+PAIRS_SHARE = 0.3
 
 
 class ExactSolver:

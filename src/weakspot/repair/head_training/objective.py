@@ -25,12 +25,12 @@ class Pull:
 
     Args:
         strength: in units of the mean loss of a sample.
-        anchor: [c, d + 1] what the layer is pulled to.
+        anchor: [c, d + 1] what the layer is pulled to, None for nothing.
         holds_bias: whether biases are pulled as well.
     """
 
     strength: float
-    anchor: FloatArray
+    anchor: FloatArray | None
     holds_bias: bool = False
 
 
@@ -48,7 +48,7 @@ class PenalisedLoss:
         self._held = held
         self._is_centred = coordinates.subtracted is not None
         self._loss = ChunkedLoss(problem, coordinates.subtracted)
-        self.pull = Pull(strength=0.0, anchor=np.zeros((problem.n_classes, problem.n_features + 1), np.float32))
+        self.pull = Pull(strength=0.0, anchor=None)
         self.temperatures: tuple[float, ...] = ()
 
     def losses(self, layer: FloatArray) -> DoubleArray:
@@ -92,7 +92,7 @@ class PenalisedLoss:
 
     def _add_pull(self, layer: FloatArray, gradient: FloatArray) -> float:
         width = layer.shape[1] if self.pull.holds_bias else layer.shape[1] - 1
-        away = layer[:, :width] - self.pull.anchor[:, :width]
+        away = layer[:, :width].copy() if self.pull.anchor is None else layer[:, :width] - self.pull.anchor[:, :width]
         squares = np.einsum("ij,ij->i", away, away)
         away *= np.float32(self.pull.strength)
         gradient[:, :width] += away
@@ -145,9 +145,9 @@ class Beginning:
         layer[problem.support <= 0, -1] = low
         return layer
 
-    def anchor(self, layer: FloatArray) -> FloatArray:
-        """Return what weights are pulled to."""
-        return layer if self.towards == "start" else np.zeros_like(layer)
+    def anchor(self, layer: FloatArray) -> FloatArray | None:
+        """Return what weights are pulled to, None for nothing."""
+        return layer if self.towards == "start" else None
 
 
 class Best:
