@@ -29,6 +29,7 @@ from weakspot.repair.head_training.descent import Patience
 from weakspot.repair.head_training.exact import ExactSolver
 from weakspot.repair.head_training.objective import Beginning
 from weakspot.repair.head_training.problem import Problem
+from weakspot.repair.head_training.threads import workers_for
 
 DECAY, RATE, MOMENTUM = 5e-4, 0.2, 0.9
 EPOCHS, NEAR = 1_000, 1e-3
@@ -97,8 +98,10 @@ def reaching(features, codes, n_classes, target):
     """Return seconds, steps and loss of the exact solver at the first layer that is no worse than a target."""
     started, until = time.perf_counter(), Until(target)
     problem = Problem.of(features, codes, np.ones(len(features)), task=Task.SINGLE_LABEL, n_classes=n_classes)
-    solver = ExactSolver(problem, Beginning(head=None, towards="zero"), (), Patience(max_steps=500, tolerance=1e-5))
-    solver.descend(DECAY, solver.begin, until)
+    with workers_for(problem) as workers:
+        patience = Patience(max_steps=500, tolerance=1e-5)
+        solver = ExactSolver(problem, Beginning(head=None, towards="zero"), (), patience, workers)
+        solver.descend(DECAY, solver.begin, until)
     head = solver.coordinates.outwards(until.layer, Task.SINGLE_LABEL)
     return time.perf_counter() - started, until.n_seen - 1, loss_of(head.weights, head.bias, features, codes)
 

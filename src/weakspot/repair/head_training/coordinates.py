@@ -9,6 +9,7 @@ from weakspot.core.dataset import Task
 from weakspot.core.errors import DataError
 from weakspot.core.heads import Head
 from weakspot.repair.head_training.problem import Problem
+from weakspot.repair.head_training.threads import one_thread_each
 
 LEAST_DEVIATION = 1e-6
 LARGE_CENTRE = 30.0
@@ -72,7 +73,7 @@ class Coordinates:
         return Head(weights=weights, bias=bias, task=task)
 
     def slope(self, weights: FloatArray, bias: FloatArray, *, is_centred: bool) -> FloatArray:
-        """Return the slope [c, d + 1] in these coordinates for those along plain weights [c, d], which are used up, and bias [c]."""
+        """Return the slope [c, d + 1] in these coordinates for those along plain weights [c, d], which it uses up, and bias."""
         if not is_centred:
             weights -= np.outer(bias, self.centre.astype(np.float32))
         weights /= self.deviation.astype(np.float32)
@@ -113,5 +114,6 @@ def _principal(problem: Problem, centre: DoubleArray, deviation: DoubleArray) ->
         values -= centre.astype(np.float32)
         values /= deviation.astype(np.float32)
         products += values.T @ values
-    spectrum, directions = np.linalg.eigh(products / np.float32(n_drawn))
+    with one_thread_each():
+        spectrum, directions = np.linalg.eigh(products / np.float32(n_drawn))
     return np.ascontiguousarray(directions), np.maximum(spectrum, 0).astype(np.float32)

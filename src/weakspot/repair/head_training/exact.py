@@ -1,11 +1,13 @@
 """The exact solver: preconditioned L-BFGS in the principal directions of standardised features."""
 
+from concurrent.futures import Executor
+
 from weakspot.core.arrays import FloatArray
 from weakspot.core.training_sets import Contest
 from weakspot.repair.head_training.contests import Contests
 from weakspot.repair.head_training.coordinates import Coordinates
 from weakspot.repair.head_training.descent import Descent, Patience, Watcher, minimise
-from weakspot.repair.head_training.objective import Beginning, PenalisedLoss, Pull, held_classes
+from weakspot.repair.head_training.objective import Beginning, PenalisedLoss, Pull
 from weakspot.repair.head_training.problem import Problem
 
 SOFTNESS = (1.0, 0.1, 0.01, 0.002)
@@ -16,13 +18,20 @@ PAIRS_SHARE = 0.3
 class ExactSolver:
     """Solves one problem, for one penalty after the other if need be."""
 
-    def __init__(self, problem: Problem, beginning: Beginning, contests: tuple[Contest, ...], patience: Patience) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        beginning: Beginning,
+        contests: tuple[Contest, ...],
+        patience: Patience,
+        workers: Executor | None = None,
+    ) -> None:
         self.coordinates = Coordinates.of(problem)
         self.begin = beginning.layer(problem, self.coordinates)
         self._anchor = beginning.anchor(self.begin)
         self._contests = Contests(contests, problem.shares)
         self._patience = patience
-        self.objective = PenalisedLoss(problem, self.coordinates, self._contests, held_classes(problem))
+        self.objective = PenalisedLoss(problem, self.coordinates, self._contests, workers=workers)
         affordable = int(PAIRS_SHARE * problem.features.nbytes / (2 * self.begin.nbytes))
         self._n_pairs = min(MOST_PAIRS, max(LEAST_PAIRS, affordable))
 

@@ -1,15 +1,16 @@
 """Losses of samples, and the slope of their weighted sum, one cache-sized chunk at a time."""
 
+from collections.abc import Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray
 from weakspot.core.dataset import Task
-from weakspot.repair.head_training.problem import Problem
+from weakspot.repair.head_training.problem import FEW_CLASSES, Problem
 
 SUMMED_AT_ONCE = 32
-FEW_CLASSES = 64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -33,50 +34,60 @@ class Slopes:
 class ChunkedLoss:
     """Losses of a problem; logits exist for one chunk only, transposed to [c, rows], so that sums over classes run along rows.
 
-    Products are taken in single precision and summed in a fixed order; sums of losses are taken in double precision.
+    Products are taken in single precision and summed in a fixed order, whoever works on them; sums of losses are taken in double
+    precision.
     """
 
-    def __init__(self, problem: Problem, centre: FloatArray | None = None) -> None:
+    def __init__(self, problem: Problem, centre: FloatArray | None = None, workers: Executor | None = None) -> None:
         self._problem = problem
         self._centre = centre
+        self._workers = workers
         self._is_softmax = problem.task is Task.SINGLE_LABEL
         self._buffer: FloatArray = np.zeros(0, np.float32)
 
     def losses(self, weights: FloatArray, bias: FloatArray) -> DoubleArray:
         """Return the loss [n] of each sample."""
         found = np.empty(len(self._problem.features))
-        for part, values in self._problem.chunks(are_copied=self._centre is not None):
+        for part, values in self._chunks():
             logits = self._logits(self._centred(values), weights, bias)
             found[part] = (_softmax if self._is_softmax else _sigmoid)(logits, self._problem.targets[part])
         return found
 
     def slopes(self, weights: FloatArray, bias: FloatArray, shares: DoubleArray) -> Slopes:
         """Return losses, and slope and curvature of their sum weighted by shares [n]."""
-        found = np.empty(len(self._problem.features))
+        found, counts = np.empty(len(self._problem.features)), shares.astype(np.float32)
         by_weights, by_bias = np.zeros_like(weights), np.zeros_like(bias)
-        product, bends = (
-            np.empty_like(weights),
-            np.zeros((len(bias),) * (2 if self._is_softmax and len(bias) <= FEW_CLASSES else 1)),
-        )
-        counts = shares.astype(np.float32)
-        for part, values in self._problem.chunks(are_copied=self._centre is not None):
+        bends = np.zeros((len(bias),) * (2 if self._is_softmax and len(bias) <= FEW_CLASSES else 1))
+
+        def measured(chunk: tuple[slice, FloatArray]) -> Slopes:
+            part, values = chunk
             inputs, targets, counted = self._centred(values), self._problem.targets[part], counts[part]
             likely = self._logits(inputs, weights, bias)
-            found[part] = (_softmax if self._is_softmax else _sigmoid)(likely, targets)
-            bends += _bends(likely, counted, is_square=bends.ndim > 1)
+            losses = (_softmax if self._is_softmax else _sigmoid)(likely, targets)
+            part_bends = _bends(likely, counted, is_square=bends.ndim > 1)
             _subtract_targets(likely, targets, counted, is_softmax=self._is_softmax)
-            by_weights += np.matmul(likely, inputs, out=product)
-            by_bias += likely.sum(axis=1)
+            return Slopes(losses=losses, weights=likely @ inputs, bias=likely.sum(axis=1), bends=part_bends)
+
+        chunks = list(self._chunks())
+        for (part, _), one in zip(chunks, (map if self._workers is None else self._workers.map)(measured, chunks), strict=True):
+            found[part] = one.losses
+            by_weights += one.weights
+            by_bias += one.bias
+            bends += one.bends
         return Slopes(losses=found, weights=by_weights, bias=by_bias, bends=bends)
+
+    def _chunks(self) -> Iterator[tuple[slice, FloatArray]]:
+        return self._problem.chunks(are_copied=self._workers is not None or self._centre is not None)
 
     def _centred(self, values: FloatArray) -> FloatArray:
         return values if self._centre is None else values - self._centre
 
     def _logits(self, inputs: FloatArray, weights: FloatArray, bias: FloatArray) -> FloatArray:
         wanted = len(bias) * len(inputs)
-        if len(self._buffer) < wanted:
+        if self._workers is None and len(self._buffer) < wanted:
             self._buffer = np.empty(wanted, np.float32)
-        logits = self._buffer[:wanted].reshape(len(bias), len(inputs))
+        kept = self._buffer if self._workers is None else np.empty(wanted, np.float32)
+        logits = kept[:wanted].reshape(len(bias), len(inputs))
         np.matmul(weights, inputs.T, out=logits)
         logits += bias[:, None]
         return logits

@@ -1,5 +1,6 @@
 """The penalised loss of a layer, as descents see it."""
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,13 +42,13 @@ class PenalisedLoss:
     distance between the two would grow without end. Where no class is held, that mean changes nothing, and stays as well.
     """
 
-    def __init__(self, problem: Problem, coordinates: Coordinates, contests: Contests, held: BoolArray) -> None:
+    def __init__(self, problem: Problem, coordinates: Coordinates, contests: Contests, *, workers: Executor | None = None) -> None:
         self._problem = problem
         self._coordinates = coordinates
         self._contests = contests
-        self._held = held
+        self._held = held_classes(problem)
         self._is_centred = coordinates.subtracted is not None
-        self._loss = ChunkedLoss(problem, coordinates.subtracted)
+        self._loss = ChunkedLoss(problem, coordinates.subtracted, workers)
         self.pull = Pull(strength=0.0, anchor=None)
         self.temperatures: tuple[float, ...] = ()
 

@@ -12,6 +12,7 @@ from weakspot.core.heads import Head
 from weakspot.core.training_sets import Contest
 
 CHUNK_BYTES = 1 << 22
+FEW_CLASSES = 64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

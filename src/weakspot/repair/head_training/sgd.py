@@ -1,5 +1,6 @@
 """Full-batch gradient descent with momentum and weight decay, as papers on repair use it."""
 
+from concurrent.futures import Executor
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +10,7 @@ from weakspot.core.training_sets import Contest
 from weakspot.repair.head_training.contests import Contests
 from weakspot.repair.head_training.coordinates import Coordinates
 from weakspot.repair.head_training.descent import Descent, Watcher
-from weakspot.repair.head_training.objective import Beginning, PenalisedLoss, Pull, held_classes
+from weakspot.repair.head_training.objective import Beginning, PenalisedLoss, Pull
 from weakspot.repair.head_training.problem import Problem
 
 
@@ -33,14 +34,16 @@ class Pace:
 class GradientSolver:
     """Descends along the slope on features as they are; of each contest only the group that is worst at the time counts."""
 
-    def __init__(self, problem: Problem, beginning: Beginning, contests: tuple[Contest, ...], pace: Pace) -> None:
+    def __init__(
+        self, problem: Problem, beginning: Beginning, contests: tuple[Contest, ...], pace: Pace, workers: Executor | None = None
+    ) -> None:
         problem.check_features()
         self.coordinates = Coordinates.plain_features(problem.n_features)
         self.begin = beginning.layer(problem, self.coordinates)
         self._anchor = beginning.anchor(self.begin)
         self._pace = pace
         rivals = Contests(contests, problem.shares)
-        self.objective = PenalisedLoss(problem, self.coordinates, rivals, held_classes(problem))
+        self.objective = PenalisedLoss(problem, self.coordinates, rivals, workers=workers)
         self.objective.temperatures = rivals.sharpest
 
     def descend(self, penalty: float, begin: FloatArray, watcher: Watcher) -> Descent:

@@ -1,5 +1,6 @@
 """Training of a last linear layer on frozen features, exactly or as papers do it."""
 
+from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -18,6 +19,7 @@ from weakspot.repair.head_training.matching import PENALTIES, closest_penalty, m
 from weakspot.repair.head_training.objective import Beginning, Best
 from weakspot.repair.head_training.problem import Problem, check_contests, check_start
 from weakspot.repair.head_training.sgd import GradientSolver, Pace
+from weakspot.repair.head_training.threads import workers_for
 
 MATCHED_TOLERANCE = 1e-3
 Validation = tuple[FloatArray, AnyArray, DoubleArray]
@@ -127,17 +129,20 @@ class HeadTrainer:
         problem = Problem.of(features, targets, weights, task=task, n_classes=known)
         check_start(start, problem)
         check_contests(contests, len(features))
-        solver = self._solver(problem, start, contests)
-        best = Best(_validation(validation, problem), solver.coordinates)
-        descent = solver.descend(self.penalty, solver.begin, best)
-        layer = best.layer if best.layer is not None else solver.begin
+        best_of = _validation(validation, problem)
+        with workers_for(problem) as workers:
+            solver = self._solver(problem, start, contests, workers)
+            best = Best(best_of, solver.coordinates)
+            descent = solver.descend(self.penalty, solver.begin, best)
+            layer = best.layer if best.layer is not None else solver.begin
+            lost = group_losses(contests, problem.shares, solver.objective.losses(layer)) if contests else ()
         return TrainedHead(
             head=solver.coordinates.outwards(layer, task),
             loss=best.worth,
             n_steps=descent.n_steps,
             has_converged=descent.has_converged,
             missing_classes=tuple(np.flatnonzero(problem.support <= 0).tolist()),
-            group_losses=group_losses(contests, problem.shares, solver.objective.losses(layer)) if contests else (),
+            group_losses=lost,
             validation_loss=best.judged if validation is not None else None,
         )
 
@@ -149,15 +154,19 @@ class HeadTrainer:
         """
         problem = matching_problem(features, targets, head)
         rough = replace(self, tolerance=max(self.tolerance, MATCHED_TOLERANCE), n_epochs=max(1, self.n_epochs // len(PENALTIES)))
-        solver = rough._solver(problem, head, ())  # noqa: SLF001 - its own class
-        return replace(self, penalty=closest_penalty(solver, problem, head))
+        with workers_for(problem) as workers:
+            solver = rough._solver(problem, head, (), workers)  # noqa: SLF001 - its own class
+            return replace(self, penalty=closest_penalty(solver, problem, head))
 
-    def _solver(self, problem: Problem, start: Head | None, contests: tuple[Contest, ...]) -> ExactSolver | GradientSolver:
+    def _solver(
+        self, problem: Problem, start: Head | None, contests: tuple[Contest, ...], workers: Executor | None
+    ) -> ExactSolver | GradientSolver:
         beginning = Beginning(head=start, towards=self.towards)
         if self.solver == "exact":
-            return ExactSolver(problem, beginning, contests, Patience(max_steps=self.max_steps, tolerance=self.tolerance))
+            patience = Patience(max_steps=self.max_steps, tolerance=self.tolerance)
+            return ExactSolver(problem, beginning, contests, patience, workers)
         pace = Pace(learning_rate=self.learning_rate, momentum=self.momentum, n_epochs=self.n_epochs, tolerance=self.tolerance)
-        return GradientSolver(problem, beginning, contests, pace)
+        return GradientSolver(problem, beginning, contests, pace, workers)
 
 
 def _validation(given: Validation | None, problem: Problem) -> Problem | None:
