@@ -8,8 +8,10 @@ Features are correlated, skewed and standardised, and their spectrum decays by a
 number, taken in double precision: mean cross-entropy plus half the weight decay times the squared weights.
 
 Two times are given for the exact solver: until it is at or below the loss of SGD, measuring and turning of features included, and
-until it stops by itself. With 1000 classes a whole SGD run takes long; without --whole some epochs are timed and scaled to 1000,
-and the exact solver has to come within 0.1 % of the optimum, which is a lower bound for what any number of epochs can reach.
+until it stops by itself. With 1000 classes a whole SGD run takes long; without --whole some epochs are timed and scaled to 1000.
+The loss that SGD would have reached is then not known, and the target is 0.1 % above the loss at which the exact solver stops. SGD
+might end between the two, so without --whole the ratio to the end is the safe one. Measure on an idle machine: threads of torch
+that wait for each other suffer more from other work than ours do, which flatters the ratio.
 
 Memory is the growth of the peak resident size of a child process that already holds the features, as a share of these.
 """
@@ -35,7 +37,7 @@ DECAY, RATE, MOMENTUM = 5e-4, 0.2, 0.9
 EPOCHS, NEAR = 1_000, 1e-3
 WANTED = {10: 40.0, 1000: 10.0}
 WANTED_MEMORY = 2.0
-WORLDS = {10: {"well-conditioned": (0.5, 0.1), "ill-conditioned": (2.0, 0.2)}, 1000: {"ill-conditioned": (1.0, 0.35)}}
+WORLDS = {10: {"well-conditioned": (0.5, 0.1), "ill-conditioned": (2.0, 0.2)}, 1000: {"moderately conditioned": (1.0, 0.35)}}
 MEMORY = ((30_000, 512, 10, 40), (30_000, 512, 1000, 12), (30_000, 2048, 1000, 10))
 
 
@@ -196,7 +198,8 @@ def main():
     print(json.dumps({"speed": speeds, "memory": sizes}))
     for one in speeds:
         print(
-            f"{one['classes']} classes, {one['features']}: {one['ratio']}x torch SGD to the same loss ({one['target_loss']}), "
+            f"{one['classes']} classes, {one['features']}: {one['ratio']}x torch SGD to a loss of {one['target_loss']} "
+            f"({'that of 1000 epochs' if one['epochs_run'] == EPOCHS else 'epochs scaled, target not from SGD'}), "
             f"{one['ratio_to_converge']}x to the end; wanted at least {WANTED[one['classes']]}x"
         )
     for one in sizes:

@@ -216,3 +216,14 @@ def test_repair__files_are_recorded(verified, pool_world, tmp_path):
     assert (tmp_path / "out" / "plan.json").exists()
     assert json.loads((tmp_path / "out" / "plan.json").read_text())["plan"]["repairer"] == "slice-balanced"
     assert any(name.endswith("training_weights.csv") for name in outcome.files)
+
+
+def test_repair__sgd_of_the_paper(verified, pool_world):
+    plan = _reopened(verified, pool_world, solver="sgd", look_again=False).repair().repairs[0].plan
+    assert (plan.solver, plan.penalty) == ("sgd", 0.0005)
+
+
+def test_repair__tuned_plans_say_so(verified, pool_world):
+    outcome = _reopened(verified, pool_world, tune=True, look_again=False).repair().repairs[0]
+    assert outcome.plan.is_tuned
+    assert outcome.repaired.change_of(GroupKind.SLICE).change > 0

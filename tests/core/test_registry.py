@@ -11,7 +11,7 @@ from weakspot.core.registry import ROLES, part_class, registered
 def test_registered__built_ins_have_plain_names_in_order():
     names = list(registered("repairers"))
     assert names == sorted(names)
-    assert {"slice-balanced", "random", "confidence"} <= set(names)
+    assert {"slice-balanced", "pool-random", "worst-slice"} <= set(names)
 
 
 @pytest.mark.parametrize("role", ROLES)

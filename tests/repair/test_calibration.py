@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import Task
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import DataError
 from weakspot.core.heads import Head
-from weakspot.repair.calibration import calibrated, calibration_error
+from weakspot.core.statistics import calibration_error
+from weakspot.repair.calibration import calibrated
 
 TRUTH_HEAD = Head(weights=np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], np.float32), bias=np.array([0.2, 0.0, -0.2], np.float32))
 
@@ -86,31 +87,3 @@ def test_calibrated__refuses_what_does_not_fit():
         calibrated(TRUTH_HEAD, features, np.ones((30, 2), bool))
     with pytest.raises(DataError, match="not negative"):
         calibrated(TRUTH_HEAD, features, codes, weights=np.full(30, -1.0))
-
-
-def test_calibration_error__by_hand():
-    probabilities = np.array([[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.45, 0.55]])
-    codes = np.array([0, 1, 1, 1])
-    assert calibration_error(probabilities, codes, task=Task.SINGLE_LABEL, n_bins=1) == pytest.approx(abs(0.7125 - 0.75))
-    low, high = abs(1.0 - (0.6 + 0.55) / 2), abs(0.5 - 0.85)
-    assert calibration_error(probabilities, codes, task=Task.SINGLE_LABEL, n_bins=2) == pytest.approx((low + high) / 2)
-
-
-def test_calibration_error__multi_label_takes_every_probability():
-    probabilities = np.array([[0.9, 0.1], [0.7, 0.3]])
-    targets = np.array([[True, False], [False, False]])
-    assert calibration_error(probabilities, targets, task=Task.MULTI_LABEL, n_bins=2) == pytest.approx((0.2 + 0.3) / 2)
-
-
-def test_calibration_error__equal_probabilities_stay_together_whatever_their_order():
-    probabilities = np.tile([0.5, 0.5], (6, 1))
-    for codes in ([0, 0, 0, 1, 1, 1], [0, 1, 0, 1, 0, 1]):
-        assert calibration_error(probabilities, np.array(codes), task=Task.SINGLE_LABEL) == pytest.approx(0.0)
-
-
-def test_calibration_error__edges():
-    assert np.isnan(calibration_error(np.zeros((0, 2)), np.zeros(0, int), task=Task.SINGLE_LABEL))
-    with pytest.raises(ConfigError, match="bin"):
-        calibration_error(np.ones((2, 2)) / 2, np.array([0, 1]), task=Task.SINGLE_LABEL, n_bins=0)
-    with pytest.raises(DataError, match="numbers"):
-        calibration_error(np.full((2, 2), np.nan), np.array([0, 1]), task=Task.SINGLE_LABEL)

@@ -152,7 +152,7 @@ class RepairSettings(MethodSettings):
     l2: float = Field(
         default=0.0,
         ge=0.0,
-        description="Weight decay of the retrained last layer; 0: the one that fits the classifier's own layer best.",
+        description="Weight decay of the retrained last layer; 0: the one that fits the classifier's own layer best (sgd: 0.0005).",
     )
     tune: bool = Field(
         default=False,

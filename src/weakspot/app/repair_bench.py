@@ -28,6 +28,7 @@ from weakspot.repair.contamination import refuse_contamination
 from weakspot.repair.head_training import HeadTrainer, TrainedHead
 from weakspot.repair.measure import ArmAnswers, Elsewhere, measure_arm, untouched
 
+PAPER_DECAY = 5e-4
 GROUP_METHODS = ("dfr-subsample", "dfr-upsample", "group-dro")
 
 
@@ -226,8 +227,8 @@ class RepairBench:
         """Return a trainer whose penalty is the given one, or else fits the classifier's own head: arms differ in weights only."""
         repair, dataset = self.settings.repair, self.samples.dataset
         trainer = HeadTrainer(solver=repair.solver)
-        if repair.l2:
-            return replace(trainer, penalty=repair.l2)
+        if repair.l2 or repair.solver == "sgd":
+            return replace(trainer, penalty=repair.l2 or PAPER_DECAY)
         rows = self.material.labelled
         if self.start is None or not len(rows):
             return trainer

@@ -1,10 +1,10 @@
-"""How far probabilities can be taken at their word, and one temperature that makes them better."""
+"""One temperature that makes probabilities better to take at their word."""
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray
 from weakspot.core.dataset import Task
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import DataError
 from weakspot.core.heads import Head
 
 LEAST_SAMPLES = 20
@@ -38,32 +38,6 @@ def calibrated(head: Head, features: FloatArray, targets: AnyArray, *, weights: 
         return head, 1.0
     temperature = _coolest(logits, truth, counts / counts.sum(), head.task)
     return (head, 1.0) if temperature is None else (head.cooled(temperature), temperature)
-
-
-def calibration_error(probabilities: FloatArray, targets: AnyArray, *, task: Task, n_bins: int = 15) -> float:
-    """Return the expected calibration error: the mean distance between what is promised and what happens.
-
-    Samples are ordered by probability and cut into bins of equal size; equal probabilities are never cut apart. For single-label
-    tasks the largest probability of a sample is compared with whether it is right, for multi-label ones every probability with
-    whether the sample has the label. Not a number without samples; larger is worse.
-    """
-    if n_bins < 1:
-        raise ConfigError("There must be at least one bin.", given=n_bins)
-    likely = np.asarray(probabilities, dtype=np.float64)
-    truth = _label_matrix(targets, likely.shape[1])
-    if len(truth) != len(likely) or not np.isfinite(likely).all():
-        raise DataError("Probabilities must be numbers, and as many as targets.", given=(likely.shape, truth.shape))
-    if not likely.size:
-        return float("nan")
-    if task is Task.SINGLE_LABEL:
-        best = likely.argmax(axis=1)
-        promised, kept = likely.max(axis=1), truth[np.arange(len(best)), best]
-    else:
-        promised, kept = likely.ravel(), truth.ravel()
-    ordered = np.sort(promised)
-    edges = np.unique(ordered[(np.arange(1, n_bins) * len(ordered)) // n_bins])
-    places = np.searchsorted(edges, promised, side="right")
-    return float(np.abs(np.bincount(places, weights=promised - kept)).sum() / len(promised))
 
 
 def _check(features: AnyArray, truth: BoolArray, counts: DoubleArray, head: Head) -> None:

@@ -1,3 +1,5 @@
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -78,3 +80,20 @@ def test_slopes__chunks_change_nothing(monkeypatch, task):
     assert parts.losses == pytest.approx(whole.losses, abs=1e-6)
     assert parts.weights == pytest.approx(whole.weights, abs=1e-6)
     assert parts.bends == pytest.approx(whole.bends, abs=1e-6)
+
+
+def test_slopes__the_number_of_threads_changes_no_bit(monkeypatch):
+    monkeypatch.setattr("weakspot.repair.head_training.problem.CHUNK_BYTES", 4 * 4 * 16)
+    draws = np.random.default_rng(2)
+    features, codes = draws.normal(size=(500, 4)).astype(np.float32), draws.integers(3, size=500)
+    problem = Problem.of(features, codes, draws.random(500), task=Task.SINGLE_LABEL, n_classes=3)
+    layer = draws.normal(size=(3, 4)).astype(np.float32), draws.normal(size=3).astype(np.float32)
+    found = []
+    for n_threads in (1, 4):
+        with ThreadPoolExecutor(n_threads) as workers:
+            found.append(ChunkedLoss(problem, workers=workers).slopes(*layer, problem.shares))
+    alone = ChunkedLoss(problem).slopes(*layer, problem.shares)
+    assert np.array_equal(found[0].weights, found[1].weights)
+    assert np.array_equal(found[0].losses, found[1].losses)
+    assert np.array_equal(found[0].bends, found[1].bends)
+    assert found[0].weights == pytest.approx(alone.weights, abs=1e-6)

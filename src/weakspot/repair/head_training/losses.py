@@ -113,12 +113,12 @@ def _sigmoid(logits: FloatArray, targets: AnyArray) -> DoubleArray:
     return np.asarray(losses.sum(axis=0, dtype=np.float64))
 
 
-def _bends(likely: FloatArray, counted: FloatArray, *, is_square: bool) -> FloatArray:
+def _bends(likely: FloatArray, counted: FloatArray, *, is_square: bool) -> DoubleArray:
     """Return how sharply the loss bends along classes for probabilities [c, rows]."""
     means = likely @ counted
     if is_square:
-        return np.asarray(np.diag(means) - (likely * counted) @ likely.T)
-    return np.asarray(means - np.einsum("ij,ij,j->i", likely, likely, counted))
+        return np.asarray(np.diag(means) - (likely * counted) @ likely.T, dtype=np.float64)
+    return np.asarray(means - np.einsum("ij,ij,j->i", likely, likely, counted), dtype=np.float64)
 
 
 def _subtract_targets(likely: FloatArray, targets: AnyArray, counted: FloatArray, *, is_softmax: bool) -> None:
