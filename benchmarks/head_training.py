@@ -18,7 +18,6 @@ Memory is the growth of the peak resident size of a child process that already h
 
 import argparse
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -147,7 +146,9 @@ def speed(n_classes, name, chosen):
 
 
 def peak_bytes():
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    """Return the peak resident size; `getrusage` would start at the peak of the parent process."""
+    with open("/proc/self/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) * 1024
 
 
 def memory_child(n_rows, width, n_classes, n_steps):

@@ -2,7 +2,7 @@ import pytest
 
 from weakspot.app.repair_results.arms import GROUP_METHODS, Workshop, training_methods
 from weakspot.app.repair_results.proving import GivenSlices
-from weakspot.app.repair_results.strategies import TWINS, arm_figures, selecting, strategy_figures
+from weakspot.app.repair_results.strategies import TWINS, arm_figures, selecting, strategy_figures, words_figures
 
 
 @pytest.fixture(scope="module")
@@ -37,3 +37,9 @@ def test_arm_figures__what_cannot_be_done_is_a_note(shop):
     found = arm_figures(shop, "world", "pool-random", selecting(shop, "pool-random"))
     assert found.values == {}
     assert "needs a pool" in found.note
+
+
+def test_words_figures__class_names_alone_know_nothing_of_the_cue(shop):
+    values = words_figures(shop, "world").values
+    assert values["slice after"] > values["slice before"], "the planted encoder of words was not trained on the cue"
+    assert 0.0 <= values["overall after"] <= 1.0

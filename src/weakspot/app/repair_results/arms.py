@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from weakspot.app.penalty_choice import PENALTIES, best_penalty, groups_of
 from weakspot.app.repair_results.case import RepairCase
 from weakspot.app.repair_results.proving import GivenSlices
-from weakspot.core.arrays import BoolArray, DoubleArray
+from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.failures import class_problems
 from weakspot.core.heads import Head
@@ -84,15 +84,13 @@ class Workshop:
 
     def answered(self, arm: str, head: Head, *, n_trained: int, note: str = "") -> RepairArm:
         """Return how a last layer does on the true slices of the test samples."""
-        test = self.case.test
-        answers = ArmAnswers(
-            arm=arm,
-            is_baseline=False,
-            note=note,
-            n_trained=n_trained,
-            probabilities=head.probabilities(self.case.samples.vectors(OWN, test.rows)),
-        )
-        return measure_arm(answers, self.case.truths, test, self.case.criterion)
+        features = self.case.samples.vectors(OWN, self.case.test.rows)
+        return self.said(arm, head.probabilities(features), n_trained=n_trained, note=note)
+
+    def said(self, arm: str, probabilities: FloatArray, *, n_trained: int = 0, note: str = "") -> RepairArm:
+        """Return how answers [n, c] on the test samples do on their true slices."""
+        answers = ArmAnswers(arm=arm, is_baseline=False, note=note, n_trained=n_trained, probabilities=probabilities)
+        return measure_arm(answers, self.case.truths, self.case.test, self.case.criterion)
 
     def _head(self, selection: TrainingSelection, penalty: float) -> Head:
         dataset = self.case.samples.dataset

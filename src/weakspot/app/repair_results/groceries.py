@@ -15,7 +15,7 @@ from weakspot.app.repair_results.arms import Workshop
 from weakspot.app.repair_results.case import RepairCase, repair_case
 from weakspot.app.repair_results.figures import Figures, in_order
 from weakspot.app.repair_results.proving import TRUE, given_slices
-from weakspot.app.repair_results.strategies import strategy_figures
+from weakspot.app.repair_results.strategies import strategy_figures, words_figures
 from weakspot.app.repair_results.table import change_table, markdown, notes, percent
 from weakspot.benchmark.problem import BenchProblem
 from weakspot.core.arrays import IntArray
@@ -95,7 +95,7 @@ class GroceriesExperiment:
             found.append(Figures(unit=unit, part=source, arm=FOUND, values={"slices": float(len(given.slices))}))
             if given.slices:
                 shop = Workshop(case=case, given=given, budget=self.budget, seed=seed)
-                found += strategy_figures(shop, unit)
+                found += [*strategy_figures(shop, unit), words_figures(shop, unit)]
         return tuple(found)
 
     def page(self, figures: Sequence[Figures]) -> str:

@@ -19,8 +19,9 @@ from weakspot.core.errors import DataError, ModelError, NotEnoughDataError
 from weakspot.core.roles import Repairer
 from weakspot.core.training_sets import RepairMaterial, TrainingSelection
 from weakspot.repair.twins import class_name_twin, confidence_twin, random_twin
+from weakspot.repair.zero_shot import zero_shot
 
-PLAIN = "plain"
+PLAIN, WORDS, JOINT = "plain", "zero-shot-classes", "joint"
 TWINNED = ("slice-balanced", "worst-slice")
 TWINS: Mapping[str, Callable[[TrainingSelection, RepairMaterial], TrainingSelection]] = {
     "random twin": random_twin,
@@ -42,6 +43,14 @@ def strategy_figures(shop: Workshop, unit: str, *, twinned: Sequence[str] = TWIN
         yield arm_figures(shop, unit, name, select)
         for kind, twin in TWINS.items() if name in twinned else ():
             yield arm_figures(shop, unit, f"{name}, {kind}", _twinned(shop, select, twin))
+
+
+def words_figures(shop: Workshop, unit: str) -> Figures:
+    """Return what the embedder reaches by the names of the classes alone, without any training."""
+    samples = shop.case.samples
+    answers = zero_shot(samples.dataset.class_names, shop.case.assistants.embed_texts, task=samples.dataset.task)
+    measured = shop.said(WORDS, answers.probabilities(samples.vectors(JOINT, shop.case.test.rows)), note=answers.note)
+    return Figures(unit=unit, part=shop.given.source, arm=WORDS, values=accuracies(measured, shop.case), note=answers.note)
 
 
 def selecting(shop: Workshop, name: str) -> Select:
