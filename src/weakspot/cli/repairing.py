@@ -4,16 +4,14 @@ from pathlib import Path
 
 import typer
 
-NO_FOLDER = Path()
-
 
 def collective(
     projects: list[Path] = typer.Argument(..., help="Two or more project folders on the same pictures, one a classifier."),
     kind: int = typer.Option(1, "--type", min=1, max=2, help="1: one set from the failures of all; 2: from those of one."),
     source: str = typer.Option("", "--from", help="With --type 2: the project whose failures are used; the first by default."),
     method: str = typer.Option("slice-balanced", "--method", help="Strategy that chooses and weighs the samples."),
-    output: Path = typer.Option(
-        NO_FOLDER, "--output", "--out", help="Folder for the page, the record, the set and the repaired layers."
+    output: Path | None = typer.Option(
+        None, "--output", "--out", help="Folder for the page, the record, the set and the repaired layers."
     ),
     as_json: bool = typer.Option(False, "--json", help="Write the result as JSON to the output stream."),
 ) -> None:
@@ -26,7 +24,7 @@ def collective(
     request = FamilyRequest(kind=1 if kind == 1 else 2, source=source, method=method)
     with terminal.showing_progress() as progress:
         result = repair_family(projects, request, progress=progress)
-    files = write_family(result, output) if output != NO_FOLDER else ()
+    files = write_family(result, output) if output is not None else ()
     if as_json:
         terminal.print_json(result.repair.model_dump(mode="json"))
         return
