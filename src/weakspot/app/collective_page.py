@@ -13,7 +13,7 @@ from weakspot.core.evidence import Share
 from weakspot.media.charts import heat_map, interval_chart
 from weakspot.repair.collective import CollectiveRepair, FamilyFigures
 from weakspot.report.repair_wording import data_words
-from weakspot.report.wording import CERTAIN, interval, p_value, percent
+from weakspot.report.wording import CERTAIN, count, interval, p_value, percent
 
 PAGE, DATA, SAMPLES = "collective.html", "collective.json", "collective_set.csv"
 STYLE = (
@@ -117,7 +117,7 @@ def _test_table(repair: CollectiveRepair) -> str:
     titles = [title for title, _ in COLUMNS]
     head = _head(["model", *titles, "p, against before", "p, against the twin", "relative accuracy", "still right"])
     lines = [
-        f"<tr><th scope='row'>{escape(model.name)}<br><small>{model.n_slices} slices, {model.n_collective:,} of "
+        f"<tr><th scope='row'>{escape(model.name)}<br><small>{count(model.n_slices, 'slice')}, {model.n_collective:,} of "
         f"{repair.n_in_set:,} samples</small></th>{''.join(_test_cells(model.figures[0]))}</tr>"
         for model in repair.models
     ]

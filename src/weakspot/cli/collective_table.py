@@ -7,7 +7,7 @@ from weakspot.app.collective_page import headline, set_sentence
 from weakspot.core.evidence import Share
 from weakspot.repair.collective import CollectiveRepair, FamilyFigures, FamilyModel
 from weakspot.report.repair_wording import data_words, p_words
-from weakspot.report.wording import CERTAIN, interval, percent
+from weakspot.report.wording import CERTAIN, count, interval, percent
 
 WIDTH = 100
 NAME, COLUMN = 30, 14
@@ -31,7 +31,8 @@ def collective_lines(repair: CollectiveRepair) -> Iterator[str]:
 
 
 def _model(model: FamilyModel) -> Iterator[str]:
-    yield f"{model.name} ({model.n_slices} slices, own set {model.n_individual:,} samples, collective {model.n_collective:,})"
+    sizes = f"own set {model.n_individual:,} samples, collective {model.n_collective:,}"
+    yield f"{model.name} ({count(model.n_slices, 'slice')}, {sizes})"
     test = model.figures[0]
     yield _row("accuracy", test.before, test.individual, test.collective, test.random)
     for figures in model.figures:
