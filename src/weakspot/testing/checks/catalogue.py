@@ -27,7 +27,7 @@ CATALOGUE: Mapping[str, Mapping[str, Check]] = MappingProxyType(
 def checks_for(role: str) -> dict[str, Check]:
     """Return the checks of a role by name; each takes a factory and raises a ConformanceError.
 
-    >>> "weights_have_mean_one" in checks_for("repairers")
+    >>> "budget_is_kept" in checks_for("repairers")
     True
     """
     if role not in CATALOGUE:
