@@ -13,7 +13,7 @@ from weakspot.app.loop import halves, used_rows
 from weakspot.app.penalty_choice import PENALTIES, best_penalty, groups_of
 from weakspot.app.preparation import OWN, Prepared
 from weakspot.app.wiring import build_part
-from weakspot.core.arrays import FloatArray, IntArray
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray
 from weakspot.core.dataset import SPLIT_ORDER, Split, Task
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import ClassProblem, FailureCriterion, best_f1_thresholds, class_problems
@@ -138,6 +138,11 @@ class RepairBench:
         given = self.parameters(method) if parameters is None else parameters
         return self.repairer(method, given).select(self.slices, self.material)
 
+    def targets(self, rows: IntArray) -> IntArray | BoolArray:
+        """Return class codes [n] of a single-label task, which take little memory, or labels [n, c] of a multi-label one."""
+        dataset = self.samples.dataset
+        return dataset.labels[rows] if dataset.task is Task.SINGLE_LABEL else dataset.label_matrix[rows]
+
     def unlabelled(self, selection: TrainingSelection) -> IntArray:
         """Return the chosen rows that have no label yet."""
         rows: IntArray = selection.rows[~self.samples.dataset.is_labelled[selection.rows]]
@@ -170,7 +175,7 @@ class RepairBench:
             trained = self._trained(selection, self.trainer)
         head, temperature = trained.head, None
         if self.settings.repair.calibrate and len(rows):
-            head, temperature = calibrated(head, self.samples.vectors(OWN, rows), dataset.label_matrix[rows])
+            head, temperature = calibrated(head, self.samples.vectors(OWN, rows), self.targets(rows))
         missing = tuple(dataset.class_names[code] for code in trained.missing_classes)
         return FittedHead(head=head, temperature=temperature, thresholds=self._thresholds(head), missing=missing)
 
@@ -178,7 +183,7 @@ class RepairBench:
         dataset, rows = self.samples.dataset, selection.rows
         return trainer.train(
             self.samples.vectors(OWN, rows),
-            dataset.labels[rows] if dataset.task is Task.SINGLE_LABEL else dataset.label_matrix[rows],
+            self.targets(rows),
             selection.weights,
             task=dataset.task,
             start=self.start,
@@ -225,14 +230,14 @@ class RepairBench:
     @cached_property
     def trainer(self) -> HeadTrainer:
         """Return a trainer whose penalty is the given one, or else fits the classifier's own head: arms differ in weights only."""
-        repair, dataset = self.settings.repair, self.samples.dataset
+        repair = self.settings.repair
         trainer = HeadTrainer(solver=repair.solver)
         if repair.l2 or repair.solver == "sgd":
             return replace(trainer, penalty=repair.l2 or PAPER_DECAY)
         rows = self.material.labelled
         if self.start is None or not len(rows):
             return trainer
-        found = HeadTrainer().matched(self.samples.vectors(OWN, rows), dataset.label_matrix[rows], self.start)
+        found = HeadTrainer().matched(self.samples.vectors(OWN, rows), self.targets(rows), self.start)
         return replace(trainer, penalty=found.penalty)
 
     def _answers(self, head: Head, samples: SampleSet) -> FloatArray:

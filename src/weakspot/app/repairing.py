@@ -96,10 +96,11 @@ class RepairStage:
         methods = _methods(bench, request)
         outcomes: list[RepairOutcome] = []
         notes = _not_applicable(bench) if request.is_comparison else []
+        journal = self._journal(bench) if request.is_comparison else None
         for number, method in enumerate(methods):
             self.progress("repair", number, len(methods))
             try:
-                outcomes.append(self._outcome(bench, method, request, is_chosen=number == 0))
+                outcomes.append(self._outcome(bench, method, request, journal if number else None))
             except (NotEnoughDataError, DataError, UnavailableError) as error:
                 if len(methods) == 1:
                     raise
@@ -114,22 +115,24 @@ class RepairStage:
             )
         return self.record.model_copy(update={"repairs": tuple(outcomes), "notes": _other_notes(self.record)})
 
-    def _outcome(self, bench: RepairBench, method: str, request: RepairRequest, *, is_chosen: bool) -> RepairOutcome:
-        """Return one strategy beside its baselines; the chosen one is kept, written out and followed by a fresh search."""
+    def _outcome(self, bench: RepairBench, method: str, request: RepairRequest, journal: RepairJournal | None) -> RepairOutcome:
+        """Return one strategy beside its baselines: from or for the journal, or, without one, written out and looked at again."""
         outcome = RepairOutcome(plan=bench.plan(method), measured_on=DataUse.of(bench.measured), arms=())
-        if not is_chosen and (kept := self._journal(bench).kept(outcome)) is not None:
+        if journal is not None and (kept := journal.kept(outcome)) is not None:
             return kept
         selection = bench.selection(method)
         if request.labels is not None:
             selection = _labelled_part(selection, bench)
         waiting = bench.unlabelled(selection)
+        if len(waiting) and journal is not None:
+            raise NotEnoughDataError(f"{len(waiting)} chosen pool samples have no label.", where=method)
         if len(waiting):
-            return self._waiting(bench, outcome, selection) if is_chosen else _left_out(method, len(waiting))
+            return self._waiting(bench, outcome, selection)
         fitted = bench.fitted(selection)
         arms, notes = _arms(bench, method, selection, fitted)
         outcome = outcome.model_copy(update={"arms": arms, "notes": notes})
-        if not is_chosen:
-            self._journal(bench).keep(outcome)
+        if journal is not None:
+            journal.keep(outcome)
             return outcome
         aftermath = look_again(bench, fitted) if self.settings.repair.look_again else None
         files, handed = self._written(bench, outcome.plan, selection, fitted, request.write_to)
@@ -139,8 +142,8 @@ class RepairStage:
     def _journal(self, bench: RepairBench) -> RepairJournal:
         """Return where finished strategies of a comparison are kept, for these samples and settings."""
         samples, settings = bench.samples, bench.settings
-        known = samples.dataset.label_matrix.tobytes() + samples.dataset.is_labelled.tobytes()
-        labels = hashlib.sha256(known).hexdigest()
+        every = np.arange(len(samples.dataset))
+        labels = hashlib.sha256(bench.targets(every).tobytes() + samples.dataset.is_labelled.tobytes()).hexdigest()
         key = f"{self.prepared.inputs}{settings.model_dump_json()}{samples.digest()}{labels}{library_versions()}"
         return RepairJournal(store=self.store, run_id=self.record.run_id, key=key)
 
@@ -251,10 +254,6 @@ def _labelled_part(selection: TrainingSelection, bench: RepairBench) -> Training
         return selection
     note = f"{selection.note} {n_waiting} more were asked for and have no label yet."
     return TrainingSelection(rows=rows[is_labelled], weights=with_mean_one(selection.weights[is_labelled]), note=note)
-
-
-def _left_out(method: str, n_waiting: int) -> RepairOutcome:
-    raise NotEnoughDataError(f"{n_waiting} chosen pool samples have no label.", where=method)
 
 
 def _chosen_slices(record: RunRecord, slice_ids: Sequence[str]) -> tuple[FailureSlice, ...]:
