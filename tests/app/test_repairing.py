@@ -129,6 +129,7 @@ def test_repair__compare_runs_every_strategy_that_can_work(compared):
     assert any(note.startswith("synthetic:") for note in compared.repairs[0].notes)
     references = [arm.arm for arm in compared.repairs[0].arms if arm.arm.startswith("zero-shot")]
     assert references == ["zero-shot-classes", "zero-shot-groups"]
+    assert [arm.arm for arm in compared.repairs[0].arms if arm.is_reference] == references
 
 
 def test_repair__pool_strategies_add_within_the_budget(compared):

@@ -65,3 +65,13 @@ def test_compare_strategies__one_that_waits_has_no_place_in_the_plot(compared_re
 def test_compare_strategies__one_outcome_is_no_comparison(record):
     assert compare_strategies(record.repairs) is None
     assert compare_strategies(()) is None
+
+
+def test_compare_strategies__references_are_seen_but_not_rivals(compared_record):
+    first, *others = compared_record.repairs
+    best = next(arm for arm in first.arms if arm.arm == "confidence")
+    words = best.model_copy(update={"arm": "zero-shot-classes", "is_reference": True})
+    only_words = first.model_copy(update={"arms": (first.arms[0], words)})
+    compared = compare_strategies([only_words, *others])
+    assert compared.rows[0].rival is None
+    assert "zero-shot-classes" in [row.strategy for row in compared.rows]

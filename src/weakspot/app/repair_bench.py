@@ -216,7 +216,8 @@ class RepairBench:
         """Return a way of answering that retrains nothing, measured; probabilities [n, c] are of all rows of the project."""
         answers = ArmAnswers(arm=name, is_baseline=True, note=note, n_trained=0, probabilities=probabilities[self.measured.rows])
         elsewhere = [Elsewhere(samples=half, probabilities=probabilities[half.rows]) for half in self._halves]
-        return measure_arm(answers, self.slices, self.measured, self.criterion, elsewhere=elsewhere, seed=self.settings.seed)
+        arm = measure_arm(answers, self.slices, self.measured, self.criterion, elsewhere=elsewhere, seed=self.settings.seed)
+        return arm.model_copy(update={"is_reference": True})
 
     @cached_property
     def start(self) -> Head | None:

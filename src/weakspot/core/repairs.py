@@ -149,6 +149,7 @@ class RepairArm(Record):
         temperature: what logits were divided by to calibrate them, None if they were not.
         calibration_before: expected calibration error of the classifier on the measured samples, None without probabilities.
         calibration_after: the same after.
+        is_reference: whether it answers with another model instead of retraining; it stands there to be seen, not to be beaten.
     """
 
     arm: str
@@ -164,6 +165,7 @@ class RepairArm(Record):
     temperature: float | None = None
     calibration_before: float | None = None
     calibration_after: float | None = None
+    is_reference: bool = False
 
     def change_of(self, kind: GroupKind, group: str | None = None) -> GroupChange | None:
         """Return the first change of a kind (and name), None if there is none."""

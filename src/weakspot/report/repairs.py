@@ -141,7 +141,7 @@ def repair_sentences(outcome: RepairOutcome) -> Iterator[str]:
         return
     for change in arms[0].changes:
         if change.kind is GroupKind.SLICE:
-            yield _slice_sentence(change, arms[1:])
+            yield _slice_sentence(change, [arm for arm in arms[1:] if not arm.is_reference])
     overall = arms[0].change_of(GroupKind.OVERALL)
     if overall is not None and overall.n_samples:
         yield words.overall_sentence(overall)

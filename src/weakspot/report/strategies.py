@@ -146,7 +146,8 @@ def _strategy(outcome: RepairOutcome, *, is_chosen: bool) -> StrategyRow:
         waits = "" if outcome.labelling is None else labelling_sentence(outcome.labelling)
         note = " ".join([*filter(None, [waits]), *outcome.notes]) or "Nothing was measured."
         return StrategyRow(strategy=outcome.plan.repairer, is_baseline=False, is_chosen=is_chosen, note=note)
-    rivals = [(other.arm, move) for other in outcome.arms if other is not arm and (move := _on(other, GroupKind.SLICE))]
+    others = [other for other in outcome.arms if other is not arm and not other.is_reference]
+    rivals = [(other.arm, move) for other in others if (move := _on(other, GroupKind.SLICE))]
     rival = max(rivals, key=lambda pair: pair[1].change, default=None)
     return _row(arm, is_chosen=is_chosen, rival=rival)
 
