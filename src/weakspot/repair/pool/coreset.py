@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 import numpy as np
 
@@ -11,8 +10,9 @@ from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.training_sets import RepairMaterial, TrainingSelection
-from weakspot.repair.pool.added import refuse_unknown, with_added
-from weakspot.repair.pool.candidates import Within, by_id, open_pool
+from weakspot.repair.pool.added import with_added
+from weakspot.repair.pool.candidates import by_id, open_pool
+from weakspot.repair.pool.scope import PoolScope
 
 SPACES = ("own", "joint")
 CHUNK_ROWS = 2_048
@@ -20,23 +20,12 @@ BLOCK_ROWS = 256
 
 
 @dataclass(frozen=True, kw_only=True)
-class CoresetRepairer:
+class CoresetRepairer(PoolScope):
     """Adds, one by one, the sample farthest from all training samples and all samples added before.
 
     After Sener and Savarese, *Active Learning for Convolutional Neural Networks: A Core-Set Approach* (2018), without their
     robust refinement. Distances are measured in the classifier's own features, else in the joint space.
-
-    Args:
-        within: the whole `pool`, or only what is inside the `slices`.
     """
-
-    within: Within = "pool"
-
-    is_baseline = False
-
-    def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        refuse_unknown("within", self.within, get_args(Within))
 
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return training rows and the pool rows that cover the pool best; the seed has no influence."""
@@ -47,8 +36,7 @@ class CoresetRepairer:
         rows, vectors = _known(pool.samples, pool.candidates(slices, self.within), space)
         _, centres = _known(material.training, by_id(material.training, material.labelled), space)
         chosen = rows[farthest_first(vectors, centres, pool.budget)]
-        where = "inside the slices" if self.within == "slices" else "in the whole pool"
-        return with_added(material, chosen, f"as the farthest from what is trained on {where}")
+        return with_added(material, chosen, f"as the farthest from what is trained on {self.place}")
 
 
 def _known(samples: SampleSet, rows: IntArray, space: str) -> tuple[IntArray, FloatArray]:
