@@ -15,6 +15,8 @@ from weakspot.app.repair_results.journal import UnitJournal
 from weakspot.core.errors import ConfigError
 from weakspot.core.run import StageProgress, no_stage_progress
 
+DIGITS = 6
+
 
 class Experiment(Protocol):
     """Something that is measured on several units and shown on one page."""
@@ -87,12 +89,25 @@ def _write(experiment: Experiment, folder: Path, figures: Sequence[Figures], *, 
         "command": experiment.command,
         "seconds": round(seconds, 1),
         "versions": dict(library_versions()),
-        "figures": [one.model_dump(mode="json") for one in figures],
+        "figures": [_rounded(one) for one in figures],
     }
     files = folder / f"{experiment.name}.md", folder / f"{experiment.name}.json"
     try:
         files[0].write_text(page, encoding="utf-8")
-        files[1].write_text(json.dumps(record, indent=1), encoding="utf-8")
+        files[1].write_text(_one_figure_a_line(record), encoding="utf-8")
     except OSError as error:
         raise ConfigError(f"The results cannot be written: {error.strerror}.", where=str(folder)) from error
     return Written(page=page, record=record, files=files)
+
+
+def _rounded(figures: Figures) -> dict[str, JsonValue]:
+    values = {name: round(value, DIGITS) for name, value in figures.values.items()}
+    return figures.model_copy(update={"values": values}).model_dump(mode="json")
+
+
+def _one_figure_a_line(record: dict[str, JsonValue]) -> str:
+    """Return a record as JSON that can be compared line by line and is no longer than it needs to be."""
+    head = json.dumps({name: value for name, value in record.items() if name != "figures"}, separators=(",", ":"))
+    listed = record["figures"] if isinstance(record["figures"], list) else []
+    lines = ",\n".join(json.dumps(one, separators=(",", ":")) for one in listed)
+    return f'{head[:-1]},"figures":[\n{lines}\n]}}\n'
