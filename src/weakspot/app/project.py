@@ -182,7 +182,7 @@ class Project:
     def sweep(self, folder: Path, run_id: str | None = None) -> tuple[Path, ...]:
         """Try several weights and numbers of names of a synthetic repair; write the trade-off into a folder, the page first."""
         record, prepared = self._repairable(run_id, None)
-        return sweep_synthetic(folder, record, prepared, self.settings, self._criterion)
+        return sweep_synthetic(folder, record, prepared, self.settings, self._criterion, self._told("sweep"))
 
     def repairable(self, run_id: str) -> tuple[RunRecord, Prepared]:
         """Return a run and everything that repairs of it read."""

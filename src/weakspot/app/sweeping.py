@@ -1,6 +1,7 @@
 """How much generated samples should count, and from how many names: a synthetic repair at several settings, as one table."""
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import count
 from pathlib import Path
 
 from weakspot.app.config import Settings
@@ -13,7 +14,7 @@ from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, RepairArm
-from weakspot.core.run import RunRecord
+from weakspot.core.run import Progress, RunRecord, no_progress
 from weakspot.repair.synthetic import SyntheticRepairer
 
 METHOD = "synthetic"
@@ -54,7 +55,12 @@ def sweep(
 
 
 def sweep_synthetic(
-    folder: Path, record: RunRecord, prepared: Prepared, settings: Settings, criterion: FailureCriterion
+    folder: Path,
+    record: RunRecord,
+    prepared: Prepared,
+    settings: Settings,
+    criterion: FailureCriterion,
+    progress: Progress = no_progress,
 ) -> tuple[Path, ...]:
     """Write the trade-off of a synthetic repair of the confirmed slices of a run into a folder: page, JSON and CSV, the page first.
 
@@ -73,7 +79,10 @@ def sweep_synthetic(
         raise NotEnoughDataError("There are no generated samples.", fix="Name their folder: --synthetic FOLDER.")
     bench = RepairBench.of(prepared, settings, criterion, slices, record.evidence)
 
+    tried = count()
+
     def arm_of(weight: float, n_names: int) -> RepairArm:
+        progress(next(tried), len(DEBUG_WEIGHTS) * len(N_NAMES))
         selection = SyntheticRepairer(debug_weight=weight, n_names=n_names).select(bench.slices, bench.material)
         return bench.arm(METHOD, selection, is_baseline=False)
 
