@@ -6,7 +6,7 @@ import pytest
 import torch
 from onnx import helper, numpy_helper
 
-from weakspot.app.handing_back import hand_back, head_content, read_plan, reordered
+from weakspot.app.handing_back import hand_back, head_content, read_plan
 from weakspot.backends.callable_classifier import CallableClassifier
 from weakspot.backends.head_files import read_head
 from weakspot.backends.onnx_classifier import OnnxClassifier
@@ -187,11 +187,3 @@ def test_hand_back__contests_are_written(tmp_path):
 def test_head_content__is_the_file(tmp_path):
     _hand_back(tmp_path / "out")
     assert (tmp_path / "out" / "repaired_head.safetensors").read_bytes() == head_content(HEAD, NAMES)
-
-
-def test_reordered__cases():
-    assert reordered(HEAD, NAMES, None) is HEAD
-    assert reordered(HEAD, NAMES, list(NAMES)) is HEAD
-    np.testing.assert_array_equal(reordered(HEAD, NAMES, ["pear", "apple"]).bias, [-0.5, 0.5])
-    with pytest.raises(ModelError, match="same classes"):
-        reordered(HEAD, NAMES, ["apple", "plum"])

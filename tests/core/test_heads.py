@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.dataset import Task
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.heads import Head
 
 
@@ -38,3 +38,14 @@ def test_cooled__refuses_temperatures_that_are_none(temperature):
     head = Head(weights=np.zeros((2, 1), dtype=np.float32), bias=np.zeros(2, dtype=np.float32))
     with pytest.raises(ConfigError, match="must be positive"):
         head.cooled(temperature)
+
+
+def test_reordered__cases():
+    names = ("apple", "pear")
+    head = Head(weights=np.array([[1.0], [2.0]], dtype=np.float32), bias=np.array([0.5, -0.5], dtype=np.float32))
+    assert head.reordered(names, None) is head
+    assert head.reordered(names, list(names)) is head
+    turned = head.reordered(names, ["pear", "apple"])
+    assert (turned.weights.tolist(), turned.bias.tolist()) == ([[2.0], [1.0]], [-0.5, 0.5])
+    with pytest.raises(ModelError, match="same classes"):
+        head.reordered(names, ["apple", "plum"])

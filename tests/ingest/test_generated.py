@@ -8,10 +8,11 @@ import pytest
 
 from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, RawSample, Split
 from weakspot.core.errors import DataError
+from weakspot.core.generated import is_generated
 from weakspot.ingest.assemble import MOVED_NOTE, assemble
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.examined_table import examined_table
-from weakspot.ingest.generated import generated_rows, is_generated, put_apart, refuse_verifying
+from weakspot.ingest.generated import generated_rows, put_apart, refuse_verifying
 from weakspot.ingest.manifest import ManifestSource
 from weakspot.ingest.webdataset import WebDatasetSource
 

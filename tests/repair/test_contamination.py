@@ -35,6 +35,8 @@ def test_refuse_contamination__clean_data_pass():
     _check(_dataset(synthetic=[False] * 6 + [True], generator=[None] * 6 + ["planted"]))
     _check(_dataset(), pool=None, synthetic=None)
     _check(_dataset(splits=["train"] * 7))
+    real = {"synthetic": ["no"] * 6 + ["yes"], "generator": ["diesel"] * 7}
+    _check(_dataset(**real))  # what ingest believes, a repair believes too
 
 
 @pytest.mark.parametrize(("hashes", "split"), [("abcdcfg", "validation"), ("abcddfg", "test")])

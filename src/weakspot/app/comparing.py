@@ -88,8 +88,7 @@ class _Model:
 
     @property
     def confirmed(self) -> tuple[FailureSlice, ...]:
-        published = self.record.published() if self.record is not None else ()
-        return tuple(found for found, evidence in published if evidence.explained is None)
+        return self.record.findings() if self.record is not None else ()
 
     def failed(self, sample_ids: Sequence[str]) -> BoolArray:
         """Return which samples failed in any of their class problems."""

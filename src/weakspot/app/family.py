@@ -58,8 +58,7 @@ class FamilyMember:
         name = project_name(project)
         record, prepared = project.repairable(_verified_run(project, name))
         refuse_unrepairable(name, prepared.samples)
-        published = record.published()
-        slices = [found for found, evidence in published if evidence.explained is None and not found.rule.reads_outcomes]
+        slices = [found for found in record.findings() if not found.rule.reads_outcomes]
         criterion = project.settings.failure.criterion()
         return cls(name=name, bench=RepairBench.of(prepared, project.settings, criterion, slices, record.evidence))
 

@@ -1,16 +1,14 @@
 """Handing a repair back: the classifier with its new last layer, the layer alone, the plan, and lists for one's own training."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from weakspot.app.repair_plans import plan_text, plan_with, read_plan
 from weakspot.app.training_lists import CONTESTS_FILE, ROWS_FILE, WEIGHTS_FILE, write_training_lists
 from weakspot.backends.head_files import head_bytes, write_head
 from weakspot.backends.new_files import files_in, new_files, refuse_existing
-from weakspot.core.errors import ModelError, WeakspotError
+from weakspot.core.errors import WeakspotError
 from weakspot.core.heads import Head
 from weakspot.core.repairs import RepairPlan
 from weakspot.core.roles import Classifier, TakesHead
@@ -18,7 +16,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.training_sets import TrainingSelection
 
-__all__ = ["HandedBack", "hand_back", "head_content", "read_plan", "reordered"]
+__all__ = ["HandedBack", "hand_back", "head_content", "read_plan"]
 
 HEAD_FILE = "repaired_head.safetensors"
 PLAN_FILE = "plan.json"
@@ -87,28 +85,6 @@ def head_content(head: Head, class_names: Sequence[str]) -> bytes:
     return head_bytes(head, class_names)
 
 
-def reordered(head: Head, class_names: Sequence[str], wanted: Sequence[str] | None) -> Head:
-    """Return a head with its rows in another order of the same classes.
-
-    Args:
-        head: one row a class.
-        class_names: the classes in the order of its rows.
-        wanted: the classes in the order wanted; None: as they are.
-
-    Raises:
-        ModelError: if the two do not name the same classes.
-    """
-    if wanted is None or tuple(wanted) == tuple(class_names):
-        return head
-    if sorted(wanted) != sorted(class_names):
-        raise ModelError(
-            "The head and the classifier do not have the same classes.", given=(list(class_names)[:10], list(wanted)[:10])
-        )
-    place = {name: row for row, name in enumerate(class_names)}
-    order = np.array([place[name] for name in wanted])
-    return replace(head, weights=head.weights[order], bias=head.bias[order])
-
-
 def _written(
     classifier: Classifier | None, head: Head, class_names: Sequence[str], folder: Path
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
@@ -118,7 +94,7 @@ def _written(
     if not isinstance(classifier, TakesHead):
         return (), (f"A classifier of this kind ({type(classifier).__name__}) cannot be written with another last layer.",)
     try:
-        files = classifier.write_repaired(reordered(head, class_names, classifier.class_names), folder)
+        files = classifier.write_repaired(head.reordered(class_names, classifier.class_names), folder)
     except WeakspotError as error:
         return (), (f"The classifier was not written: {error.what}",)
     kind = getattr(classifier, "layer_kind", None)

@@ -8,7 +8,6 @@ import numpy as np
 from pydantic import JsonValue
 
 from weakspot.app.config import Settings
-from weakspot.app.handing_back import reordered
 from weakspot.app.loop import halves, used_rows
 from weakspot.app.penalty_choice import PENALTIES, best_penalty, groups_of
 from weakspot.app.preparation import OWN, Prepared
@@ -226,7 +225,7 @@ class RepairBench:
         if classifier is None or classifier.head is None:
             return None
         names = self.samples.dataset.class_names
-        return reordered(classifier.head, classifier.class_names or names, names)
+        return classifier.head.reordered(classifier.class_names or names, names)
 
     @cached_property
     def trainer(self) -> HeadTrainer:

@@ -24,13 +24,12 @@ from weakspot.core.run import ClassNote, RunRecord, StageProgress, no_stage_prog
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.training_sets import TrainingSelection, with_mean_one
-from weakspot.repair.twins import class_name_twin, confidence_twin, random_twin
+from weakspot.repair.twins import TWINS
 from weakspot.repair.zero_shot import zero_shot
 from weakspot.store.project import ProjectStore
 
 PLAIN = "plain"
 POOL_PREFIX = "pool-"
-TWINS = {"random": random_twin, "confidence": confidence_twin, "class-name": class_name_twin}
 HEAD_FILE = "repaired_head.safetensors"
 REPAIR_NOTE = "repair"
 
@@ -264,7 +263,7 @@ def _chosen_slices(record: RunRecord, slice_ids: Sequence[str]) -> tuple[Failure
     """
     confirmed = {found.slice_id: (found, evidence) for found, evidence in record.published()}
     if not slice_ids:
-        return tuple(found for found, evidence in confirmed.values() if evidence.explained is None)
+        return record.findings()
     chosen: dict[str, FailureSlice] = {}
     for wanted in slice_ids:
         matching = [found for slice_id, (found, _) in confirmed.items() if wanted and slice_id.startswith(wanted)]

@@ -72,7 +72,7 @@ def sweep_synthetic(
     there = [name for name in names if (folder / name).exists()]
     if there:
         raise ConfigError("There are files of an earlier sweep.", where=str(folder), given=there, fix="Choose another folder.")
-    slices = [found for found, evidence in record.published() if evidence.explained is None]
+    slices = record.findings()
     if not slices:
         raise NotEnoughDataError("No slice was confirmed, so there is nothing to repair.", where=record.run_id)
     if not len(prepared.samples.dataset.rows_of(Split.SYNTHETIC)):

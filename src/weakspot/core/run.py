@@ -125,6 +125,10 @@ class RunRecord(Record):
         """Return a slice of this run."""
         return next(found for found in self.slices if found.slice_id == slice_id)
 
+    def findings(self) -> tuple[FailureSlice, ...]:
+        """Return the confirmed slices that no stronger one explains, largest gap first: what is repaired and compared."""
+        return tuple(found for found, evidence in self.published() if evidence.explained is None)
+
     def published(self) -> tuple[tuple[FailureSlice, Evidence], ...]:
         """Return the confirmed slices with their evidence, largest gap first, those that another one explains last."""
         confirmed = [item for item in self.evidence if item.verdict == "confirmed"]

@@ -1,7 +1,7 @@
 """Generated samples: how sources mark them, and that none of them is ever verified on."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import numpy as np
 import pyarrow as pa
@@ -10,26 +10,11 @@ import pyarrow.compute as pc
 from weakspot.core.arrays import AnyArray, BoolArray, IntArray
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.errors import DataError
+from weakspot.core.generated import MAKER, MARK, is_generated
 
-MARK, MAKER = "synthetic", "generator"
-_YES, _NO = frozenset({"true", "yes", "1"}), frozenset({"false", "no", "0"})
 _SYNTHETIC = SPLIT_ORDER.index(Split.SYNTHETIC)
 _VERIFYING = [SPLIT_ORDER.index(split) for split in (Split.VALIDATION, Split.TEST)]
 _MAX_NAMED = 5
-
-
-def is_generated(metadata: Mapping[str, object]) -> bool:
-    """Return whether free columns say that a sample was generated: `synthetic` is true, or else a `generator` is named.
-
-    >>> [is_generated(told) for told in ({"synthetic": True}, {"generator": "a model"}, {"synthetic": "no", "generator": "diesel"})]
-    [True, True, False]
-    """
-    mark = metadata.get(MARK)
-    said = str(int(mark) if mark in (0, 1) else mark).strip().lower()
-    if said in _YES | _NO:
-        return said in _YES
-    maker = metadata.get(MAKER)
-    return maker is not None and bool(str(maker).strip())
 
 
 def generated_rows(metadata: pa.Array | pa.ChunkedArray) -> BoolArray:

@@ -8,8 +8,8 @@ from typing import ClassVar
 
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import UnavailableError
+from weakspot.core.generated import MAKER, MARK
 from weakspot.ingest.fingerprints import fingerprint_of_listing
-from weakspot.ingest.generated import MAKER, MARK
 from weakspot.ingest.image_folder import ImageFolderSource
 from weakspot.ingest.manifest import ManifestSource
 from weakspot.ingest.problems import Problems

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from weakspot.core.dataset import RawSample, Split
+from weakspot.core.generated import is_generated
 from weakspot.ingest.cells import (
     CellError,
     MetadataValue,
@@ -18,7 +19,6 @@ from weakspot.ingest.cells import (
     split_cell,
 )
 from weakspot.ingest.columns import ColumnRoles
-from weakspot.ingest.generated import is_generated
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.tables import TableBatch
 from weakspot.media.locations import join_location

@@ -7,10 +7,9 @@ import pyarrow.compute as pc
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split
 from weakspot.core.errors import DataError
+from weakspot.core.generated import MAKER, MARK, is_generated
 
 MOST_NAMED = 5
-MARKING_COLUMNS = ("synthetic", "generator")
-WORDS_FOR_NO = frozenset({"", "0", "0.0", "false", "f", "no", "n", "none", "null", "nan", "real"})
 
 
 def refuse_contamination(
@@ -81,13 +80,14 @@ def _is_among(dataset: Dataset, rows: IntArray, others: IntArray) -> BoolArray:
 
 
 def _is_generated(dataset: Dataset, rows: IntArray) -> BoolArray:
-    """Return which rows say of themselves that they are generated: by split, by the column `synthetic`, or by `generator`."""
+    """Return which rows are generated: by split, or by what their own columns say of them."""
     found = np.asarray(dataset.splits[rows] == SPLIT_ORDER.index(Split.SYNTHETIC), dtype=np.bool_)
-    for name in MARKING_COLUMNS:
-        if name in dataset.metadata_names:
-            coded = dataset.metadata(name).take(pa.array(rows)).combine_chunks().dictionary_encode()
-            answers = [
-                value is not None and str(value).strip().lower() not in WORDS_FOR_NO for value in coded.dictionary.to_pylist()
-            ]
-            found |= np.array([*answers, False], dtype=np.bool_)[np.asarray(coded.indices.fill_null(len(answers)))]
-    return found
+    told = [name for name in (MARK, MAKER) if name in dataset.metadata_names]
+    if not told or not len(rows):
+        return found
+    columns = [dataset.metadata(name).take(pa.array(rows)).combine_chunks() for name in told]
+    coded = [column.dictionary_encode(null_encoding="encode") for column in columns]
+    values = [column.dictionary.to_pylist() for column in coded]
+    kinds, kind_of = np.unique(np.stack([np.asarray(column.indices) for column in coded]), axis=1, return_inverse=True)
+    said = [{name: value[place] for name, value, place in zip(told, values, kind, strict=True)} for kind in kinds.T.tolist()]
+    return found | np.array([is_generated(one) for one in said], dtype=np.bool_)[kind_of.reshape(-1)]

@@ -5,7 +5,7 @@ samples of every class from every source, with the same weights and the same num
 differs.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -103,6 +103,14 @@ def class_name_twin(selection: TrainingSelection, material: RepairMaterial) -> T
         return lambda match: _closeness(training, match, vectors[match.title])
 
     return _twin(selection, material, ranked, "by closeness to the name of the class")
+
+
+TWINS: Mapping[str, Callable[[TrainingSelection, RepairMaterial], TrainingSelection]] = {
+    "random": random_twin,
+    "confidence": confidence_twin,
+    "class-name": class_name_twin,
+}
+"""All twins, by the name of the baseline."""
 
 
 # ------------------------------------------------------------------------------------------------ matching

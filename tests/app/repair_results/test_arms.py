@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from weakspot.app.penalty_choice import groups_of
-from weakspot.app.repair_results.arms import GROUP_METHODS, Workshop, accuracies, pool_methods, training_methods
+from weakspot.app.repair_bench import GROUP_METHODS
+from weakspot.app.repair_results.arms import Workshop, accuracies, pool_methods, training_methods
 from weakspot.core.training_sets import RepairMaterial
 from weakspot.repair.plain import PlainRepairer
 from weakspot.repair.slice_balanced import SliceBalancedRepairer

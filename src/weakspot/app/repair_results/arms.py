@@ -8,6 +8,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from weakspot.app.penalty_choice import PENALTIES, best_penalty, groups_of
+from weakspot.app.repair_bench import GROUP_METHODS
 from weakspot.app.repair_results.case import RepairCase
 from weakspot.app.repair_results.proving import GivenSlices
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray
@@ -21,7 +22,6 @@ from weakspot.repair.head_training import HeadTrainer
 from weakspot.repair.measure import ArmAnswers, measure_arm
 
 OWN = "own"
-GROUP_METHODS = ("dfr-subsample", "dfr-upsample", "group-dro")
 LEFT_OUT = ("plain", "synthetic")
 
 

@@ -1,9 +1,9 @@
 """All strategies on one case, beside retraining alone and twins of the selections that matter most."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
+from weakspot.app.repair_bench import GROUP_METHODS
 from weakspot.app.repair_results.arms import (
-    GROUP_METHODS,
     Workshop,
     accuracies,
     n_added,
@@ -18,16 +18,11 @@ from weakspot.app.wiring import build_part
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError
 from weakspot.core.roles import Repairer
 from weakspot.core.training_sets import RepairMaterial, TrainingSelection
-from weakspot.repair.twins import class_name_twin, confidence_twin, random_twin
+from weakspot.repair.twins import TWINS
 from weakspot.repair.zero_shot import zero_shot
 
 PLAIN, WORDS, JOINT = "plain", "zero-shot-classes", "joint"
 TWINNED = ("slice-balanced", "worst-slice")
-TWINS: Mapping[str, Callable[[TrainingSelection, RepairMaterial], TrainingSelection]] = {
-    "random twin": random_twin,
-    "confidence twin": confidence_twin,
-    "class-name twin": class_name_twin,
-}
 Select = Callable[[], TrainingSelection]
 
 
@@ -42,7 +37,7 @@ def strategy_figures(shop: Workshop, unit: str, *, twinned: Sequence[str] = TWIN
         select = selecting(shop, name)
         yield arm_figures(shop, unit, name, select)
         for kind, twin in TWINS.items() if name in twinned else ():
-            yield arm_figures(shop, unit, f"{name}, {kind}", _twinned(shop, select, twin))
+            yield arm_figures(shop, unit, f"{name}, {kind} twin", _twinned(shop, select, twin))
 
 
 def words_figures(shop: Workshop, unit: str) -> Figures:
