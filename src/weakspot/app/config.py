@@ -172,6 +172,52 @@ class RepairSettings(MethodSettings):
     look_again: bool = Field(default=True, description="Look for failures again after the repair: which are gone, which are new.")
 
 
+class GeneratorSettings(Section):
+    """The image generator, and the gate that its pictures pass."""
+
+    name: str = Field(
+        default="compose", description="Registered name; compose makes pictures from your own ones and needs no weights."
+    )
+    options: dict[str, JsonValue] = Field(
+        default_factory=dict, description="Passed to the generator; relative paths are relative to this file."
+    )
+    batch_size: int = Field(default=8, ge=1, description="Pictures per call of the generator.")
+    max_pictures: int = Field(default=20_000, ge=1, description="No command asks the generator for more new pictures than this.")
+    max_cost: float = Field(
+        default=0.0, ge=0.0, description="Most that a generator which charges may cost; 0: it must be confirmed."
+    )
+    near_duplicate_bits: int = Field(
+        default=3, ge=0, le=64, description="Pictures of a prompt whose fingerprints differ in no more bits are taken for copies."
+    )
+    off_class_margin: float = Field(
+        default=0.05,
+        ge=0.0,
+        description="Rejected if the embedder finds another class closer by more than this cosine; 0: no gate.",
+    )
+
+
+class SearchSettings(Section):
+    """How failures are searched for with a generator."""
+
+    prompt: str = Field(
+        default="a realistic photograph of {a class} ({parent}).",
+        description="Baseline prompt; {a class} is the class with its article, {class} without, {parent} its kind by WordNet.",
+    )
+    alpha: float = Field(default=0.05, gt=0.0, lt=1.0, description="False discovery rate over all captions that are tried.")
+    smallest_gain: float = Field(
+        default=0.1,
+        gt=0.0,
+        lt=1.0,
+        description="A caption that fails less than this more often than the baseline is of no interest.",
+    )
+    most_baseline: int = Field(default=400, ge=8, description="Most pictures of the baseline prompt.")
+    most_per_caption: int = Field(default=400, ge=8, description="Most pictures of one caption.")
+    most_captions: int = Field(default=40, ge=1, description="Most captions that are tried, refinements included.")
+    budget: int = Field(default=6000, ge=16, description="Most pictures in all.")
+    most_sentences: int = Field(default=4, ge=1, description="Sentences in a caption.")
+    most_clusters: int = Field(default=4, ge=1, description="Clusters for each wrong label.")
+
+
 class ReportSettings(Section):
     """What the report shows."""
 
@@ -197,6 +243,8 @@ class Settings(Section):
     describe: DescribeSettings = DescribeSettings()
     verify: VerifySettings = VerifySettings()
     repair: RepairSettings = RepairSettings()
+    generator: GeneratorSettings = GeneratorSettings()
+    search: SearchSettings = SearchSettings()
     report: ReportSettings = ReportSettings()
 
 

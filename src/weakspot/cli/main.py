@@ -5,13 +5,19 @@ import sys
 import typer
 
 from weakspot import __version__
+from weakspot.cli.adversarial_command import register as register_adversarial
 from weakspot.cli.asking import register as register_asking
 from weakspot.cli.comparing import register as register_comparing
+from weakspot.cli.counterfactual_command import register as register_counterfactual
+from weakspot.cli.decode_command import register as register_decode
+from weakspot.cli.generate_command import register as register_generate
 from weakspot.cli.making import register as register_making
+from weakspot.cli.refine_command import register as register_refine
 from weakspot.cli.repair_bench_command import register as register_repair_bench
 from weakspot.cli.repair_command import register as register_repair
 from weakspot.cli.repairing import register as register_repairing
 from weakspot.cli.running import register as register_running
+from weakspot.cli.search_command import register as register_search
 from weakspot.cli.setting_up import register as register_setting_up
 
 app = typer.Typer(
@@ -30,6 +36,12 @@ register_comparing(app)
 register_repairing(app)
 register_repair_bench(app)
 register_asking(app)
+register_search(app)
+register_counterfactual(app)
+register_generate(app)
+register_decode(app)
+register_refine(app)
+register_adversarial(app)
 
 
 def _show_version(asked: bool) -> None:

@@ -5,6 +5,7 @@
     │   ├── ConfigError           weakspot.toml or an option
     │   ├── DataError             a data set, manifest or label
     │   └── ModelError            a classifier, embedder or other model
+    │       └── RefusedPromptError    an image generator cannot draw what a prompt says
     ├── MissingExtraError         an optional library is needed; the fix is the install command
     ├── UnavailableError          a hub, registry, endpoint or file could not be reached
     ├── StoreError                the project folder: locked, damaged or of another version
@@ -60,6 +61,10 @@ class DataError(InputError):
 
 class ModelError(InputError):
     """A classifier, embedder or other model cannot be loaded or answers nonsense."""
+
+
+class RefusedPromptError(ModelError):
+    """An image generator cannot draw what a prompt says; the fix names what it can."""
 
 
 class MissingExtraError(WeakspotError):

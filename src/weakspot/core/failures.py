@@ -54,19 +54,32 @@ class FailureCriterion:
     def failed(self, dataset: Dataset, rows: IntArray) -> BoolArray:
         """Return which of the rows failed [len(rows)]; single-label only, labelled rows only."""
         labels = dataset.labels[rows]
-        if self.kind == "top-1":
-            return np.not_equal(predicted_classes(dataset, rows), labels)
-        if self.kind == "target":
-            target = dataset.class_code(self.target or "")
-            return np.asarray((predicted_classes(dataset, rows) == target) & (labels != target), dtype=np.bool_)
+        if self.kind in ("top-1", "target"):
+            return self._wrong(predicted_classes(dataset, rows), labels, dataset.class_names)
         probabilities = probabilities_of(dataset, rows, purpose=f"the failure kind {self.kind!r}")
+        return self.failed_outcomes(probabilities, labels, dataset.class_names)
+
+    def failed_outcomes(self, probabilities: FloatArray, labels: IntArray, class_names: Sequence[str]) -> BoolArray:
+        """Return which outcomes [n, c] of samples with these labels [n] are failures [n]; single-label only."""
+        if self.kind in ("top-1", "target"):
+            return self._wrong(np.argmax(probabilities, axis=1), labels, class_names)
         if self.kind == "low-confidence":
-            return np.less(probabilities[np.arange(len(rows)), labels], self.threshold)
+            return np.less(probabilities[np.arange(len(labels)), labels], self.threshold)
         if self.kind == "top-k":
             return np.greater_equal(_ranks(probabilities, labels), self.k)
-        likeliest = top_classes(probabilities, min(self.k, dataset.n_classes))
-        parents = self.hierarchy.parent_codes(dataset.class_names)
+        likeliest = top_classes(probabilities, min(self.k, len(class_names)))
+        parents = self.hierarchy.parent_codes(tuple(class_names))
         return np.asarray(np.all(parents[likeliest] != parents[labels][:, None], axis=1), dtype=np.bool_)
+
+    def _wrong(self, predicted: IntArray, labels: IntArray, class_names: Sequence[str]) -> BoolArray:
+        if self.kind == "top-1":
+            return np.not_equal(predicted, labels)
+        if self.target not in class_names:
+            raise DataError(
+                f"There is no class {self.target!r}.", given=self.target, fix=f"Choose one of {list(class_names)[:20]}."
+            )
+        target = list(class_names).index(self.target or "")
+        return np.asarray((predicted == target) & (labels != target), dtype=np.bool_)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -19,6 +19,7 @@ from weakspot.core.dataset import Task
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
+from weakspot.core.own_pictures import OwnPictures
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
@@ -162,13 +163,15 @@ class GeneratedPicture:
         prompt: the words it was made from.
         seed: the seed it was made with.
         generator_id: who made it.
-        verdicts: what gates said of it, by gate name.
+        parents: ids of the samples that it was made from, for generators that compose.
+        verdicts: what the generator itself says of it, by gate name: `pass`, or why it is not to be used (a safety checker, say).
     """
 
     picture: Image.Image
     prompt: str
     seed: int
     generator_id: str
+    parents: tuple[str, ...] = ()
     verdicts: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -181,7 +184,77 @@ class ImageGenerator(Protocol):
         """Name and hash."""
 
     def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedPicture]:
-        """Return one picture a prompt, the same for the same prompt and seed."""
+        """Return one picture a prompt, the same for the same prompt and seed.
+
+        Raises:
+            RefusedPromptError: if a prompt says something that the generator cannot draw; the error names what it can.
+        """
+
+
+@runtime_checkable
+class ComposesPictures(Protocol):
+    """An image generator that makes new pictures from a user's own ones, and cannot draw before it has them."""
+
+    def with_pictures(self, own: OwnPictures) -> ImageGenerator:
+        """Return the same generator with these pictures."""
+
+
+@runtime_checkable
+class DecodesVectors(Protocol):
+    """An image generator that can also start from a vector of an image encoder's space instead of words (unCLIP kinds)."""
+
+    @property
+    def space_id(self) -> str:
+        """Name and hash of the encoder whose vectors it decodes."""
+
+    @property
+    def dimension(self) -> int:
+        """Length of these vectors."""
+
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Return unit vectors [m, d] of captions in that space."""
+
+    def decode(self, vectors: FloatArray, *, prompts: Sequence[str], seeds: Sequence[int]) -> list[GeneratedPicture]:
+        """Return one picture a vector [n, d], with words beside it where the pipeline takes some."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cost:
+    """What a service charges.
+
+    Args:
+        amount: in the currency.
+        currency: for example USD.
+        basis: how the amount comes about, in words.
+    """
+
+    amount: float
+    currency: str
+    basis: str
+
+
+@runtime_checkable
+class CostsMoney(Protocol):
+    """A part whose use is charged for; what it will cost is shown before it starts."""
+
+    def cost_of(self, n_pictures: int) -> Cost | None:
+        """Return what so many pictures cost; None if the price is not known."""
+
+
+@runtime_checkable
+class CompletesCaptions(Protocol):
+    """A captioner that can go on from a given beginning, in short sentences, so that the caption is about a known label."""
+
+    def complete(self, pictures: Sequence[Image.Image], *, beginning: str) -> list[str]:
+        """Return what follows the beginning, one text of short sentences a picture."""
+
+
+@runtime_checkable
+class ScoresCaptions(Protocol):
+    """A captioner that can say how likely a given caption is."""
+
+    def log_likelihoods(self, pictures: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
+        """Return log P(caption | picture) [n, m]."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,1 @@
+"""Composing pictures, decoding vectors, and the gate that every generated picture passes."""

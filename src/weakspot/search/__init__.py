@@ -1,0 +1,1 @@
+"""Open-ended search for failures with a generator and a captioner."""

@@ -1,0 +1,59 @@
+"""What a search asks of the world: pictures of a prompt with what the classifier says of them, their vectors, and captions."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from weakspot.core.arrays import FloatArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Draws:
+    """Some pictures of one prompt that passed the gate, in the order of the series.
+
+    Args:
+        keys: the pictures, by content hash.
+        probabilities: what the classifier says of them [n, c], columns in the order of the sampler's class names.
+        n_asked: how many were ordered; the others were rejected.
+        rejected: how many each gate rejected.
+    """
+
+    keys: tuple[str, ...]
+    probabilities: FloatArray
+    n_asked: int
+    rejected: Mapping[str, int]
+
+
+class Sampler(Protocol):
+    """Draws from the endless series of pictures that every prompt has: the same place in it is always the same picture.
+
+    What was drawn is kept, so that asking again costs nothing and a search that was interrupted goes on where it was.
+    """
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The classes, in the order of the probability columns."""
+
+    @property
+    def caption_source(self) -> str:
+        """Who captions: the id of a captioner, or that captions are assembled from words ranked by the embedder."""
+
+    def draw(self, prompt: str, class_name: str, *, first: int, n: int) -> Draws:
+        """Return places `first` to `first + n` of the series of a prompt.
+
+        Raises:
+            RefusedPromptError: if the generator cannot draw what the prompt says.
+            ModelError: if it can draw nothing at all any more.
+        """
+
+    def vectors(self, keys: Sequence[str]) -> FloatArray:
+        """Return unit vectors [n, d] of pictures that were drawn."""
+
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Return unit vectors [m, d] of phrases in the same space."""
+
+    def completions(self, keys: Sequence[str], *, beginning: str) -> list[str]:
+        """Return what follows the beginning in a caption of each picture, in short sentences; empty where nothing is known."""
+
+    def likelihoods(self, keys: Sequence[str], captions: Sequence[str]) -> FloatArray | None:
+        """Return log P(caption | picture) [n, m], or None when the captioner cannot say."""
