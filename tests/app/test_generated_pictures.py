@@ -1,11 +1,16 @@
 import csv
+import hashlib
+import json
+from dataclasses import dataclass, replace
 
 import pytest
 from PIL import Image
 
-from weakspot.app.generated_pictures import generated_samples
-from weakspot.core.errors import ConfigError
+from weakspot.app.generated_pictures import generated_samples, read_drawn
+from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, RefusedPromptError, UnavailableError
 from weakspot.core.registry import part_class
+from weakspot.generate.gate import Gate
+from weakspot.ingest.generated_folder import GeneratedFolder
 from weakspot.testing.marker import read_marker
 
 GENERATOR = part_class("image_generators", "planted")()
@@ -71,3 +76,123 @@ def test_generated_samples__bad_requests(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         generated_samples(GENERATOR, {"disc": ["a disc"]}, tmp_path / "file", n_each=1, seed=1)
+
+
+@dataclass
+class Faulty:
+    """Draws planted pictures; some seeds by place give something else."""
+
+    faults: dict
+    n_drawn: int = 0
+    generator_id: str = "faulty"
+
+    def generate(self, prompts, *, seeds):
+        made = GENERATOR.generate(prompts, seeds=seeds)
+        for place, one in enumerate(made):
+            fault = self.faults.get(self.n_drawn)
+            self.n_drawn += 1
+            if isinstance(fault, BaseException):
+                raise fault
+            if fault is not None:
+                made[place] = replace(one, picture=fault, parents=("a", "b"))
+        return made
+
+
+PROMPTS = {"disc": ["a green disc"], "star": ["a star"]}
+BLACK = Image.new("RGB", (64, 64))
+
+
+def test_generated_samples__the_table_says_where_pictures_come_from(tmp_path):
+    folder = generated_samples(GENERATOR, PROMPTS, tmp_path / "told", n_each=2, seed=1)
+    rows = _rows(folder)
+    assert {row["synthetic"] for row in rows} == {"true"}
+    for row in rows:
+        assert row["sha256"] == hashlib.sha256((folder / row["picture"]).read_bytes()).hexdigest()
+        assert set(json.loads(row["verdicts"]).values()) == {"pass"}
+    assert sorted(path.name for path in folder.iterdir()) == ["disc", "metadata.csv", "star"]
+    samples = list(GeneratedFolder(location=str(folder)).read())
+    assert {sample.split for sample in samples} == {"synthetic"}
+    assert [(sample.labels, sample.metadata["prompt"]) for sample in samples] == [((row["label"],), row["prompt"]) for row in rows]
+
+
+def test_generated_samples__rejected_pictures_are_listed_with_why(tmp_path):
+    generator = Faulty({1: BLACK, 3: RuntimeError("boom")})
+    folder = generated_samples(generator, PROMPTS, tmp_path / "some", n_each=3, seed=1, batch_size=1)
+    assert [row["label"] for row in _rows(folder)] == ["disc", "disc", "star", "star"]
+    with (folder / "rejected.csv").open(newline="") as file:
+        rejected = list(csv.DictReader(file))
+    assert [(row["label"], row["gate"]) for row in rejected] == [("disc", "black"), ("star", "failed")]
+    assert "boom" in rejected[1]["why"]
+    assert len(list(folder.rglob("*.png"))) == 4
+
+
+def test_generated_samples__nothing_passes(tmp_path):
+    generator = Faulty(dict.fromkeys(range(4), BLACK))
+    with pytest.raises(NotEnoughDataError, match=r"Not one of 4 pictures passes the gate: 4 black"):
+        generated_samples(generator, PROMPTS, tmp_path / "none", n_each=2, seed=1)
+
+
+def test_generated_samples__another_gate(tmp_path):
+    generator = Faulty(dict.fromkeys(range(4), BLACK))
+    gate = Gate(dark_share=1.1, least_deviation=-1.0, near_duplicate_bits=None)
+    assert len(_rows(generated_samples(generator, PROMPTS, tmp_path / "black", n_each=2, seed=1, gate=gate))) == 4
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt(), UnavailableError("The service is gone.")])
+def test_generated_samples__an_unfinished_set_is_continued(tmp_path, interruption):
+    generator = Faulty({5: interruption, 7: BLACK})
+    asked = {"n_each": 5, "seed": 1, "batch_size": 2}
+    with pytest.raises(type(interruption)):
+        generated_samples(generator, PROMPTS, tmp_path / "cut", **asked)
+    assert not (tmp_path / "cut" / "metadata.csv").exists()
+    with pytest.raises(DataError, match="holds no pictures"):
+        list(GeneratedFolder(location=str(tmp_path / "cut")).read())
+    again = Faulty({3: BLACK})
+    folder = generated_samples(again, PROMPTS, tmp_path / "cut", **asked)
+    assert again.n_drawn == 6
+    whole = generated_samples(Faulty({7: BLACK}), PROMPTS, tmp_path / "whole", **asked)
+    contents = [
+        {str(path.relative_to(place)): path.read_bytes() for path in place.rglob("*") if path.is_file()}
+        for place in (folder, whole)
+    ]
+    assert contents[0] == contents[1]
+    assert "rejected.csv" in contents[0]
+
+
+def test_generated_samples__an_unfinished_set_of_others_is_refused(tmp_path):
+    with pytest.raises(KeyboardInterrupt):
+        generated_samples(Faulty({2: KeyboardInterrupt()}), PROMPTS, tmp_path / "cut", n_each=2, seed=1)
+    for generator, prompts, n_each, seed in (
+        (GENERATOR, PROMPTS, 2, 1), (Faulty({}), {"disc": ["a disc"]}, 2, 1),
+        (Faulty({}), PROMPTS, 3, 1), (Faulty({}), PROMPTS, 2, 2),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=r"already, of another set"):
+            generated_samples(generator, prompts, tmp_path / "cut", n_each=n_each, seed=seed)
+    assert len(_rows(generated_samples(Faulty({}), PROMPTS, tmp_path / "cut", n_each=2, seed=1))) == 4
+
+
+def test_generated_samples__refused_prompts(tmp_path):
+    refused = Faulty({0: RefusedPromptError("It cannot draw that."), 1: RefusedPromptError("It cannot draw that.")})
+    with pytest.raises(RefusedPromptError):
+        generated_samples(refused, {"disc": ["a disc"]}, tmp_path / "refused", n_each=2, seed=1)
+
+
+def test_read_drawn__kept_and_rejected(tmp_path):
+    folder = generated_samples(
+        Faulty({1: BLACK, 2: GENERATOR.generate(["a star"], seeds=[7])[0].picture}), PROMPTS, tmp_path / "some", n_each=3, seed=1
+    )
+    found = read_drawn(folder)
+    assert [(one.order.class_name, one.is_kept, one.rejected_by) for one in found] == [
+        *[("disc", True, "")] * 2, *[("star", True, "")] * 3, ("disc", False, "black"),
+    ]  # fmt: skip
+    assert found[1].parents == ("a", "b")
+    assert [one.order.seed for one in found[:5]] == [int(row["seed"]) for row in _rows(folder)]
+    assert all((folder / one.file).is_file() for one in found[:5])
+
+
+@pytest.mark.parametrize("table", [None, "picture,label\na,b\n", "label,prompt,seed\na,b,c\n"])
+def test_read_drawn__no_such_table(tmp_path, table):
+    if table is not None:
+        (tmp_path / "metadata.csv").write_text(table)
+    with pytest.raises(DataError, match="cannot be read"):
+        read_drawn(tmp_path)

@@ -83,7 +83,7 @@ def test_ask__bad_questions(project, monkeypatch):
 
 
 def test_ask__without_a_text_side(project):
-    deaf = replace(project._prepared(), assistants=NOBODY)
+    deaf = replace(project.prepared(), assistants=NOBODY)
     with pytest.raises(ModelError, match="no text side"):
         ask(deaf, project.settings, FailureCriterion(), project.store, class_name="disc", phrases=["green"])
 

@@ -190,7 +190,7 @@ def test_repair__unlabelled_pool_waits_for_labels_and_goes_on(pool_world, pool_m
 
 def test_repair__pool_picture_that_is_tested_on_is_refused(verified, pool_world):
     project = _reopened(verified, pool_world, budget=5)
-    prepared = project._prepared()
+    prepared = project.prepared()
     dataset = prepared.samples.dataset
     test_row, pool_row = dataset.rows_of(Split.TEST)[0], dataset.rows_of(Split.POOL)[0]
     hashes = dataset.content_hashes()

@@ -11,8 +11,8 @@ from weakspot.backends.torchvision_operators import declare_torchvision_operator
 declare_torchvision_operators()
 
 
-def _tiny_speakers():
-    spec = importlib.util.spec_from_file_location("tiny_speakers", Path(__file__).parent / "tiny_speakers.py")
+def _module(name):
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -21,7 +21,20 @@ def _tiny_speakers():
 @pytest.fixture(scope="session")
 def tiny():
     """Builders of tiny models that speak, see tiny_speakers.py."""
-    return _tiny_speakers()
+    return _module("tiny_speakers")
+
+
+@pytest.fixture(scope="session")
+def images():
+    """Builders of an images endpoint, see tiny_images.py."""
+    return _module("tiny_images")
+
+
+@pytest.fixture
+def image_server(images):
+    """A real images endpoint on loopback."""
+    with ExitStack() as stack:
+        yield images.image_server(stack)
 
 
 @pytest.fixture

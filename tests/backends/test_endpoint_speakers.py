@@ -3,6 +3,7 @@ from PIL import Image
 
 from weakspot.backends.endpoint_speakers import EndpointAnswerer, EndpointCaptioner, EndpointTextGenerator, data_url
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.roles import CompletesCaptions, ScoresCaptions
 
 ROLES = ("captioners", "question_answerers", "text_generators")
 REDS = [Image.new("RGB", (40, 30), (red, 0, 0)) for red in (0, 100, 200)]
@@ -24,6 +25,29 @@ def test_caption__one_request_a_picture_in_order(chat_server):
 def test_caption__about_a_class(chat_server):
     EndpointCaptioner(**_options(chat_server)).caption(REDS[:1], about="apple")
     assert "meant to show an apple" in chat_server.bodies[0]["messages"][0]["content"][0]["text"]
+
+
+def test_complete__short_sentences_after_the_beginning(chat_server, tiny):
+    said = "A photo of an apple.\n1. The background is **red**.\n2. It is on a table.\n3. It is on a table."
+    chat_server.always = (200, {}, tiny.answer_bytes(said))
+    captioner = EndpointCaptioner(**_options(chat_server))
+    assert captioner.complete(REDS, beginning="a photo of an apple.") == ["the background is red. it is on a table."] * 3
+    assert 'begins with: "a photo of an apple."' in chat_server.bodies[0]["messages"][0]["content"][0]["text"]
+    assert isinstance(captioner, CompletesCaptions)
+    assert not isinstance(captioner, ScoresCaptions)
+    assert captioner.complete([], beginning="a photo") == []
+
+
+def test_complete__picture_without_an_answer_gets_none_but_not_all_of_them(chat_server, tiny):
+    chat_server.misbehave = [(200, {}, tiny.answer_bytes("It is red.")), (200, {}, tiny.answer_bytes(None))]
+    captioner = EndpointCaptioner(**_options(chat_server), concurrency=1)
+    assert captioner.complete(REDS[:2], beginning="a photo.") == ["it is red.", ""]
+    chat_server.always = (200, {}, tiny.answer_bytes(""))
+    with pytest.raises(ModelError, match="gave no answer"):
+        captioner.complete(REDS[:2], beginning="a photo.")
+    chat_server.always = (404, {}, b"no such model")
+    with pytest.raises(ModelError, match="no such model"):
+        captioner.complete(REDS[:2], beginning="a photo.")
 
 
 def test_answer__question_is_sent(chat_server):

@@ -1,12 +1,16 @@
 import socket
 
+import numpy as np
 import pytest
 from PIL import Image
 
 from weakspot.backends.transformers_captioner import TransformersCaptioner
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.roles import CompletesCaptions, ScoresCaptions
 from weakspot.testing.checks import material
 
+PICTURES = material.pictures()[:4]
+BEGINNING = "a photo of a disc"
 KINDS = ("blip", "blip2", "git", "encoder_decoder", "idefics3")
 
 
@@ -97,3 +101,96 @@ def test_caption__model_that_runs_out_of_positions_is_no_traceback(saved):
 def test_captioner__refuses_options_at_once(options):
     with pytest.raises(ConfigError, match=next(iter(options))):
         TransformersCaptioner(**{"model": "some/model", **options})
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_complete__short_sentences_that_depend_on_the_picture_not_on_the_batch(saved, kind):
+    captioner, pictures = _captioner(saved(kind), max_completion_tokens=6), PICTURES
+    together = captioner.complete(pictures, beginning=BEGINNING)
+    assert together == [captioner.complete([picture], beginning=BEGINNING)[0] for picture in pictures]
+    assert len(set(together)) > 1
+    for text in together:
+        assert BEGINNING not in text
+        assert "\n" not in text
+        assert not text or text.endswith(".")
+        assert len(text.split(". ")) <= 7
+    assert captioner.complete([], beginning=BEGINNING) == []
+
+
+@pytest.mark.parametrize("kind", ["blip", "blip2", "git", "encoder_decoder"])
+def test_complete__models_that_only_go_on_are_led_sentence_by_sentence(saved, kind):
+    texts = _captioner(saved(kind), max_completion_tokens=4).complete(PICTURES, beginning=BEGINNING)
+    openings = {" ".join(sentence.split()[:2]) for text in texts for sentence in text.split(". ") if sentence}
+    assert openings <= {"it is", "there is", "the background", "the light"}
+    assert any(len(text.split(". ")) > 1 for text in texts)
+
+
+def test_complete__chat_model_goes_on_from_what_it_is_made_to_say(saved):
+    captioner = _captioner(saved("idefics3"), max_completion_tokens=12)
+    first, second = (captioner.complete(PICTURES, beginning=text) for text in (BEGINNING, "a photo of a star"))
+    assert first != second
+
+
+def test_complete__tokens_are_limited_and_part_of_the_id(saved):
+    short, usual = (_captioner(saved("blip"), max_completion_tokens=number) for number in (1, 96))
+    assert all(len(text.split()) <= 4 * 4 for text in short.complete(PICTURES, beginning=BEGINNING))
+    assert short.captioner_id != usual.captioner_id
+    with pytest.raises(ConfigError, match="max_new_tokens"):
+        _captioner(saved("blip"), max_completion_tokens=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_log_likelihoods__of_every_picture_and_caption_whatever_the_batch(saved, kind):
+    captioner, pictures = _captioner(saved(kind)), PICTURES
+    captions = ["a photo of a disc", "it is red. it is dark. it is small on the street", "red"]
+    found = captioner.log_likelihoods(pictures, captions)
+    assert found.shape == (len(pictures), 3)
+    assert np.isfinite(found).all()
+    assert (found < 0).all()
+    assert (found[:, 1] < found[:, 2]).all()
+    assert np.ptp(found, axis=0).min() > 0
+    single = [[captioner.log_likelihoods([picture], [caption])[0, 0] for caption in captions] for picture in pictures[:3]]
+    np.testing.assert_allclose(found[:3], single, rtol=1e-3, atol=1e-3)
+
+
+def test_log_likelihoods__sum_over_tokens_and_nothing_for_no_words(saved):
+    captioner, pictures = _captioner(saved("blip")), PICTURES
+    whole, start = captioner.log_likelihoods(pictures, ["it is red", "it is"]).T
+    words = [word for word in captioner._speaker.tokenizer.get_vocab() if word[0] not in "[<"]
+    every = captioner.log_likelihoods(pictures, [f"it is {word}" for word in words])
+    assert (np.exp(every - start[:, None]).sum(axis=1) <= 1 + 1e-4).all()
+    assert (whole < start).all()
+    assert (captioner.log_likelihoods(pictures, ["", "  "]) == 0).all()
+    assert captioner.log_likelihoods([], ["red"]).shape == (0, 1)
+    assert captioner.log_likelihoods(pictures, []).shape == (len(pictures), 0)
+
+
+@pytest.mark.parametrize("kind", ["blip", "git", "encoder_decoder", "blip2"])
+def test_log_likelihoods__greedy_words_are_the_likeliest(saved, kind):
+    captioner, picture = _captioner(saved(kind), max_new_tokens=1), PICTURES[0]
+    said = captioner.caption([picture])[0]
+    words = [word for word in captioner._speaker.tokenizer.get_vocab() if word[0] not in "[<"]
+    found = captioner.log_likelihoods([picture], words)[0]
+    assert words[int(found.argmax())] == said
+
+
+def test_log_likelihoods__of_a_language_model_of_two_parts(saved):
+    captioner = _captioner(saved("blip2", language="t5"), max_completion_tokens=4)
+    captions = ["it is red", "it is", "disc"]
+    found = captioner.log_likelihoods(PICTURES, captions)
+    assert (found < 0).all()
+    assert (found[:, 0] < found[:, 1]).all()
+    assert np.ptp(found, axis=0).min() > 0
+    np.testing.assert_allclose(captioner.log_likelihoods(PICTURES[1:2], captions[:1])[0, 0], found[1, 0], rtol=1e-3)
+    assert any(captioner.complete(PICTURES, beginning=BEGINNING))
+
+
+def test_log_likelihoods__caption_that_is_too_long_is_no_traceback(saved):
+    with pytest.raises(ModelError, match="The model cannot answer"):
+        _captioner(saved("blip")).log_likelihoods(PICTURES[:1], [" ".join(["red"] * 100)])
+
+
+def test_captioner__has_the_further_roles():
+    captioner = TransformersCaptioner(model="some/model")
+    assert isinstance(captioner, CompletesCaptions)
+    assert isinstance(captioner, ScoresCaptions)

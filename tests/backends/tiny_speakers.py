@@ -98,12 +98,16 @@ def save_blip(folder: Path, *, for_questions: bool = False, seed: int = 4) -> Pa
     return _saved(kind(_blip_config()), processor, folder, seed=seed)
 
 
-def save_blip2(folder: Path) -> Path:
+def save_blip2(folder: Path, *, language: str = "opt") -> Path:
     import transformers
 
     special = {"bos_token_id": 2, "eos_token_id": 3, "pad_token_id": 0}
-    sizes = {"hidden_size": 16, "ffn_dim": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "word_embed_proj_dim": 16}
-    text = {"model_type": "opt", **sizes, **special, "vocab_size": len(WORDS) + 1, "max_position_embeddings": 64}
+    if language == "opt":
+        sizes = {"hidden_size": 16, "ffn_dim": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "word_embed_proj_dim": 16}
+        sizes["max_position_embeddings"] = 64
+    else:
+        sizes = {"d_model": 16, "d_kv": 8, "d_ff": 16, "num_layers": 1, "num_heads": 2, "decoder_start_token_id": 0}
+    text = {"model_type": language, **sizes, **special, "vocab_size": len(WORDS) + 1}
     config = transformers.Blip2Config(
         vision_config={**LAYER, "image_size": 16, "patch_size": 8},
         qformer_config={**LAYER, "encoder_hidden_size": 16, "vocab_size": len(WORDS)},

@@ -18,9 +18,10 @@ from weakspot.testing.marker import read_marker
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 from weakspot.testing.renderer import render
-from weakspot.testing.scenes import FACTORS, Scene
+from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, Scene, factors_of
 
 SCENE = Scene(kinds=("disc",), colour="green", size="small", background="grassy", count="two", position="left", lighting="dark")
+TOLD = FACTOR_NAMES[1:]
 FOREIGN = Image.new("RGB", (80, 60), (200, 30, 30))
 
 
@@ -91,6 +92,28 @@ def test_captioner__exact_and_about_a_class():
     assert PlantedCaptioner().caption([picture]) == [SCENE.caption]
     assert PlantedCaptioner().caption([picture], about="disc") == [SCENE.caption]
     assert PlantedCaptioner().caption([picture], about="star") == [f"{SCENE.caption}, no star"]
+
+
+def test_captioner__completes_with_all_that_the_beginning_leaves_open():
+    captioner, picture = PlantedCaptioner(), render(SCENE)
+    rest = "it is small. there is two. it is on the left. the background is grassy. it is dark."
+    assert captioner.complete([picture], beginning="a photo of a disc.") == [f"it is green. {rest}"]
+    assert captioner.complete([picture], beginning="a photo of a green disc.") == [rest]
+    assert captioner.complete([picture], beginning="a photo of a red disc.") == [f"it is green. {rest}"]
+    assert factors_of(captioner.complete([picture], beginning="")[0]) == {name: (getattr(SCENE, name),) for name in TOLD}
+
+
+def test_captioner__a_true_caption_is_likelier_than_a_false_one_of_any_length():
+    pictures = [render(SCENE), render(Scene(colour="red", lighting="bright"))]
+    captions = [SCENE.caption, "it is green.", "it is red.", "it is red. it is bright.", "a photo of a star. it is red and green."]
+    found = PlantedCaptioner().log_likelihoods(pictures, captions)
+    assert found.shape == (2, 5)
+    assert found[0].argsort().tolist()[::-1] == [1, 0, 2, 3, 4]
+    assert found[1].argsort().tolist()[::-1] == [2, 3, 1, 4, 0]
+    assert (found < 0).all()
+    assert found[0, 0] > -0.5 > -5 > found[0, 2]
+    assert PlantedCaptioner().log_likelihoods([], captions).shape == (0, 5)
+    assert PlantedCaptioner().log_likelihoods(pictures, []).shape == (2, 0)
 
 
 @pytest.mark.parametrize(

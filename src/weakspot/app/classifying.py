@@ -1,6 +1,6 @@
 """The classifier under test on every sample of a project: probabilities, and features where it gives them; resumable."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -150,23 +150,10 @@ class _ClassifyWork:
     def _take(self, batch: PreparedBatch) -> None:
         self._unreadable.extend(batch.unreadable)
         if batch.prepared:
-            output = self._checked(self._classifier.classify(batch.prepared), len(batch.prepared))
+            output = checked_output(self._classifier, batch.prepared)
+            self._columns(output.probabilities.shape[1])
             self._waiting.append((batch.positions, output))
             self._n_new += len(batch.positions)
-
-    def _checked(self, output: ClassifierOutput, n_rows: int) -> ClassifierOutput:
-        where = self._classifier.classifier_id
-        probabilities = checked_rows(output.probabilities, n_rows, where=where)
-        if probabilities.min(initial=0.0) < 0 or probabilities.max(initial=0.0) > 1 + 1e-4:
-            raise ModelError(
-                "The classifier's probabilities lie outside [0, 1].",
-                where=where,
-                given=[float(probabilities.min()), float(probabilities.max())],
-                fix="If these are logits, say so in the classifier's options.",
-            )
-        self._columns(probabilities.shape[1])
-        features = None if output.features is None else checked_rows(output.features, n_rows, where=where)
-        return ClassifierOutput(probabilities=probabilities, features=features)
 
     def _flush(self) -> None:
         if self._waiting:
@@ -187,6 +174,25 @@ class _ClassifyWork:
             where=self._classifier.classifier_id,
             fix="Ingest again if files were moved; give predictions if there are no pictures.",
         )
+
+
+def checked_output(classifier: Classifier, prepared: Sequence[AnyArray]) -> ClassifierOutput:
+    """Return what a classifier says of prepared pictures.
+
+    Raises:
+        ModelError: if it is not one row of probabilities for each.
+    """
+    output, n_rows, where = classifier.classify(prepared), len(prepared), classifier.classifier_id
+    probabilities = checked_rows(output.probabilities, n_rows, where=where)
+    if probabilities.min(initial=0.0) < 0 or probabilities.max(initial=0.0) > 1 + 1e-4:
+        raise ModelError(
+            "The classifier's probabilities lie outside [0, 1].",
+            where=where,
+            given=[float(probabilities.min()), float(probabilities.max())],
+            fix="If these are logits, say so in the classifier's options.",
+        )
+    features = None if output.features is None else checked_rows(output.features, n_rows, where=where)
+    return ClassifierOutput(probabilities=probabilities, features=features)
 
 
 def _stacked_features(outputs: list[ClassifierOutput]) -> FloatArray | None:

@@ -9,22 +9,13 @@ from pathlib import Path
 from weakspot.app.collective import FamilyResult
 from weakspot.app.handing_back import head_content
 from weakspot.core.errors import ConfigError
-from weakspot.core.evidence import Share
 from weakspot.media.charts import heat_map, interval_chart
 from weakspot.repair.collective import CollectiveRepair, FamilyFigures
 from weakspot.report.repair_wording import data_words
+from weakspot.report.small_page import paragraph, share_cell, small_page
 from weakspot.report.wording import CERTAIN, count, interval, p_value, percent
 
 PAGE, DATA, SAMPLES = "collective.html", "collective.json", "collective_set.csv"
-STYLE = (
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:66rem;margin:2rem auto;padding:0 1rem;color:#1c1c1c;background:#fff}"
-    "table{border-collapse:collapse;margin:1rem 0;font-variant-numeric:tabular-nums}caption{text-align:left}"
-    "td,th{padding:.3rem .7rem;border-bottom:1px solid #ddd;text-align:right;vertical-align:top}th:first-child{text-align:left}"
-    "small{color:#5a6470;font-weight:400}td small{white-space:nowrap}figure{margin:1rem 0;overflow-x:auto}.scroll{overflow-x:auto}"
-    "@media(prefers-color-scheme:dark){body{color:#eee;background:#1b1b1b;--ink:#eee;--quiet:#aaa;--accent:#6ba6e8}"
-    "td,th{border-color:#444}small{color:#a0aab5}}"
-    "@media print{body{color:#000;background:#fff;max-width:none}.scroll{overflow:visible}tr,figure{break-inside:avoid}}"
-)
 COLUMNS = (
     ("before", "before"),
     ("own repair", "individual"),
@@ -97,20 +88,18 @@ def family_page(repair: CollectiveRepair) -> str:
         if model.figures[0].shared.total
     ]
     parts = [
-        "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
-        f"<title>weakspot: collective repair</title><style>{STYLE}</style>",
-        f"<h1>{len(names)} classifiers, one repair set</h1>",
-        f"<p>{escape(headline(repair))}</p><p>{escape(set_sentence(repair))}</p>",
+        paragraph(headline(repair)),
+        paragraph(set_sentence(repair)),
         f"<h2>Accuracy on {repair.n_samples:,} test samples that all share</h2>",
         _test_table(repair),
         "<h2>Failures resolved</h2>",
         _resolved_table(repair),
         f"<figure>{interval_chart(rows, title='Own repair resolves it: does the collective one too?')}</figure>" if rows else "",
         f"<h2>Shared failures before</h2><figure>{heat_map(names, repair.overlaps, title='Intersection over union')}</figure>",
-        *[f"<p>{escape(f'{model.name}: {note}')}</p>" for model in repair.models for note in model.notes],
-        *[f"<p>{escape(note)}</p>" for note in repair.notes],
+        *[paragraph(f"{model.name}: {note}") for model in repair.models for note in model.notes],
+        *[paragraph(note) for note in repair.notes],
     ]
-    return "\n".join(parts)
+    return small_page(f"{len(names)} classifiers, one repair set", parts)
 
 
 def _test_table(repair: CollectiveRepair) -> str:
@@ -129,18 +118,18 @@ def _test_table(repair: CollectiveRepair) -> str:
 
 def _test_cells(figures: FamilyFigures) -> Iterator[str]:
     for _, name in COLUMNS:
-        yield _cell(getattr(figures, name))
+        yield share_cell(getattr(figures, name))
     for value in (figures.p_value, figures.p_against_random):
         yield f"<td>{p_value(value)}{'' if value <= CERTAIN else '<br><small>may be chance</small>'}</td>"
     yield f"<td>{'–' if figures.relative_accuracy is None else f'{figures.relative_accuracy:.3f}'}</td>"
-    yield _cell(figures.clean_collective)
+    yield share_cell(figures.clean_collective)
 
 
 def _resolved_table(repair: CollectiveRepair) -> str:
     head = _head(["model", "samples", *[title for title, _ in RESOLVED]])
     lines = [
         f"<tr><th scope='row'>{escape(model.name)}</th><td>{escape(data_words(figures.measured_on))}</td>"
-        f"{''.join(_cell(getattr(figures, name)) for _, name in RESOLVED)}</tr>"
+        f"{''.join(share_cell(getattr(figures, name)) for _, name in RESOLVED)}</tr>"
         for model in repair.models
         for figures in model.figures
     ]
@@ -150,11 +139,3 @@ def _resolved_table(repair: CollectiveRepair) -> str:
 def _head(titles: list[str]) -> str:
     cells = "".join(f"<th scope='col'>{escape(title)}</th>" for title in titles)
     return f"<thead><tr>{cells}</tr></thead>"
-
-
-def _cell(share: Share) -> str:
-    if not share.total:
-        return "<td>–</td>"
-    low, high = 100 * share.interval.low, 100 * share.interval.high
-    counts = f"{share.count:,} of {share.total:,}<br>{low:.0f}–{high:.0f} %"
-    return f"<td>{percent(share.value)}<br><small>{counts}</small></td>"

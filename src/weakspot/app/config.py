@@ -275,6 +275,14 @@ def with_methods(settings: Settings, methods: Sequence[str]) -> Settings:
     return settings.model_copy(update={"discover": settings.discover.model_copy(update={"methods": names, "parameters": kept})})
 
 
+def with_phrases(settings: Settings, class_name: str, phrases: Sequence[str]) -> Settings:
+    """Return settings in which phrases about a class are the only candidates; templates given for the method stay."""
+    given = settings.discover.parameters.get("hypothesis", {})
+    parameters: dict[str, dict[str, JsonValue]] = {"hypothesis": {**given, "phrases": {class_name: [*phrases]}}}
+    update = {"methods": ("hypothesis",), "parameters": parameters, "screen_p": 1.0}
+    return settings.model_copy(update={"discover": settings.discover.model_copy(update=update)})
+
+
 def with_repair(settings: Settings, *, method: str = "", budget: int | None = None, synthetic: str = "") -> Settings:
     """Return settings with another repair, as far as one is given; parameters stay with the method they were given for."""
     chosen = settings.repair

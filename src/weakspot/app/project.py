@@ -6,7 +6,8 @@ from functools import cached_property
 from pathlib import Path
 
 from weakspot.app import loop
-from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings, with_methods
+from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings, with_methods, with_phrases
+from weakspot.app.counterfactuals import CounterfactualRequest, CounterfactualResult, CounterfactualStage
 from weakspot.app.guess import classifier_settings
 from weakspot.app.hypothesising import HypothesisReport, ask
 from weakspot.app.ingesting import IngestSummary
@@ -14,12 +15,13 @@ from weakspot.app.preparation import EmbedSummary, Preparation, Prepared
 from weakspot.app.records import StageClock, finished, new_record
 from weakspot.app.repairing import RepairRequest, RepairStage
 from weakspot.app.reporting import write_report
+from weakspot.app.searching import SearchCall, SearchOutcome, SearchStage
 from weakspot.app.sweeping import sweep_synthetic
 from weakspot.app.synthetic_samples import with_synthetic
 from weakspot.core.errors import ConfigError, StoreError
 from weakspot.core.failures import FailureCriterion, describe_criterion
 from weakspot.core.repairs import RepairPlan
-from weakspot.core.roles import Classifier, Embedder
+from weakspot.core.roles import Captioner, Classifier, Embedder, ImageGenerator
 from weakspot.core.run import Progress, RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
@@ -128,22 +130,22 @@ class Project:
         with self._clock.stage("ingest") as facts:
             store = ProjectStore.create(self.folder)
             source = self._given_source or loop.open_data(self.settings.data, self.folder)
-            summary = loop.ingest_samples(store, source, self.settings, self._told("ingest"))
+            summary = loop.ingest_samples(store, source, self.settings, self.told("ingest"))
             facts["summary"] = f"{summary.n_samples} samples, {summary.n_quarantined} quarantined"
             facts["was_cached"] = summary.was_cached
         return summary
 
     def embed(self) -> EmbedSummary:
         """Compute vectors, and outcomes if there is a classifier; only new samples cost time."""
-        return self._prepared().summary
+        return self.prepared().summary
 
     def samples(self, record: RunRecord | None = None) -> SampleSet:
         """Return all samples with outcomes, vectors, and the columns that the slices of a run read; what is missing is computed."""
-        return self._prepared(record).samples
+        return self.prepared(record).samples
 
     def discover(self) -> RunRecord:
         """Start a run: look for slices on the discovery half and name them."""
-        prepared = self._prepared()
+        prepared = self.prepared()
         record = new_record(self.settings, inputs=prepared.inputs, criterion=describe_criterion(self._criterion))
         with self._clock.stage("discover") as facts:
             record = loop.discover_slices(record, prepared.samples, self.settings, self._criterion, prepared.assistants)
@@ -155,8 +157,8 @@ class Project:
 
     def verify(self, run_id: str | None = None) -> RunRecord:
         """Measure the slices of a run (the newest by default) on the confirmation half."""
-        record = self._run(run_id)
-        prepared = self._prepared(record)
+        record = self.run_record(run_id)
+        prepared = self.prepared(record)
         with self._clock.stage("verify") as facts:
             record = loop.verify_slices(record, prepared.samples, self.settings, self._criterion)
             facts["summary"] = f"{len(record.published())} of {len(record.evidence)} slices confirmed"
@@ -182,7 +184,7 @@ class Project:
     def sweep(self, folder: Path, run_id: str | None = None) -> tuple[Path, ...]:
         """Try several weights and numbers of names of a synthetic repair; write the trade-off into a folder, the page first."""
         record, prepared = self._repairable(run_id, None)
-        return sweep_synthetic(folder, record, prepared, self.settings, self._criterion, self._told("sweep"))
+        return sweep_synthetic(folder, record, prepared, self.settings, self._criterion, self.told("sweep"))
 
     def repairable(self, run_id: str) -> tuple[RunRecord, Prepared]:
         """Return a run and everything that repairs of it read."""
@@ -190,19 +192,19 @@ class Project:
 
     def _repairable(self, run_id: str | None, plan: RepairPlan | None) -> tuple[RunRecord, Prepared]:
         """Return the run to repair and its samples, with generated ones if a folder is set; a plan starts a run of its own."""
-        record = self._run(run_id) if plan is None else self._planned(plan)
-        prepared = self._prepared(record)
+        record = self.run_record(run_id) if plan is None else self._planned(plan)
+        prepared = self.prepared(record)
         if not self.settings.repair.synthetic:
             return record, prepared
         folder = self.folder / self.settings.repair.synthetic
         return record, with_synthetic(
-            prepared, folder, settings=self.settings, store=self.store, progress=self._told("generated pictures")
+            prepared, folder, settings=self.settings, store=self.store, progress=self.told("generated pictures")
         )
 
     def _planned(self, plan: RepairPlan) -> RunRecord:
         """Return a new run whose slices are those of a plan, measured on the confirmation half of this project."""
         record = new_record(self.settings, inputs={}, criterion=describe_criterion(self._criterion))
-        prepared = self._prepared(record.model_copy(update={"slices": plan.slices}))
+        prepared = self.prepared(record.model_copy(update={"slices": plan.slices}))
         found_on = DataUse.of(loop.halves(prepared.samples, self.settings, self._criterion)[0][0])
         slices = tuple(found.model_copy(update={"found_on": found_on}) for found in plan.slices)
         record = record.model_copy(update={"slices": slices, "inputs": prepared.inputs})
@@ -210,13 +212,51 @@ class Project:
 
     def report(self, run_id: str | None = None) -> tuple[Path, ...]:
         """Write the report of a run; the HTML file comes first."""
-        record = self._run(run_id)
-        prepared = self._prepared(record)
+        record = self.run_record(run_id)
+        prepared = self.prepared(record)
         return write_report(record, prepared.samples, self.settings, self._criterion, self.store)
 
     def hypothesis(self, class_name: str, phrases: Sequence[str]) -> HypothesisReport:
         """Put a person's phrases to the samples of a class; every phrase counts as a look at the confirmation half."""
-        return ask(self._prepared(), self.settings, self._criterion, self.store, class_name=class_name, phrases=phrases)
+        return ask(self.prepared(), self.settings, self._criterion, self.store, class_name=class_name, phrases=phrases)
+
+    def counterfactual(self, request: CounterfactualRequest, *, generator: ImageGenerator | None = None) -> CounterfactualResult:
+        """Draw pictures of a class with one thing changed, and measure how much more often the classifier fails."""
+        stage = CounterfactualStage(
+            prepared=self.prepared(),
+            settings=self.settings,
+            criterion=self._criterion,
+            store=self.store,
+            progress=self.told("draw"),
+            generator=generator,
+        )
+        return stage.run(request)
+
+    def search(
+        self, call: SearchCall, *, generator: ImageGenerator | None = None, captioner: Captioner | None = None
+    ) -> SearchOutcome:
+        """Search for captions on whose pictures the classifier fails more often than on pictures of the class alone."""
+        stage = SearchStage(
+            prepared=self.prepared(),
+            settings=self.settings,
+            criterion=self._criterion,
+            store=self.store,
+            progress=self.told("search"),
+            generator=generator,
+            captioner=captioner,
+        )
+        return stage.run(call)
+
+    def prove(self, class_name: str, phrases: Sequence[str]) -> RunRecord:
+        """Start a run whose only candidates are phrases, and verify them on the confirmation half of the project's own samples."""
+        settings = with_phrases(self.settings, class_name, phrases)
+        asked = Project(
+            self.folder, settings, classifier=self._given_classifier, embedder=self._given_embedder, progress=self._progress
+        )
+        record = asked.discover()
+        own_notes = tuple(note for note in record.notes if note.class_name == class_name)
+        asked._saved(record.model_copy(update={"notes": own_notes}))
+        return asked.verify(record.run_id)
 
     def run(self) -> RunRecord:
         """Do the whole loop up to the repair; finished work of earlier runs is taken, not repeated."""
@@ -229,10 +269,16 @@ class Project:
     def _criterion(self) -> FailureCriterion:
         return self.settings.failure.criterion()
 
-    def _told(self, stage: str) -> Progress:
+    def told(self, stage: str) -> Progress:
+        """Return the progress callback of a stage."""
         return lambda done, total: self._progress(stage, done, total)
 
-    def _run(self, run_id: str | None) -> RunRecord:
+    def run_record(self, run_id: str | None = None) -> RunRecord:
+        """Return a run, the newest by default.
+
+        Raises:
+            StoreError: if there is none.
+        """
         runs = self.store.runs
         record = runs.load(run_id) if run_id else runs.latest()
         if record is None:
@@ -250,7 +296,7 @@ class Project:
             store.runs.save(complete)
         return complete
 
-    def _prepared(self, record: RunRecord | None = None) -> Prepared:
+    def prepared(self, record: RunRecord | None = None) -> Prepared:
         """Return samples with everything that methods, and the slices of a run, read; made once for the current tables."""
         store = self.store
         tables = store.current_tables()
@@ -262,7 +308,7 @@ class Project:
             classifier=self._given_classifier,
             embedder=self._given_embedder,
             clock=self._clock,
-            told=self._told,
+            told=self.told,
         )
         if key not in self._made:
             self._made = {key: preparation.run()}

@@ -20,6 +20,7 @@ RECORDED_LIBRARIES = (
     "weakspot",
     "numba",
     "numpy",
+    "opencv-python-headless",
     "scipy",
     "scikit-learn",
     "pyarrow",
@@ -27,6 +28,7 @@ RECORDED_LIBRARIES = (
     "onnxruntime",
     "torch",
     "transformers",
+    "diffusers",
 )
 
 
@@ -36,7 +38,7 @@ def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) ->
     digest = hashlib.sha256(f"{started.isoformat()}{settings.model_dump_json()}{inputs}".encode()).hexdigest()[:6]
     return RunRecord(
         run_id=f"{started:%Y%m%dT%H%M%S}.{started.microsecond:06d}-{digest}",
-        command=_command(),
+        command=command_line(),
         started=started.isoformat(timespec="seconds"),
         seed=settings.seed,
         settings_given=settings.model_dump(mode="json", exclude_unset=True),
@@ -47,7 +49,7 @@ def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) ->
     )
 
 
-def _command() -> str:
+def command_line() -> str:
     """Return what was typed, or `python` when weakspot is used as a library."""
     program = Path(sys.argv[0])
     is_ours = program.stem == "weakspot" or program.parts[-2:] == ("weakspot", "__main__.py")

@@ -9,14 +9,16 @@ from typing import Any, Unpack
 from PIL import Image
 from pydantic import JsonValue
 
+from weakspot.backends.caption_sentences import COMPLETION, completion_instruction, short_sentences
 from weakspot.backends.endpoint_chat import ChatEndpoint, ChatOptions, chat_settings
+from weakspot.backends.endpoint_retries import RequestRefusedError
 from weakspot.backends.preprocessing import is_number, resize_shorter_side
 from weakspot.backends.words_asked_for import answer_instruction, caption_instruction, json_instruction, plain_words
 from weakspot.core.errors import ConfigError, ModelError
 
 PICTURE_SIDE = 512
 QUALITY = 90
-CAPTION_TOKENS, ANSWER_TOKENS, TEXT_TOKENS = 80, 24, 1024
+CAPTION_TOKENS, ANSWER_TOKENS, TEXT_TOKENS = 120, 24, 1024
 
 
 class EndpointTextGenerator:
@@ -47,7 +49,9 @@ class EndpointTextGenerator:
 
 
 class EndpointCaptioner:
-    """One sentence a picture, by a chat model that sees, behind an address.
+    """One sentence a picture, or several after a beginning, by a chat model that sees, behind an address.
+
+    How likely a caption is cannot be asked of such an endpoint.
 
     Args:
         url: address up to and including the version, such as `https://host/v1`.
@@ -69,7 +73,7 @@ class EndpointCaptioner:
     def captioner_id(self) -> str:
         """Address, model, version and how it is asked."""
         asked = [caption_instruction(about, wording=self._prompt) for about in (None, "thing")]
-        return self._pictures.identity("endpoint-captioner", asked)
+        return self._pictures.identity("endpoint-captioner", asked, COMPLETION)
 
     @property
     def picture_side(self) -> int | None:
@@ -79,6 +83,11 @@ class EndpointCaptioner:
     def caption(self, pictures: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
         """Return one sentence a picture, about the given class if named."""
         return self._pictures.ask(pictures, caption_instruction(about, wording=self._prompt))
+
+    def complete(self, pictures: Sequence[Image.Image], *, beginning: str) -> list[str]:
+        """Return short sentences that follow the beginning, one text a picture; empty where the model says nothing of use."""
+        said = self._pictures.ask_patiently(pictures, completion_instruction(beginning))
+        return [short_sentences(text, beginning=beginning) for text in said]
 
     def close(self) -> None:
         """Close the connections."""
@@ -135,20 +144,42 @@ class _AskedPictures:
         if not pictures:
             return []
         with ThreadPoolExecutor(max_workers=self._endpoint.settings.concurrency) as pool:
-            return list(pool.map(lambda picture: self._asked(picture, instruction), pictures))
+            return list(pool.map(lambda picture: self._worded(picture, instruction), pictures))
+
+    def ask_patiently(self, pictures: Sequence[Image.Image], instruction: str) -> list[str]:
+        """Return answers as they came; an empty one where a single picture got none, and the error where all of them did."""
+        if not pictures:
+            return []
+        with ThreadPoolExecutor(max_workers=self._endpoint.settings.concurrency) as pool:
+            said = list(pool.map(lambda picture: self._asked_or_error(picture, instruction), pictures))
+        errors = [one for one in said if isinstance(one, ModelError)]
+        if len(errors) == len(said):
+            raise errors[0]
+        return [one if isinstance(one, str) else "" for one in said]
 
     def close(self) -> None:
         self._endpoint.close()
+
+    def _asked_or_error(self, picture: Image.Image, instruction: str) -> str | ModelError:
+        try:
+            return self._asked(picture, instruction)
+        except RequestRefusedError:
+            raise
+        except ModelError as error:
+            return error
+
+    def _worded(self, picture: Image.Image, instruction: str) -> str:
+        words = plain_words(self._asked(picture, instruction))
+        if not words:
+            raise ModelError("The model answered without words.")
+        return words
 
     def _asked(self, picture: Image.Image, instruction: str) -> str:
         parts: list[dict[str, JsonValue]] = [
             {"type": "text", "text": instruction},
             {"type": "image_url", "image_url": {"url": data_url(picture, side=self.side)}},
         ]
-        words = plain_words(self._endpoint.ask(parts))
-        if not words:
-            raise ModelError("The model answered without words.")
-        return words
+        return self._endpoint.ask(parts)
 
 
 def data_url(picture: Image.Image, *, side: int) -> str:

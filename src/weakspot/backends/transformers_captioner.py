@@ -5,10 +5,15 @@ from pathlib import Path
 
 from PIL import Image
 
+from weakspot.backends.caption_sentences import COMPLETION, OPENINGS, SCORED, completion_instruction, led_sentence, short_sentences
 from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.transformers_likelihoods import CaptionLikelihoods
 from weakspot.backends.transformers_pictures_to_words import PicturesToWords
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
 from weakspot.backends.words_asked_for import after_opening, caption_instruction, caption_opening
+from weakspot.core.arrays import FloatArray
+
+LED_TOKENS = 12
 
 
 class TransformersCaptioner:
@@ -17,6 +22,9 @@ class TransformersCaptioner:
     Decoding is greedy. A chat model is asked for one sentence; BLIP, BLIP-2 and GIT go on from "a photo of a ..." when the caption
     is to be about a class; a vision encoder-decoder cannot be told what to write about.
 
+    To complete a caption, a chat model is asked for short sentences and its answer is begun for it; the other kinds are led, one
+    sentence each, by "it is", "there is", "the background is" and "the light is" after the beginning.
+
     Args:
         model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         revision: branch, tag or commit on the hub.
@@ -24,6 +32,7 @@ class TransformersCaptioner:
         dtype: float32, float16 or bfloat16.
         batch_size: pictures a call of the model.
         max_new_tokens: most tokens of a caption.
+        max_completion_tokens: most tokens that a chat model completes a caption with.
         prompt: what chat models are asked, or what others go on from; `{about}` stands for the class, as "a dog" or "anything".
     """
 
@@ -36,6 +45,7 @@ class TransformersCaptioner:
         dtype: str = "float32",
         batch_size: int = 8,
         max_new_tokens: int = 40,
+        max_completion_tokens: int = 96,
         prompt: str = "",
     ) -> None:
         settings = TransformersSettings(
@@ -44,12 +54,14 @@ class TransformersCaptioner:
         self._source = TransformersSource(settings)
         self._speaker = PicturesToWords(self._source)
         self._prompt = prompt
+        # Held as settings of their own, so that they are refused in the same words.
+        self._n_tokens = TransformersSettings(model=str(model), max_new_tokens=max_completion_tokens).max_new_tokens
 
     @LoadedOnce
     def captioner_id(self) -> str:
         """Name and hash of weights, prompt and what else decides the words."""
         asked = [caption_instruction(about, wording=self._prompt) for about in (None, "thing")]
-        return self._source.identity("transformers-captioner", asked)
+        return self._source.identity("transformers-captioner", asked, COMPLETION, OPENINGS, SCORED, self._n_tokens)
 
     @property
     def picture_side(self) -> int | None:
@@ -65,6 +77,28 @@ class TransformersCaptioner:
         opening = caption_opening(about, wording=self._prompt) if self._speaker.takes_prompts else None
         said = self._speaker.say(pictures, opening)
         return said if opening is None else [_opened(text, opening) for text in said]
+
+    def complete(self, pictures: Sequence[Image.Image], *, beginning: str) -> list[str]:
+        """Return short sentences that follow the beginning, one text a picture; empty where the model says nothing more."""
+        if not pictures:
+            return []
+        if self._speaker.is_chat:
+            asked = completion_instruction(beginning)
+            said = self._speaker.go_on(pictures, beginning, instruction=asked, max_new_tokens=self._n_tokens)
+            return [short_sentences(text, beginning=beginning) for text in said]
+        led = [self._led(pictures, beginning, opening) for opening in OPENINGS]
+        return [short_sentences(" ".join(sentences), beginning=beginning) for sentences in zip(*led, strict=True)]
+
+    def log_likelihoods(self, pictures: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
+        """Return log P(caption | picture) [n, m]: the sum over the caption's tokens, so that longer captions are less likely."""
+        return CaptionLikelihoods(self._source, self._speaker).of(pictures, captions)
+
+    def _led(self, pictures: Sequence[Image.Image], beginning: str, opening: str) -> list[str]:
+        begun = f"{beginning} {opening}".strip()
+        n_tokens = min(LED_TOKENS, self._n_tokens)
+        return [
+            led_sentence(opening, text) for text in self._speaker.go_on(pictures, begun, instruction="", max_new_tokens=n_tokens)
+        ]
 
 
 def _opened(text: str, opening: str) -> str:

@@ -44,40 +44,76 @@ class PicturesToWords:
 
     def say(self, pictures: Sequence[Image.Image], prompt: str | None) -> list[str]:
         """Return what the model says of each picture: its answer to an instruction, or a text that goes on from the prompt."""
-        return self._in_batches(pictures, lambda batch: self._said(batch, prompt))
+        n_tokens = self._source.settings.max_new_tokens
+        said = self._in_batches(pictures, lambda batch: self._said(lambda: self.inputs(batch, prompt), n_tokens))
+        return [plain_words(text) for text in said]
+
+    def go_on(self, pictures: Sequence[Image.Image], beginning: str, *, instruction: str, max_new_tokens: int) -> list[str]:
+        """Return what follows a beginning, as the model wrote it.
+
+        Args:
+            pictures: what it is about.
+            beginning: words that the model's own go on from, so that it cannot say anything else first.
+            instruction: what chat models are asked; others get the beginning alone.
+            max_new_tokens: most tokens of what follows.
+        """
+        return self._in_batches(
+            pictures,
+            lambda batch: self._said(lambda: self._begun(batch, beginning, instruction), max_new_tokens, is_new_only=True),
+        )
 
     def label(self, pictures: Sequence[Image.Image], question: str) -> list[str]:
         """Return the best of the model's own labels for each picture; for models that choose an answer instead of writing one."""
-        return self._in_batches(pictures, lambda batch: self._labelled(batch, question))
+        return [plain_words(text) for text in self._in_batches(pictures, lambda batch: self._labelled(batch, question))]
 
     def _in_batches(self, pictures: Sequence[Image.Image], speak: Callable[[Sequence[Image.Image]], list[str]]) -> list[str]:
         size = self._source.settings.batch_size
         upright = [picture.convert("RGB") for picture in pictures]
-        return [plain_words(text) for start in range(0, len(upright), size) for text in speak(upright[start : start + size])]
+        return [text for start in range(0, len(upright), size) for text in speak(upright[start : start + size])]
 
-    def _said(self, pictures: Sequence[Image.Image], prompt: str | None) -> list[str]:
-        model = self._model
+    def _said(self, prepare: Callable[[], Any], max_new_tokens: int, *, is_new_only: bool = False) -> list[str]:
+        model = self.model
         with self._source.running():
-            inputs = self._on_device(self._inputs(pictures, prompt))
-            found = model.generate(**inputs, max_new_tokens=self._source.settings.max_new_tokens, do_sample=False, num_beams=1)
-            return self._new_words(found, inputs.get("input_ids"))
+            inputs = self.on_device(prepare())
+            given = inputs.get("decoder_input_ids", inputs.get("input_ids"))
+            given = None if given is None else given.clone()
+            found = model.generate(**inputs, max_new_tokens=max_new_tokens, do_sample=False, num_beams=1)
+            return self._after(found, given) if is_new_only else self._new_words(found, given)
 
     def _labelled(self, pictures: Sequence[Image.Image], question: str) -> list[str]:
-        model = self._model
+        model = self.model
         with self._source.running():
             inputs = self._processor(images=list(pictures), text=[question] * len(pictures), **_BATCHED)
-            best = model(**self._on_device(inputs)).logits.argmax(dim=-1).tolist()
+            best = model(**self.on_device(inputs)).logits.argmax(dim=-1).tolist()
             return [str(model.config.id2label[place]) for place in best]
 
     def _new_words(self, found: Any, given: Any) -> list[str]:
         """Return the words of generated tokens, without the prompt where it was simply repeated as it was."""
         n_given = 0 if given is None else given.shape[1]
         repeats = 0 < n_given <= found.shape[1] and bool((found[:, :n_given] == given).all())
-        return list(self._tokenizer.batch_decode(found[:, n_given:] if repeats else found, skip_special_tokens=True))
+        return list(self.tokenizer.batch_decode(found[:, n_given:] if repeats else found, skip_special_tokens=True))
 
-    def _inputs(self, pictures: Sequence[Image.Image], prompt: str | None) -> Any:
+    def _after(self, found: Any, given: Any) -> list[str]:
+        """Return the words after a beginning, which models repeat with or without the marks at its two ends."""
+        start, n_given = 0, 0 if given is None else given.shape[1]
+        for n_repeated in (n_given, n_given - 1):
+            if 1 < n_repeated <= found.shape[1] and bool((found[:, 1:n_repeated] == given[:, 1:n_repeated]).all()):
+                start = n_repeated
+                break
+        return list(self.tokenizer.batch_decode(found[:, start:], skip_special_tokens=True))
+
+    def _begun(self, pictures: Sequence[Image.Image], beginning: str, instruction: str) -> Any:
         if self.is_chat:
-            return self._chat_inputs(pictures, prompt or "")
+            return self.inputs(pictures, instruction, reply=beginning)
+        if self._has_processor:
+            return self.inputs(pictures, beginning)
+        tokens = [self.decoder_start, *self.tokenizer(beginning, add_special_tokens=False)["input_ids"]]
+        return {**self.inputs(pictures, None), "decoder_input_ids": self._source.torch.tensor([tokens] * len(pictures))}
+
+    def inputs(self, pictures: Sequence[Image.Image], prompt: str | None, *, reply: str = "") -> Any:
+        """Return what the model takes for pictures and a prompt, and the beginning of its reply if it is a chat model."""
+        if self.is_chat:
+            return self._chat_inputs(pictures, prompt or "", reply)
         if not self._has_processor:
             return self._pictures(images=list(pictures), return_tensors="pt")
         if prompt is None:
@@ -86,26 +122,38 @@ class PicturesToWords:
             return self._git_inputs(pictures, prompt)
         return self._processor(images=list(pictures), text=[prompt] * len(pictures), **_BATCHED)
 
-    def _chat_inputs(self, pictures: Sequence[Image.Image], instruction: str) -> Any:
+    def _chat_inputs(self, pictures: Sequence[Image.Image], instruction: str, reply: str) -> Any:
         content = [{"type": "image"}, {"type": "text", "text": instruction}]
         message = [{"role": "user", "content": content}]
         asked = self._processor.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
+        asked = asked if not reply else f"{asked}{reply}" if asked[-1:].isspace() else f"{asked} {reply}"
         return self._processor(images=[[picture] for picture in pictures], text=[asked] * len(pictures), **_BATCHED)
 
     def _git_inputs(self, pictures: Sequence[Image.Image], prompt: str) -> Any:
         """Return a prompt that is still open; the processor would end it as a whole sentence."""
-        tokenizer = self._tokenizer
+        tokenizer = self.tokenizer
         tokens = [tokenizer.cls_token_id, *tokenizer(prompt, add_special_tokens=False)["input_ids"]]
         inputs = self._pictures(images=list(pictures), return_tensors="pt")
         return {**inputs, "input_ids": self._source.torch.tensor([tokens] * len(pictures))}
 
-    def _on_device(self, inputs: Any) -> dict[str, Any]:
-        model = self._model
+    def on_device(self, inputs: Any) -> dict[str, Any]:
+        """Return inputs where the model is, in its kind of numbers."""
+        model = self.model
         placed = {name: values.to(model.device) for name, values in dict(inputs).items()}
         return {name: values.to(model.dtype) if values.is_floating_point() else values for name, values in placed.items()}
 
+    @property
+    def decoder_start(self) -> int:
+        """Token that everything a decoder writes starts with, for models of two parts."""
+        config, special = self.model.config, self.model.generation_config
+        found = (
+            getattr(place, "decoder_start_token_id", None) for place in (special, config, getattr(config, "text_config", None))
+        )
+        return next((int(token) for token in found if token is not None), int(self.tokenizer.bos_token_id or 0))
+
     @LoadedOnce
-    def _model(self) -> Any:
+    def model(self) -> Any:
+        """Return the model itself, ready to run."""
         return self._source.model(self._kind)
 
     @LoadedOnce
@@ -127,7 +175,8 @@ class PicturesToWords:
         return self._processor.image_processor if self._has_processor else self._source.load("AutoImageProcessor")
 
     @LoadedOnce
-    def _tokenizer(self) -> Any:
+    def tokenizer(self) -> Any:
+        """Return what turns words into tokens."""
         return self._processor.tokenizer if self._has_processor else self._source.load("AutoTokenizer")
 
 

@@ -200,6 +200,18 @@ class ComposesPictures(Protocol):
 
 
 @runtime_checkable
+class ChecksPrompts(Protocol):
+    """An image generator that can say without drawing whether it can draw what a prompt says."""
+
+    def check_prompt(self, prompt: str) -> None:
+        """Do nothing if it can.
+
+        Raises:
+            RefusedPromptError: if not; the error names what it can.
+        """
+
+
+@runtime_checkable
 class DecodesVectors(Protocol):
     """An image generator that can also start from a vector of an image encoder's space instead of words (unCLIP kinds)."""
 

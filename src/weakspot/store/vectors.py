@@ -85,6 +85,13 @@ class VectorCache:
         path = write_records(self.folder, f"shard-{number:06d}", keys, rows)
         shards.append(Shard(path=path, number=number, keys=np.array(keys, dtype=KEY_TYPE), width=rows.shape[1]))
 
+    def everything(self) -> tuple[AnyArray, FloatArray]:
+        """Return all keys [n] and their rows [n, width], in the order they were stored; a key may occur twice."""
+        shards = self._sound_shards()
+        if not shards:
+            return np.empty(0, dtype=KEY_TYPE), np.empty((0, 0), dtype=np.float32)
+        return self._known_keys(), np.concatenate([shard.rows() for shard in shards])
+
     def matrix(self, keys: AnyArray, *, name: str = "matrix", columns: IntArray | None = None) -> AlignedMatrix | None:
         """Return the matrix for these keys if it was made before and is whole; nothing else is read."""
         for path, digest, n_missing in self._matrices(name):

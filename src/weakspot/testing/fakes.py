@@ -83,7 +83,15 @@ class PlantedEmbedder:
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedCaptioner:
-    """Says exactly what is in a planted picture."""
+    """Says exactly what is in a planted picture, goes on from a beginning, and knows how true a caption is.
+
+    Args:
+        word_cost: what every word of a caption takes from its log-likelihood.
+        falsehood_cost: what every value that a caption names and the picture does not show takes from it.
+    """
+
+    word_cost: float = 0.01
+    falsehood_cost: float = 6.0
 
     @property
     def captioner_id(self) -> str:
@@ -95,9 +103,47 @@ class PlantedCaptioner:
         scenes = [read_marker(picture) for picture in pictures]
         return [scene.caption if about is None or _shows(scene, about) else f"{scene.caption}, no {about}" for scene in scenes]
 
+    def complete(self, pictures: Sequence[Image.Image], *, beginning: str) -> list[str]:
+        """Return a short sentence for every factor but the kind, without what the beginning says already."""
+        said = factors_of(beginning)
+        return [_sentences(read_marker(picture), said) for picture in pictures]
+
+    def log_likelihoods(self, pictures: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
+        """Return log P(caption | picture) [n, m]: near 0 for a short caption that is true, far below for every false value."""
+        scenes = [values_of(read_marker(picture)) for picture in pictures]
+        named = [factors_of(caption) for caption in captions]
+        costs = np.array([self.word_cost * len(words_of(caption)) for caption in captions], dtype=np.float32)
+        false = [[_n_false(values, said) for said in named] for values in scenes]
+        n_false = np.array(false, dtype=np.float32).reshape(len(scenes), len(named))
+        return np.asarray(-costs[None, :] - np.float32(self.falsehood_cost) * n_false, dtype=np.float32)
+
 
 def _shows(scene: Scene, about: str) -> bool:
     return set(factors_of(about).get("kind", ())) <= set(scene.kinds)
+
+
+SENTENCES: Mapping[str, str] = {
+    "colour": "it is {}.",
+    "size": "it is {}.",
+    "count": "there is {}.",
+    "position": "it is on the {}.",
+    "background": "the background is {}.",
+    "lighting": "it is {}.",
+}
+
+
+def _sentences(scene: Scene, said: Mapping[str, Sequence[str]]) -> str:
+    told = {name: getattr(scene, name) for name in SENTENCES}
+    return " ".join(SENTENCES[name].format(value) for name, value in told.items() if value not in said.get(name, ()))
+
+
+def _n_false(values: Mapping[str, Sequence[str]], said: Mapping[str, Sequence[str]]) -> int:
+    return sum(len(set(wanted) - set(values[name])) for name, wanted in said.items())
+
+
+def values_of(scene: Scene) -> dict[str, tuple[str, ...]]:
+    """Return what a scene shows, by factor."""
+    return {"kind": scene.kinds, **{name: (getattr(scene, name),) for name in FACTOR_NAMES[1:]}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +164,7 @@ class PlantedAnswerer:
         return [self._answer(read_marker(picture), question) for picture in pictures]
 
     def _answer(self, scene: Scene, question: str) -> str:
-        values = {name: (getattr(scene, name),) for name in FACTOR_NAMES[1:]} | {"kind": scene.kinds}
+        values = values_of(scene)
         asked = words_of(question)
         hinted = [QUESTION_WORDS[word] for word in asked if word in QUESTION_WORDS]
         factor = next(iter([word for word in asked if word in FACTOR_NAMES] + hinted), None)

@@ -1,6 +1,8 @@
-from weakspot.testing.fakes import (
-    PlantedCaptioner,
-)
+import numpy as np
+import pytest
+
+from weakspot.testing.checks import checks_for
+from weakspot.testing.fakes import PlantedCaptioner
 
 
 class Numbering(PlantedCaptioner):
@@ -10,3 +12,84 @@ class Numbering(PlantedCaptioner):
 
 def test_check_captioner__broken_in_one_way(rejected):
     assert "One picture at a time" in rejected("captioners", "batches_do_not_matter", Numbering)
+
+
+class OnlyCaptions:
+    """A captioner that neither completes nor scores."""
+
+    captioner_id = "only-captions"
+
+    def caption(self, pictures, *, about=None):
+        return PlantedCaptioner().caption(pictures, about=about)
+
+
+class Rambling(PlantedCaptioner):
+    def complete(self, pictures, *, beginning):
+        return [f"{beginning} {text}" for text in super().complete(pictures, beginning=beginning)]
+
+
+class Listing(PlantedCaptioner):
+    def complete(self, pictures, *, beginning):
+        return [text.replace(". ", ".\n") for text in super().complete(pictures, beginning=beginning)]
+
+
+class Silent(PlantedCaptioner):
+    def complete(self, pictures, *, beginning):
+        return [""] * len(pictures)
+
+
+class Verbose(PlantedCaptioner):
+    def complete(self, pictures, *, beginning):
+        return [f"{text} {text}" for text in super().complete(pictures, beginning=beginning)]
+
+
+class Counting(PlantedCaptioner):
+    def complete(self, pictures, *, beginning):
+        return [f"it is {number}." for number in range(len(pictures))]
+
+
+class Certain(PlantedCaptioner):
+    def log_likelihoods(self, pictures, captions):
+        return super().log_likelihoods(pictures, captions) + 30
+
+
+class Padded(PlantedCaptioner):
+    def log_likelihoods(self, pictures, captions):
+        longest = max((len(caption) for caption in captions), default=0)
+        return super().log_likelihoods(pictures, captions) - longest
+
+
+class Sideways(PlantedCaptioner):
+    def log_likelihoods(self, pictures, captions):
+        return super().log_likelihoods(pictures, captions).T
+
+
+class Undefined(PlantedCaptioner):
+    def log_likelihoods(self, pictures, captions):
+        return np.full((len(pictures), len(captions)), np.nan)
+
+
+@pytest.mark.parametrize(
+    ("broken", "check", "said"),
+    [
+        (Rambling, "completions_are_short_sentences", "repeats the beginning"),
+        (Listing, "completions_are_short_sentences", "line breaks"),
+        (Silent, "completions_are_short_sentences", "No completion has words"),
+        (Verbose, "completions_are_short_sentences", "more than 7 sentences"),
+        (Counting, "completions_keep_the_contract_of_captions", "One picture at a time"),
+        (Certain, "likelihoods_are_log_probabilities", "not the logarithm"),
+        (Undefined, "likelihoods_are_log_probabilities", "not the logarithm"),
+        (Padded, "likelihoods_are_log_probabilities", "One picture and caption at a time"),
+        (Sideways, "likelihoods_of_nothing", "no pictures"),
+    ],
+)
+def test_check_captioner__further_abilities_broken_in_one_way(rejected, broken, check, said):
+    assert said in rejected("captioners", check, broken)
+
+
+@pytest.mark.parametrize("captioner", [OnlyCaptions, PlantedCaptioner])
+def test_check_captioner__further_abilities_are_only_asked_of_those_who_have_them(captioner):
+    checks = checks_for("captioners")
+    for name in checks:
+        if name.startswith(("completions", "likelihoods")):
+            checks[name](captioner)

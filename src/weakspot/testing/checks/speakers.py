@@ -4,14 +4,19 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
-from weakspot.core.roles import Captioner, QuestionAnswerer
+from weakspot.core.roles import Captioner, CompletesCaptions, QuestionAnswerer, ScoresCaptions
 from weakspot.testing.checks import material
 from weakspot.testing.checks.expectation import Check, Factory, expect, expect_no_global_randomness
 from weakspot.testing.checks.parts import ANY_PART, implements
 
 QUESTION = "What colour is the object?"
+BEGINNING = "a photo of a disc."
+CAPTIONS = ("a photo of a red disc", "a photo of a disc. it is small. it is dark.", "it is on grass")
+MOST_SENTENCES = 7
+CLOSE_ENOUGH = 1e-2
 
 Speak = Callable[[Any, Sequence[Image.Image]], list[str]]
 
@@ -98,11 +103,70 @@ def captions_can_be_about_a_class(factory: Factory) -> None:
     expect(len(texts) == material.N_PICTURES and all(text.strip() for text in texts), "Not one text a picture about a class.")
 
 
+def _complete(part: CompletesCaptions, pictures: Sequence[Image.Image]) -> list[str]:
+    return part.complete(pictures, beginning=BEGINNING)
+
+
+def completions_are_short_sentences(factory: Factory) -> None:
+    """What follows a beginning is plain sentences on one line, without the beginning; a captioner need not complete."""
+    part = factory()
+    if not isinstance(part, CompletesCaptions):
+        return
+    texts = _complete(part, material.pictures())
+    expect(isinstance(texts, list) and len(texts) == material.N_PICTURES, "Not one completion a picture.")
+    expect(all(isinstance(text, str) for text in texts) and any(text.strip() for text in texts), "No completion has words.")
+    expect(not any("\n" in text or text != text.strip() for text in texts), "A completion has line breaks or spaces around it.")
+    expect(not any(BEGINNING.rstrip(".") in text for text in texts), "A completion repeats the beginning.")
+    expect(all(not text or text.endswith(".") for text in texts), "A completion does not end with a full stop.")
+    expect(all(text.count(". ") < MOST_SENTENCES for text in texts), f"A completion has more than {MOST_SENTENCES} sentences.")
+
+
+def completions_keep_the_contract_of_captions(factory: Factory) -> None:
+    """Batches and repeated calls do not matter, pictures stay as they are, and nothing comes of nothing."""
+    if not isinstance(factory(), CompletesCaptions):
+        return
+    for check in (batches_do_not_matter, same_result_twice, input_stays_as_it_is, nothing_in_nothing_out):
+        check(_complete, factory)
+
+
+def likelihoods_are_log_probabilities(factory: Factory) -> None:
+    """One finite number of at most 0 a picture and caption, whatever the batch; a captioner need not have them."""
+    part = factory()
+    if not isinstance(part, ScoresCaptions):
+        return
+    pictures = material.pictures()
+    found = part.log_likelihoods(pictures, CAPTIONS)
+    expect(np.shape(found) == (len(pictures), len(CAPTIONS)), "The likelihoods are not [pictures, captions].")
+    expect(np.isfinite(found).all() and (found <= CLOSE_ENOUGH).all(), "A likelihood is not the logarithm of a probability.")
+    single = [[float(part.log_likelihoods([picture], [caption])[0, 0]) for caption in CAPTIONS] for picture in pictures[:2]]
+    is_same = np.allclose(found[:2], single, rtol=CLOSE_ENOUGH, atol=CLOSE_ENOUGH)
+    expect(is_same, "One picture and caption at a time gives other likelihoods.")
+    again = factory().log_likelihoods(pictures, CAPTIONS)
+    expect(np.allclose(found, again, rtol=CLOSE_ENOUGH, atol=CLOSE_ENOUGH), "A new instance gives other likelihoods.")
+
+
+def likelihoods_of_nothing(factory: Factory) -> None:
+    """No pictures or no captions: no numbers."""
+    part = factory()
+    if not isinstance(part, ScoresCaptions):
+        return
+    expect(np.shape(part.log_likelihoods([], CAPTIONS)) == (0, len(CAPTIONS)), "Likelihoods came out of no pictures.")
+    pictures = material.pictures()[:2]
+    expect(np.shape(part.log_likelihoods(pictures, ())) == (len(pictures), 0), "Likelihoods came out of no captions.")
+
+
+FURTHER_CAPTIONER_CHECKS = (
+    completions_are_short_sentences,
+    completions_keep_the_contract_of_captions,
+    likelihoods_are_log_probabilities,
+    likelihoods_of_nothing,
+)
 CAPTIONER_CHECKS: dict[str, Check] = {
     "implements_role": implements(Captioner),
     **ANY_PART,
     **_checks(_caption),
     "captions_can_be_about_a_class": captions_can_be_about_a_class,
+    **{check.__name__: check for check in FURTHER_CAPTIONER_CHECKS},
 }
 ANSWERER_CHECKS: dict[str, Check] = {
     "implements_role": implements(QuestionAnswerer),

@@ -1,0 +1,142 @@
+"""What the loop around an image generator costs: time of Studio.draw against that of calling the generator alone, in the same run.
+
+    python benchmarks/generation.py --pictures 24 --repeats 5
+
+The first generator is a Stable Diffusion pipeline with random weights that draws 256 x 256 pixels, built here in the real format and
+read by weakspot's own generator for diffusers; the loop may cost it less than 5 %. The second is the planted renderer, which is far
+faster than any model, so that the loop shows. Both are called in turn with the same orders, because other work on the machine changes
+the speed from second to second. Every picture goes through the gate, is encoded, hashed, written and flushed to the disk.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+from weakspot.app.studio import Studio
+from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.core.drawn import PictureOrder
+from weakspot.core.registry import part_class
+from weakspot.generate.gate import Gate
+from weakspot.store.drawings import Drawings
+
+SIDE = 256
+BATCH_SIZE = 8
+MOST_RATIO = 1.05
+LEAST_MILLISECONDS = 50.0
+ROW = "{:<28} {:>12} {:>12} {:>8} {:>8} {:>8} {:>11}"
+
+
+def save_pipeline(folder):
+    """Write a small Stable Diffusion 1.x pipeline with random weights."""
+    declare_torchvision_operators()
+    import torch
+    from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
+    from tokenizers import pre_tokenizers
+    from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
+
+    torch.manual_seed(0)
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    named = [*letters, *(f"{letter}</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
+    text = CLIPTextConfig(
+        vocab_size=len(named), hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, projection_dim=32,
+        bos_token_id=512, eos_token_id=513, pad_token_id=513,
+    )  # fmt: skip
+    unet = UNet2DConditionModel(
+        sample_size=SIDE // 8, block_out_channels=(32, 64), layers_per_block=1, norm_num_groups=8, cross_attention_dim=32,
+        down_block_types=("DownBlock2D", "CrossAttnDownBlock2D"), up_block_types=("CrossAttnUpBlock2D", "UpBlock2D"),
+        attention_head_dim=8,
+    )  # fmt: skip
+    vae = AutoencoderKL(
+        block_out_channels=(16, 16, 32, 32), down_block_types=("DownEncoderBlock2D",) * 4, norm_num_groups=8,
+        up_block_types=("UpDecoderBlock2D",) * 4, latent_channels=4, sample_size=SIDE,
+    )  # fmt: skip
+    StableDiffusionPipeline(
+        vae=vae.eval(),
+        text_encoder=CLIPTextModel(text).eval(),
+        tokenizer=CLIPTokenizer(vocab={name: number for number, name in enumerate(named)}, merges=[], model_max_length=77),
+        unet=unet.eval(),
+        scheduler=DDIMScheduler(beta_schedule="scaled_linear", steps_offset=1, clip_sample=False),
+        safety_checker=None,
+        feature_extractor=None,
+        requires_safety_checker=False,
+    ).save_pretrained(folder)
+
+
+def timed(function):
+    """Return seconds, and seconds of all processors."""
+    started, processor = time.perf_counter(), time.process_time()
+    function()
+    return time.perf_counter() - started, time.process_time() - processor
+
+
+def alone(generator, orders):
+    """Call the generator as a studio calls it, and keep nothing."""
+    for start in range(0, len(orders), BATCH_SIZE):
+        batch = orders[start : start + BATCH_SIZE]
+        generator.generate([order.prompt for order in batch], seeds=[order.seed for order in batch])
+
+
+def drawn(generator, orders):
+    """Draw the same in a studio, in an empty folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        studio = Studio(generator, Drawings(Path(folder)), gate=Gate(), batch_size=BATCH_SIZE)
+        studio.draw(orders)
+        if studio.tally() != {"kept": len(orders)}:
+            raise SystemExit(f"Some pictures were rejected: {studio.tally()}.")
+
+
+def compare(name, generator, *, n_pictures, n_repeats):
+    """Return a row of the table: both in turn, the first round for warming up."""
+    rounds = []
+    for repeat in range(n_repeats + 1):
+        orders = [PictureOrder(class_name="disc", prompt="a green disc", seed=repeat * n_pictures + n) for n in range(n_pictures)]
+        pair = {
+            kind: timed(lambda kind=kind, orders=orders: kind(generator, orders))
+            for kind in ((alone, drawn), (drawn, alone))[repeat % 2]
+        }
+        rounds.append((*pair[alone], *pair[drawn]))
+    rounds = rounds[1:]
+    ratios = sorted(with_loop / without for without, _, with_loop, _ in rounds)
+    return {
+        "generator": name,
+        "alone_ms": 1e3 * statistics.median(row[0] for row in rounds) / n_pictures,
+        "studio_ms": 1e3 * statistics.median(row[2] for row in rounds) / n_pictures,
+        "ratio": statistics.median(ratios),
+        "least": ratios[0],
+        "most": ratios[-1],
+        "processor_ratio": statistics.median(row[3] / row[1] for row in rounds),
+    }
+
+
+def main():
+    """Measure, print and check."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pictures", type=int, default=24)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=20)
+    arguments = parser.parse_args()
+    numbers = {"n_pictures": arguments.pictures, "n_repeats": arguments.repeats}
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        save_pipeline(folder)
+        diffusers = part_class("image_generators", "diffusers")(model=folder, steps=arguments.steps, width=SIDE, height=SIDE)
+        rows = [compare(f"diffusers, {SIDE} x {SIDE}", diffusers, **numbers)]
+    planted = part_class("image_generators", "planted")()
+    rows.append(compare("planted renderer, 64 x 64", planted, n_pictures=8 * arguments.pictures, n_repeats=arguments.repeats))
+    print(json.dumps(rows))
+    print(ROW.format("generator", "alone, ms", "studio, ms", "ratio", "least", "most", "processor"))
+    for row in rows:
+        shown = [f"{row[key]:.1f}" for key in ("alone_ms", "studio_ms")] + [
+            f"{row[key]:.3f}" for key in ("ratio", "least", "most", "processor_ratio")
+        ]
+        print(ROW.format(row["generator"], *shown))
+    if rows[0]["ratio"] >= MOST_RATIO or rows[0]["alone_ms"] < LEAST_MILLISECONDS:
+        raise SystemExit(f"wanted: a ratio below {MOST_RATIO} for a generator that needs {LEAST_MILLISECONDS:.0f} ms a picture")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,148 @@
+"""Refinement on planted background and colour problems, beside its baselines, and one set of pictures for five models.
+
+    python benchmarks/refine.py
+
+Every kind of problem is planted in several worlds; figures are means over worlds with 95 % intervals (t). The generator has either
+no habits, so that it draws anything where a prompt says nothing, or those of the training samples: asked for a disc it draws one as
+discs usually are, as a generator that learnt from photographs does. Defaults were chosen on worlds of seed 1000, never on these.
+"""
+
+import argparse
+import json
+import math
+import time
+
+import numpy as np
+from scipy.stats import t as student
+
+from weakspot.app.family import Family
+from weakspot.app.refining.family_refinement import HELD_OUT, TEST, refine_family
+from weakspot.app.refining.planted_worlds import ModelFeatures, PlantedPictures, family_features, planted_member, refine_world
+from weakspot.app.refining.refinement import refine_model
+from weakspot.app.refining.request import RANDOM, REFINE, RefineRequest
+from weakspot.testing.scenes import FACTORS
+
+PROBLEMS = (("spurious", "background"), ("spurious", "colour"), ("rare", "background"), ("rare", "colour"))
+HABITS = ("usual", "open")
+COLUMNS = ("clean", "failure", "seed", "held_out", "test_before", "test_after")
+REQUEST = RefineRequest(predefined=(("background", FACTORS["background"]), ("colour", FACTORS["colour"])))
+WANTED_RATIO, MOST_LOST, WANTED_SHARED = 2.0, 0.01, 0.75
+
+
+def interval(values):
+    """Return mean and half the width of its 95 % interval."""
+    known = np.array([value for value in values if not math.isnan(value)])
+    if len(known) < 2:
+        return float(known.mean()) if len(known) else math.nan, math.nan
+    return float(known.mean()), float(student.ppf(0.975, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known)))
+
+
+def individual(kind, factor, habits, n_worlds, seed):
+    """Return the refinements of all worlds of one kind."""
+    found = []
+    for number in range(n_worlds):
+        world = refine_world(kind, factor, number, seed=seed)
+        member = planted_member(world)
+        pictures = PlantedPictures(world=world, models={member.name: ModelFeatures(problem=world.problem)}, habits=habits, seed=number)
+        found.append(refine_model(member, pictures, REQUEST).refinement)
+    return found
+
+
+def ratio(refinements):
+    """Return held-out failures resolved as a multiple of what pictures of the mere classes resolve, over all worlds."""
+    refined = sum(one.arm(REFINE).held_out.count for one in refinements)
+    random = sum(one.arm(RANDOM).held_out.count for one in refinements)
+    return refined / random if random else math.inf
+
+
+def ratio_interval(refinements, n_draws=2000):
+    """Return its 95 % interval, by drawing worlds anew."""
+    counts = np.array([[one.arm(name).held_out.count for name in (REFINE, RANDOM)] for one in refinements])
+    drawn = np.random.default_rng(0).integers(len(counts), size=(n_draws, len(counts)))
+    sums = counts[drawn].sum(axis=1)
+    low, high = np.quantile(sums[:, 0] / np.maximum(sums[:, 1], 1), [0.025, 0.975])
+    return float(low), float(high)
+
+
+def individual_lines(title, refinements):
+    """Yield one table, and return whether the wanted figures are reached."""
+    arms = [arm.arm for arm in refinements[0].arms]
+    yield f"\n{title} ({len(refinements)} worlds)"
+    yield f"  {'arm':<11}" + "".join(f"{name:>15}" for name in COLUMNS)
+    for name in arms:
+        cells = []
+        for column in COLUMNS:
+            shares = [getattr(arm, column).value for one in refinements if (arm := one.arm(name)) is not None]
+            mean, half = interval(shares)
+            cells.append(f"{100 * mean:7.1f} ±{100 * half:4.1f} ")
+        yield f"  {name:<11}" + "".join(cell.rjust(15) for cell in cells)
+    low, high = ratio_interval(refinements)
+    lost, half = interval([1 - one.arm(REFINE).clean.value for one in refinements])
+    weights = [one.arm(REFINE).debug_weight for one in refinements]
+    yield f"  refine / random, held-out: {ratio(refinements):.1f}x (95 % interval {low:.1f} to {high:.1f}); wanted {WANTED_RATIO:g}x"
+    yield f"  clean lost: {100 * lost:.2f} ±{100 * half:.2f} points; wanted at most {100 * MOST_LOST:g}; lambda {min(weights)} to {max(weights)}"
+
+
+def collective(kind, factor, n_worlds, n_models, seed):
+    """Return collective refinements of both types for families of models."""
+    found = {1: [], 2: []}
+    for number in range(n_worlds):
+        world = refine_world(kind, factor, number, seed=seed)
+        features = {f"model {one.number}": one for one in family_features(world.problem, n_models)}
+        family = Family.of([planted_member(world, own, name=name) for name, own in features.items()])
+        pictures = PlantedPictures(world=world, models=features, habits="usual", seed=number)
+        for type_, source in ((1, None), (2, "model 1")):
+            found[type_].append(refine_family(family, pictures, REQUEST, source=source).refinement)
+    return found
+
+
+def collective_lines(title, families):
+    """Yield what one set resolves of what own sets resolve."""
+    yield f"\n{title} ({len(families)} worlds, {len(families[0].models)} models each)"
+    for name, share in (("the same failures", "shared"), ("by pictures of mere classes", "shared_random"), ("on test", "shared_test")):
+        count = sum(getattr(one, share).count for one in families)
+        total = sum(getattr(one, share).total for one in families)
+        mean, half = interval([getattr(one, share).value for one in families])
+        yield f"  {name:<28} {count}/{total} = {100 * count / max(total, 1):.0f} %   (mean over worlds {100 * mean:.0f} ±{100 * half:.0f})"
+    mean, half = interval([one.relative if one.relative is not None else math.nan for one in families])
+    yield f"  {'as many failures':<28} {100 * mean:.0f} ±{100 * half:.0f} %; wanted {100 * WANTED_SHARED:.0f} %"
+    clean = [model.figures[TEST].clean_collective.value for one in families for model in one.models]
+    before = [model.figures[HELD_OUT].resolved_individual.value for one in families for model in one.models]
+    after = [model.figures[HELD_OUT].resolved_collective.value for one in families for model in one.models]
+    overlaps = [value for one in families for place, line in enumerate(one.overlaps) for value in line[:place]]
+    yield (
+        f"  held-out resolved: own {100 * np.mean(before):.1f} %, collective {100 * np.mean(after):.1f} %; "
+        f"clean {100 * np.mean(clean):.1f} %; shared failures before {np.mean(overlaps):.2f}"
+    )
+
+
+def summary(refinements):
+    low, high = ratio_interval(refinements)
+    clean = [one.arm(REFINE).clean.value for one in refinements]
+    return {"ratio": ratio(refinements), "low": low, "high": high, "clean": float(np.mean(clean)), "n_worlds": len(refinements)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--worlds", type=int, default=10)
+    parser.add_argument("--families", type=int, default=5, help="worlds of every kind with several models")
+    parser.add_argument("--models", type=int, default=5)
+    parser.add_argument("--seed", type=int, default=0)
+    settings = parser.parse_args()
+    begun, figures = time.perf_counter(), {}
+    for habits in HABITS:
+        for kind, factor in PROBLEMS:
+            found = individual(kind, factor, habits, settings.worlds, settings.seed)
+            title = f"{kind} {factor}, generator with {'the habits of the training samples' if habits == 'usual' else 'no habits'}"
+            print("\n".join(individual_lines(title, found)), flush=True)
+            figures[f"{kind} {factor} {habits}"] = summary(found)
+    for kind, factor in PROBLEMS if settings.families else ():
+        for type_, families in collective(kind, factor, settings.families, settings.models, settings.seed).items():
+            print("\n".join(collective_lines(f"collective type {type_}, {kind} {factor}", families)), flush=True)
+            figures[f"collective {type_} {kind} {factor}"] = {"relative": interval([one.relative or math.nan for one in families])[0]}
+    print(f"\n{time.perf_counter() - begun:.0f} s")
+    print(json.dumps(figures))
+
+
+if __name__ == "__main__":
+    main()

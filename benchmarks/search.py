@@ -1,0 +1,231 @@
+"""Search on planted worlds: is the planted caption found, is nothing found where nothing is, and with how few pictures?
+
+    python benchmarks/search.py [--problems 50] [--nulls 100] [--captions sentences phrases words] [--show]
+
+Every problem is a classifier that fails on 5 to 25 % of the pictures of a class and on 50 to 90 % of those with one planted value
+(a background that its rival has in training; a colour, size, count, place or light that training hardly shows). The pictures hold
+nothing but the machine-readable strip of planted pictures, which is all that the planted models look at; that saves the drawing.
+
+A problem counts as solved if a proven caption names the planted value and no proven caption names anything else. The fixed design
+is the one that finds a caption with the smallest gain of interest with a power of 90 %, for as many captions as the search tried.
+"""
+
+import argparse
+import json
+import time
+from dataclasses import dataclass
+from itertools import cycle
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.roles import GeneratedPicture
+from weakspot.core.seeding import generator
+from weakspot.search.contest import SequentialDesign
+from weakspot.search.finding import search_failures
+from weakspot.search.memory_sampler import MemorySampler
+from weakspot.search.search_records import SearchRequest
+from weakspot.search.sequential import fixed_design
+from weakspot.search.shorter_sentences import n_content_words
+from weakspot.search.prompts import sentences_of
+from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, planted_classifier
+from weakspot.testing.marker import CELLS, N_INSTANCES, read_marker, write_marker
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import PlantedProblem
+from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, KINDS, factors_of, scene_from_phrase
+
+BASELINE_RANGE = (0.05, 0.25)
+VALUE_RANGE = (0.5, 0.9)
+N_TRUE = 4000
+ALPHA = 0.05
+POWER = 0.9
+# (kind, factor, strengths, numbers of classes, problems of 50)
+PLAN = (
+    ("spurious", "background", (0.99, 0.985), (2,), 12),
+    ("spurious", "colour", (0.99, 0.985), (2,), 6),
+    ("rare", "colour", (0.0, 0.01, 0.02), (2, 3, 4), 10),
+    ("rare", "background", (0.0, 0.01, 0.02), (2, 3, 4), 8),
+    ("rare", "position", (0.0, 0.02), (2, 3), 5),
+    ("rare", "lighting", (0.02, 0.01), (2,), 3),
+    ("rare", "size", (0.02, 0.01), (2,), 3),
+    ("rare", "count", (0.02, 0.01), (2,), 3),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StripGenerator:
+    """Gives the scenes of the planted image generator, as strips on a grey ground."""
+
+    generator_id: str = "planted-strip-1"
+
+    def generate(self, prompts, *, seeds):
+        return [self._generated(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+
+    def _generated(self, prompt, seed):
+        random = generator(seed, "planted image", prompt)
+        scene = scene_from_phrase(prompt, generator=random, instance=int(random.integers(N_INSTANCES)))
+        pixels = write_marker(np.full((CELLS, CELLS, 3), 128, dtype=np.uint8), scene)
+        return GeneratedPicture(picture=Image.fromarray(pixels), prompt=prompt, seed=seed, generator_id=self.generator_id)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PhraseCaptioner(PlantedCaptioner):
+    """Says two things in a sentence, so that adjectives can be left out: "it is a small red disc"."""
+
+    def complete(self, pictures, *, beginning):
+        return [self._said(read_marker(picture)) for picture in pictures]
+
+    def _said(self, scene):
+        return (
+            f"it is a {scene.size} {scene.colour} {scene.kinds[0]}. there is a {scene.lighting} {scene.background} background. "
+            f"{scene.count} is on the {scene.position}."
+        )
+
+
+CAPTIONERS = {"sentences": PlantedCaptioner, "phrases": PhraseCaptioner, "words": lambda: None}
+
+
+def true_rates(world, problem):
+    """Return the baseline's failure rate and that of every value of the planted factor, from many scenes."""
+    draws = np.random.default_rng(0)
+    codes = np.stack([draws.integers(0, len(values), N_TRUE) for values in FACTORS.values()], axis=1).astype(np.uint8)
+    codes[:, 0] = 1 << KINDS.index(problem.class_name)
+    said = world.head.probabilities(world.own.of(codes, draws.integers(0, N_INSTANCES, N_TRUE))).argmax(axis=1)
+    failed = said != world.dataset.class_names.index(problem.class_name)
+    column = codes[:, FACTOR_NAMES.index(problem.factor)]
+    rates = {value: float(failed[column == code].mean()) for code, value in enumerate(FACTORS[problem.factor])}
+    return float(failed.mean()), rates
+
+
+def planted_worlds(n_problems):
+    """Yield worlds whose classifier fails as it should; others are passed over."""
+    for kind, factor, strengths, sizes, share in PLAN:
+        wanted = max(1, round(share * n_problems / 50))
+        strength, size = cycle(strengths), cycle(sizes)
+        for number in range(40 * wanted):
+            draws = np.random.default_rng([number, *map(ord, kind + factor)])
+            first, rival, *others = draws.permutation(KINDS)[: next(size)].tolist()
+            value, usual = draws.permutation(FACTORS[factor])[:2].tolist()
+            names = {"class_name": first, "rival": rival, "factor": factor, "value": value, "usual_value": usual}
+            problem = PlantedProblem(kind=kind, strength=next(strength), **names)
+            world = plant(problem, 4000, seed=number, classes=(first, rival, *others))
+            base, rates = true_rates(world, problem)
+            if BASELINE_RANGE[0] <= base <= BASELINE_RANGE[1] and VALUE_RANGE[0] <= rates[value] <= VALUE_RANGE[1]:
+                yield world, base, rates[value]
+                wanted -= 1
+            if not wanted:
+                break
+
+
+def null_worlds(n_worlds):
+    for number in range(n_worlds):
+        classes = tuple(np.random.default_rng(number).permutation(KINDS)[: 2 + number % 3].tolist())
+        yield plant(PlantedProblem(kind="none"), 2000, seed=number, classes=classes), classes[0]
+
+
+def searched(world, class_name, captions, seed):
+    sampler = MemorySampler(
+        generator=StripGenerator(),
+        classifier=planted_classifier(world),
+        embedder=PlantedEmbedder(),
+        captioner=CAPTIONERS[captions](),
+        seed=seed,
+    )
+    return search_failures(sampler, SearchRequest(class_name=class_name))
+
+
+def named_values(caption):
+    return {(name, value) for name, values in factors_of(caption).items() for value in values if name != "kind"}
+
+
+def fixed_total(result, gain):
+    n_captions = max(sum(trial.is_drawable for trial in result.trials), 1)
+    rate = min(max(result.baseline.rate.value, 0.01), 1.0 - gain - 0.01)
+    alpha = ALPHA * n_captions / SequentialDesign().most_captions
+    return fixed_design(rate, gain, n_captions=n_captions, alpha=alpha, power=POWER).total
+
+
+def on_problem(world, base, rate, captions, seed):
+    problem = world.problem
+    result = searched(world, problem.class_name, captions, seed)
+    named = [named_values(finding.trial.caption) for finding in result.findings]
+    planted = {(problem.factor, problem.value)}
+    right = [finding for finding, values in zip(result.findings, named, strict=True) if values == planted]
+    lengths = [
+        (n_content_words(sentences_of(one.whole.caption)), n_content_words(sentences_of(one.trial.caption))) for one in right
+    ]
+    return {
+        "problem": f"{problem.kind} {problem.class_name} {problem.factor} {problem.value} {problem.strength}",
+        "rates": f"{base:.2f} {rate:.2f}",
+        "named": any(values >= planted for values in named),
+        "solved": bool(right) and all(values == planted for values in named),
+        "shortest": bool(right),
+        "false": any(values - planted for values in named),
+        "pictures": result.n_pictures,
+        "captions": len(result.trials),
+        "fixed": fixed_total(result, 0.1),
+        "fixed_oracle": fixed_total(result, rate - base),
+        "before": float(np.mean([before for before, _ in lengths])) if lengths else float("nan"),
+        "after": float(np.mean([after for _, after in lengths])) if lengths else float("nan"),
+        "findings": [finding.trial.caption for finding in result.findings],
+        "result": result,
+    }
+
+
+def shown(row):
+    print(json.dumps({name: value for name, value in row.items() if name != "result"}))
+    if not row["solved"]:
+        for trial in (row["result"].baseline, *row["result"].trials):
+            print(
+                f"    {trial.step:9} {trial.failures:3}/{trial.n_pictures:3} {trial.stopped_because:12} {trial.is_proven} {trial.caption}"
+            )
+        for cluster in row["result"].clusters:
+            print(f"    cluster {cluster.size} {cluster.predicted}: {cluster.caption} {cluster.note}")
+
+
+def summary(rows):
+    shares = {name: float(np.mean([row[name] for row in rows])) for name in ("solved", "named", "shortest", "false")}
+    means = {name: float(np.mean([row[name] for row in rows])) for name in ("pictures", "captions", "fixed", "fixed_oracle")}
+    lengths = {name: float(np.nanmean([row[name] for row in rows])) for name in ("before", "after")}
+    ratio = {
+        "of_fixed": means["pictures"] / means["fixed"],
+        "of_fixed_median": float(np.median([r["pictures"] / r["fixed"] for r in rows])),
+    }
+    return {"problems": len(rows), **shares, **means, **ratio, **lengths}
+
+
+def rounded(values):
+    return {name: round(value, 3) if isinstance(value, float) else value for name, value in values.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--problems", type=int, default=50)
+    parser.add_argument("--nulls", type=int, default=100)
+    parser.add_argument("--captions", nargs="+", choices=list(CAPTIONERS), default=["sentences"])
+    parser.add_argument("--show", action="store_true", help="print every problem, and everything about those not solved")
+    settings = parser.parse_args()
+    worlds = list(planted_worlds(settings.problems)) if settings.problems else []
+    for captions in settings.captions:
+        started = time.process_time()
+        rows = [on_problem(*world, captions, seed) for seed, world in enumerate(worlds)]
+        if settings.show:
+            for row in rows:
+                shown(row)
+        found = summary(rows) if rows else {}
+        if rows:
+            print(json.dumps({"captions from": captions, **rounded(found), "cpu_seconds": round(time.process_time() - started)}))
+        if settings.nulls:
+            nulls = [searched(world, name, captions, seed) for seed, (world, name) in enumerate(null_worlds(settings.nulls))]
+            share = float(np.mean([bool(result.findings) for result in nulls]))
+            pictures = float(np.mean([result.n_pictures for result in nulls]))
+            print(json.dumps({"captions from": captions, "nulls": len(nulls), "with_findings": share, "pictures": pictures}))
+        if rows:
+            print(f"solved: {found['solved']:.0%}, wanted at least 90%: {'yes' if found['solved'] >= 0.9 else 'NO'}")
+            print(
+                f"pictures: {found['of_fixed']:.2f} of the fixed design, wanted at most 0.20: {'yes' if found['of_fixed'] <= 0.2 else 'NO'}"
+            )
+
+
+if __name__ == "__main__":
+    main()

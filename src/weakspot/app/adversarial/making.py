@@ -1,0 +1,274 @@
+"""Makes an adversarial set for the classifier of a project."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.app.adversarial.caption_sources import Baselines, PictureCaptions, captions_of_table, chosen_rows, failed_rows
+from weakspot.app.adversarial.drawn_series import DrawnSeries
+from weakspot.app.adversarial.export import refuse_foreign, write_pictures
+from weakspot.app.adversarial.measuring import Ruler, inception, transferred
+from weakspot.app.adversarial.picture_lists import ListReader, ModelUnderTest, PictureList
+from weakspot.app.adversarial.records import AdversarialRequest, AdversarialSet, ClassYield
+from weakspot.app.assisting import assistant_parts
+from weakspot.app.config import Settings
+from weakspot.app.drawn_outcomes import DrawnOutcomes
+from weakspot.app.generator_choice import build_generator
+from weakspot.app.preparation import Prepared
+from weakspot.app.records import library_versions
+from weakspot.app.studio import Studio, confirm_cost, studio_for
+from weakspot.app.wiring import build_engine
+from weakspot.core.drawn import DrawnPicture
+from weakspot.core.errors import ConfigError
+from weakspot.core.failures import FailureCriterion, describe_criterion
+from weakspot.core.roles import Captioner, Embedder, ImageGenerator
+from weakspot.core.run import Progress, StageProgress, no_stage_progress
+from weakspot.core.seeding import generator as named_generator
+from weakspot.search.adversarial import AdversarialEffort, CaptionYield, SourceCaption, collect, pooled
+from weakspot.store.project import ProjectStore
+
+DRAWN_FOLDER = "drawn"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MadeSet:
+    """A set that was made.
+
+    Args:
+        record: everything that is known of it.
+        drawn: its pictures by content hash.
+        drawings: the folder that they were drawn into.
+    """
+
+    record: AdversarialSet
+    drawn: dict[str, DrawnPicture]
+    drawings: Path
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdversarialStage:
+    """What is needed to make a set.
+
+    Args:
+        prepared: the project's samples and models.
+        settings: of the project.
+        criterion: what counts as misclassified.
+        store: of the project.
+        progress: told how far every step is.
+        generator: a ready generator, instead of the configured one.
+        captioner: a ready captioner, instead of the configured one.
+        models: further classifiers that the set is put to.
+    """
+
+    prepared: Prepared
+    settings: Settings
+    criterion: FailureCriterion
+    store: ProjectStore
+    progress: StageProgress = no_stage_progress
+    generator: ImageGenerator | None = None
+    captioner: Captioner | None = None
+    models: tuple[ModelUnderTest, ...] = ()
+
+    def run(self, request: AdversarialRequest) -> MadeSet:
+        """Caption, draw, keep, write and measure; killed at any instant, the next call goes on where this one was.
+
+        Raises:
+            ConfigError: if the folder cannot be taken, or nobody can caption.
+            DataError: if labels are no classes of the project.
+            NotEnoughDataError: if there is nothing to caption.
+            RefusedPromptError: if the generator can draw not one caption.
+        """
+        refuse_foreign(request.to)
+        self._refuse_same_names()
+        network = inception(request.inception) if request.inception else None
+        reader = ListReader(store=self.store, class_names=self._class_names, engine=build_engine(self.settings), told=self._told)
+        beside = self._beside(request, reader)
+        captions, source = self._captions(request, reader)
+        drawings = self.store.data / DRAWN_FOLDER
+        with self.store.writing():
+            series, studio = self._series(drawings, n_most=len(captions) * request.effort.most_per_caption)
+            yields, baselines = self._drawn(series, captions, request)
+        record = self._record(request, yields, baselines, source, studio)
+        write_pictures(request.to, record, series.drawn, drawings)
+        record = self._measured(record, request, reader, beside, network)
+        return MadeSet(record=record, drawn=series.drawn, drawings=drawings)
+
+    @property
+    def _class_names(self) -> tuple[str, ...]:
+        return self.prepared.samples.dataset.class_names
+
+    @property
+    def _name(self) -> str:
+        return self.store.root.resolve().name
+
+    def _told(self, stage: str) -> Progress:
+        return lambda done, total: self.progress(stage, done, total)
+
+    def _refuse_same_names(self) -> None:
+        names = (self._name, *(model.name for model in self.models))
+        if len(set(names)) < len(names):
+            raise ConfigError("Classifiers need different names to be told apart.", where="--models", given=list(names))
+
+    def _beside(self, request: AdversarialRequest, reader: ListReader) -> dict[str, Path]:
+        found = {path.resolve().name: path for path in request.beside}
+        taken = {request.to.resolve().name}
+        if len(found) < len(request.beside) or taken & set(found):
+            raise ConfigError(
+                "Sets need different names to be told apart.",
+                where="--beside",
+                given=[str(one) for one in (request.to, *request.beside)],
+            )
+        for path in found.values():
+            reader.any_pictures(path)
+        return found
+
+    def _captions(self, request: AdversarialRequest, reader: ListReader) -> tuple[tuple[SourceCaption, ...], str]:
+        """Return the captions to draw, and where they come from in words."""
+        chosen = self.settings.search
+        baselines = Baselines(class_names=self._class_names, template=chosen.prompt, parents=dict(self.settings.failure.parents))
+        if request.captions is not None:
+            captions = captions_of_table(request.captions, baselines)
+            return _some(captions, request.most_captions, seed=self.settings.seed), f"the table {request.captions.name}"
+        captioner = self.captioner or assistant_parts(self.settings, self.store.root).captioner
+        speaks = PictureCaptions(
+            captioner=captioner, baselines=baselines, engine=build_engine(self.settings), progress=self._told("caption")
+        )
+        if request.images is not None:
+            pictures, whose = reader.labelled(request.images), f"the pictures in {request.images.name}"
+            rows = np.flatnonzero(pictures.dataset.is_labelled)
+        else:
+            pictures = PictureList(name="the project", store=self.store, dataset=self.prepared.samples.dataset)
+            rows, whose = failed_rows(pictures.dataset, self.criterion), "the project's failures on validation and test samples"
+        rows = chosen_rows(rows, request.most_captions, seed=self.settings.seed)
+        captions = speaks.of(pictures.dataset, rows, pictures.store)
+        by = "captions that came with them" if captioner is None else captioner.captioner_id
+        return captions, f"{len(rows)} of {whose}, by {by}"
+
+    def _series(self, folder: Path, *, n_most: int) -> tuple[DrawnSeries, Studio]:
+        drawer = self.generator or build_generator(self.settings, self.store.root, self.prepared, purpose="measure")
+        confirm_cost(drawer, min(n_most, self.settings.generator.max_pictures), self.settings.generator)
+        studio = studio_for(self.settings, drawer, folder, embedder=self.prepared.embedder, class_names=self._class_names)
+        return DrawnSeries(outcomes=DrawnOutcomes(studio, self.prepared, folder), seed=self.settings.seed), studio
+
+    def _drawn(
+        self, series: DrawnSeries, captions: Sequence[SourceCaption], request: AdversarialRequest
+    ) -> tuple[tuple[CaptionYield, ...], tuple[CaptionYield, ...]]:
+        """Return what captions brought, and what the baseline prompts of their classes did."""
+        chosen = self.settings.search
+        prompts = Baselines(class_names=self._class_names, template=chosen.prompt, parents=dict(self.settings.failure.parents))
+        plain = [SourceCaption(class_name=name, prompt=prompts.of(name)) for name in sorted({one.class_name for one in captions})]
+        try:
+            yields = collect(series, captions, self.criterion, effort=request.effort, progress=self._told("draw captions"))
+            if not request.n_baseline:
+                return yields, ()
+            whole = AdversarialEffort(most_per_caption=request.n_baseline, keep=request.n_baseline, step=request.n_baseline)
+            return yields, collect(series, plain, self.criterion, effort=whole, progress=self._told("draw baselines"))
+        finally:
+            series.outcomes.flush()
+
+    def _record(
+        self,
+        request: AdversarialRequest,
+        yields: Sequence[CaptionYield],
+        baselines: Sequence[CaptionYield],
+        source: str,
+        studio: Studio,
+    ) -> AdversarialSet:
+        by_class = {one.caption.class_name: one for one in baselines}
+        names = sorted({one.caption.class_name for one in yields})
+        rejected: Counter[str] = Counter()
+        for one in (*yields, *baselines):
+            rejected.update(one.rejected)
+        return AdversarialSet(
+            versions=library_versions(),
+            name=request.to.resolve().name,
+            made_for=self._name,
+            inputs={**self.prepared.inputs, "generator": studio.generator_id},
+            criterion=describe_criterion(self.criterion),
+            caption_source=source,
+            settings={
+                "seed": self.settings.seed,
+                "most_per_caption": request.effort.most_per_caption,
+                "keep": request.effort.keep,
+                "step": request.effort.step,
+                "most_captions": request.most_captions,
+                "n_baseline": request.n_baseline,
+                "prompt": self.settings.search.prompt,
+                "generator": self.settings.generator.model_dump(mode="json", exclude={"options"}),
+            },
+            n_asked=sum(one.n_asked for one in (*yields, *baselines)),
+            n_kept=sum(len(one.kept) for one in yields),
+            rejected=dict(rejected.most_common()),
+            classes=tuple(_class_yield(name, yields, by_class.get(name)) for name in names),
+            yields=tuple(yields),
+            notes=tuple(_notes(yields)),
+        )
+
+    def _measured(
+        self,
+        record: AdversarialSet,
+        request: AdversarialRequest,
+        reader: ListReader,
+        beside: dict[str, Path],
+        network: Embedder | None,
+    ) -> AdversarialSet:
+        places = {**({record.name: request.to} if record.n_kept else {}), **beside}
+        sets = {name: reader.any_pictures(path) for name, path in places.items()}
+        classifier = self.prepared.classifier
+        own = (
+            () if classifier is None else (ModelUnderTest(name=self._name, classifier=classifier, embedder=self.prepared.embedder),)
+        )
+        ruler = Ruler(reader=reader, prepared=self.prepared, store=self.store, seed=self.settings.seed)
+        distances, notes = ruler.measure(sets, network)
+        unlabelled = [
+            f"{name} has labels that are no classes of the project, or none: it is put to no classifier."
+            for name, one in sets.items()
+            if not one.has_labels
+        ]
+        split = ruler.reference_split
+        return record.model_copy(
+            update={
+                "is_complete": True,
+                "transfer": transferred(reader, sets, (*own, *self.models), places=places),
+                "distances": distances,
+                "reference": "" if split is None else f"{split.value} samples",
+                "notes": (*record.notes, *unlabelled, *notes),
+            }
+        )
+
+
+def _some(captions: tuple[SourceCaption, ...], most: int, *, seed: int) -> tuple[SourceCaption, ...]:
+    if len(captions) <= most:
+        return captions
+    chosen = named_generator(seed, "captions to draw").choice(len(captions), most, replace=False)
+    return tuple(captions[place] for place in sorted(chosen.tolist()))
+
+
+def _class_yield(class_name: str, yields: Sequence[CaptionYield], baseline: CaptionYield | None) -> ClassYield:
+    own = [one for one in yields if one.caption.class_name == class_name]
+    labels: Counter[str] = Counter()
+    for one in own:
+        labels.update(one.wrong_labels)
+    return ClassYield(
+        class_name=class_name,
+        baseline=pooled([] if baseline is None else [baseline.first]),
+        captions=pooled([one.first for one in own]),
+        n_captions=sum(not one.refusal for one in own),
+        n_kept=sum(len(one.kept) for one in own),
+        baseline_labels={} if baseline is None else baseline.wrong_labels,
+        caption_labels=dict(labels.most_common()),
+        n_judged=sum(one.n_judged for one in own),
+    )
+
+
+def _notes(yields: Sequence[CaptionYield]) -> list[str]:
+    refused = [one for one in yields if one.refusal]
+    found = []
+    if refused:
+        found.append(f"{len(refused)} of {len(yields)} captions cannot be drawn, for example: {refused[0].refusal}")
+    if not any(one.kept for one in yields):
+        found.append("Not one picture was misclassified: the set is empty. Draw more of every caption, or give harder captions.")
+    return found

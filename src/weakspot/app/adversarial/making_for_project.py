@@ -1,0 +1,54 @@
+"""An adversarial set for a project folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from weakspot.app.adversarial.making import AdversarialStage, MadeSet
+from weakspot.app.adversarial.measuring import model_of
+from weakspot.app.adversarial.records import AdversarialRequest
+from weakspot.app.config import load_settings
+from weakspot.app.generator_choice import with_generator
+from weakspot.app.preparation import Preparation
+from weakspot.app.records import StageClock
+from weakspot.core.run import StageProgress, no_stage_progress
+from weakspot.store.project import ProjectStore
+
+
+def make_for_project(
+    folder: Path,
+    request: AdversarialRequest,
+    *,
+    models: Sequence[Path] = (),
+    generator: str = "",
+    progress: StageProgress = no_stage_progress,
+) -> MadeSet:
+    """Make a set for the classifier of a project.
+
+    Args:
+        folder: of the project; its samples must have been ingested.
+        request: what is asked.
+        models: folders of further projects whose classifiers the set is put to.
+        generator: name of another generator than the configured one.
+        progress: told how far every step is.
+    """
+    settings = with_generator(load_settings(folder), generator)
+    further = tuple(model_of(one) for one in models)
+    store = ProjectStore.open(folder)
+    prepared = Preparation(
+        store=store,
+        folder=folder,
+        settings=settings,
+        classifier=None,
+        embedder=None,
+        clock=StageClock(),
+        told=lambda stage: lambda done, total: progress(stage, done, total),
+    ).run()
+    stage = AdversarialStage(
+        prepared=prepared,
+        settings=settings,
+        criterion=settings.failure.criterion(),
+        store=store,
+        progress=progress,
+        models=further,
+    )
+    return stage.run(request)

@@ -1,0 +1,188 @@
+"""What others say of an adversarial set, and how far it is from real pictures."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from PIL import Image
+
+from weakspot.app.adversarial.export import read_record
+from weakspot.app.adversarial.picture_lists import ListReader, ModelUnderTest, PictureList
+from weakspot.app.config import load_settings
+from weakspot.app.embedder_choice import choose_embedder
+from weakspot.app.embedding import KnowsVectors
+from weakspot.app.preparation import JOINT, Prepared
+from weakspot.app.vector_classifying import reads_vectors
+from weakspot.app.wiring import build_classifier
+from weakspot.backends.inception_embedder import InceptionEmbedder
+from weakspot.compare.distances import SetDistance, distances_to
+from weakspot.compare.transfer import TransferMatrix, transfer_matrix
+from weakspot.core.arrays import AnyArray, FloatArray, IntArray
+from weakspot.core.dataset import Split
+from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.roles import Embedder
+from weakspot.core.seeding import generator
+from weakspot.store.project import ProjectStore
+
+MOST_PICTURES = 10_000
+TRAINING = "training samples"
+
+
+@runtime_checkable
+class GivesRawFeatures(Protocol):
+    """An embedder that can give features before they are scaled to length one."""
+
+    def raw_features(self, prepared: Sequence[AnyArray]) -> FloatArray:
+        """Return features [n, d] as the network gives them."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RawFeatures:
+    """The features of an embedder as its vectors, for distances alone.
+
+    Args:
+        embedder: whose `raw_features` are meant.
+    """
+
+    embedder: Embedder
+
+    @property
+    def encoder_id(self) -> str:
+        """The embedder's, marked."""
+        return f"{self.embedder.encoder_id}/raw"
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors."""
+        return self.embedder.dimension
+
+    @property
+    def picture_side(self) -> int | None:
+        """Shortest picture side in pixels that `prepare` needs."""
+        return self.embedder.picture_side
+
+    @property
+    def has_text(self) -> bool:
+        """No."""
+        return False
+
+    def prepare(self, picture: Image.Image) -> AnyArray:
+        """Turn one RGB picture into what the network takes."""
+        return self.embedder.prepare(picture)
+
+    def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
+        """Return features of any length."""
+        if not isinstance(self.embedder, GivesRawFeatures):
+            raise ModelError("This embedder gives no raw features.", where=self.embedder.encoder_id)
+        return self.embedder.raw_features(prepared)
+
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Refuse phrases."""
+        raise ModelError("Raw features have no text side.", given=list(texts)[:3])
+
+
+def distance_encoder(embedder: Embedder) -> Embedder:
+    """Return an embedder as distances want it: with raw features where it gives them."""
+    return RawFeatures(embedder=embedder) if isinstance(embedder, GivesRawFeatures) else embedder
+
+
+def inception(given: str) -> Embedder:
+    """Return the Inception network of a file, a folder or a timm name."""
+    return InceptionEmbedder(path=given) if Path(given).exists() else InceptionEmbedder(model=given)
+
+
+def model_of(folder: Path) -> ModelUnderTest:
+    """Return the classifier of another project.
+
+    Raises:
+        ConfigError: if there is no project, or it has no classifier.
+    """
+    settings = load_settings(folder)
+    classifier = build_classifier(settings.classifier, folder)
+    if classifier is None:
+        raise ConfigError("This project has no classifier that could be asked.", where=str(folder), fix="Configure one.")
+    embedder = choose_embedder(settings.embedder, folder=folder).embedder if reads_vectors(classifier) else None
+    return ModelUnderTest(name=folder.resolve().name, classifier=classifier, embedder=embedder)
+
+
+def transferred(
+    reader: ListReader, sets: Mapping[str, PictureList], models: Sequence[ModelUnderTest], *, places: Mapping[str, Path]
+) -> TransferMatrix | None:
+    """Return every labelled set on every classifier; None for one set on one classifier.
+
+    Args:
+        reader: asks classifiers.
+        sets: by name.
+        models: with different names.
+        places: the folders of sets that may say which classifier they were made for.
+    """
+    labelled = {name: one for name, one in sets.items() if one.has_labels}
+    if len(labelled) * len(models) < 2:  # noqa: PLR2004 - one number is no comparison
+        return None
+    made_for = {name: found.made_for for name in labelled if (found := read_record(places[name])) is not None}
+    answers = {name: {model.name: reader.answers(one, model) for model in models} for name, one in labelled.items()}
+    return transfer_matrix(answers, reader.class_names, made_for=made_for)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ruler:
+    """Measures sets against the reference pictures of a project: those to test on, else those to validate on.
+
+    Args:
+        reader: embeds sets.
+        prepared: the project's samples and models.
+        store: of the project.
+        seed: decides which pictures are taken where there are very many.
+    """
+
+    reader: ListReader
+    prepared: Prepared
+    store: ProjectStore
+    seed: int
+
+    @property
+    def reference_split(self) -> Split | None:
+        """Return the split that is measured against."""
+        dataset = self.prepared.samples.dataset
+        return next((split for split in (Split.TEST, Split.VALIDATION) if len(dataset.rows_of(split))), None)
+
+    def measure(self, sets: Mapping[str, PictureList], network: Embedder | None) -> tuple[tuple[SetDistance, ...], list[str]]:
+        """Return distances in the embedder's space and in that of another network if there is one, and what to know of them."""
+        split = self.reference_split
+        embedder = self.prepared.embedder
+        if split is None:
+            return (), ["The project has no test or validation samples, so no distance to real pictures is known."]
+        notes = [] if split is Split.TEST else ["There are no test samples; distances are measured to the validation samples."]
+        usable = None if embedder is None or isinstance(embedder, KnowsVectors) else embedder
+        if usable is None:
+            notes.append("The project's embedder cannot take new pictures, so distances in its space are not known.")
+        encoders = [distance_encoder(one) for one in (usable, network) if one is not None]
+        found = [row for encoder in encoders for row in self._in_space(encoder, split, sets)]
+        notes += list(dict.fromkeys(row.warning for row in found if row.warning))
+        return tuple(found), notes
+
+    def _in_space(self, encoder: Embedder, split: Split, sets: Mapping[str, PictureList]) -> tuple[SetDistance, ...]:
+        vectors = {name: self.reader.vectors(one.only(self._some(len(one.dataset))), encoder) for name, one in sets.items()}
+        rows = self._rows(Split.TRAIN)
+        if len(rows):
+            vectors[TRAINING] = self._own(encoder, rows)
+        return distances_to(self._own(encoder, self._rows(split)), vectors, space=encoder.encoder_id, seed=self.seed)
+
+    def _rows(self, split: Split) -> IntArray:
+        rows = self.prepared.samples.dataset.rows_of(split)
+        return rows[self._some(len(rows))]
+
+    def _some(self, n_rows: int) -> IntArray:
+        if n_rows <= MOST_PICTURES:
+            return np.arange(n_rows)
+        return np.sort(generator(self.seed, "pictures to measure").permutation(n_rows)[:MOST_PICTURES])
+
+    def _own(self, encoder: Embedder, rows: IntArray) -> FloatArray:
+        """Return vectors of the project's samples; those of its own embedder are there already."""
+        samples = self.prepared.samples
+        if JOINT in samples.spaces and samples.space(JOINT).encoder_id == encoder.encoder_id:
+            return np.asarray(samples.space(JOINT).vectors[rows])
+        own = PictureList(name="the project", store=self.store, dataset=samples.dataset)
+        return self.reader.vectors(own.only(rows), encoder)

@@ -1,0 +1,145 @@
+"""Drawn pictures and what the models of a project say of them, each asked once."""
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from weakspot.app.classifying import checked_output
+from weakspot.app.embedding import KnowsVectors
+from weakspot.app.preparation import Prepared
+from weakspot.app.studio import Studio
+from weakspot.app.vector_classifying import reads_vectors
+from weakspot.core.arrays import FloatArray, IntArray
+from weakspot.core.dataset import Task
+from weakspot.core.drawn import DrawnPicture, PictureOrder
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.roles import Classifier, Embedder
+from weakspot.embed.encode import checked_rows
+from weakspot.ingest.outcomes import class_columns
+from weakspot.store.keyed_rows import KeyedRows
+from weakspot.store.names import folder_name
+from weakspot.store.vectors import VectorCache
+
+PICTURES_A_CALL = 16
+
+
+class DrawnOutcomes:
+    """Draws pictures, and gives probabilities and vectors of those that passed the gate by content hash; kept in a folder.
+
+    Args:
+        studio: draws.
+        prepared: the project's classifier, embedder and classes.
+        folder: where the numbers are kept.
+
+    Raises:
+        ConfigError: if the project has no classifier that can be asked about new pictures.
+        DataError: if samples can have several labels, for which failures of a drawn picture have no meaning yet.
+    """
+
+    def __init__(self, studio: Studio, prepared: Prepared, folder: Path) -> None:
+        if prepared.classifier is None:
+            raise ConfigError(
+                "Without a classifier nothing can be said of new pictures.",
+                where="[classifier]",
+                fix="Configure one: predictions alone are not enough here.",
+            )
+        if prepared.samples.dataset.task is Task.MULTI_LABEL:
+            raise DataError("Failures are searched for with generated pictures in single-label tasks only.")
+        self._classifier: Classifier = prepared.classifier
+        self._given_embedder = prepared.embedder
+        self._dataset = prepared.samples.dataset
+        self._folder = folder
+        self._studio = studio
+        self._kept: dict[str, DrawnPicture] = {}
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """Return the classes in the order of the probability columns."""
+        return self._dataset.class_names
+
+    @property
+    def has_vectors(self) -> bool:
+        """Return whether the project's embedder can take new pictures."""
+        return self._given_embedder is not None and not isinstance(self._given_embedder, KnowsVectors)
+
+    def draw(self, orders: Sequence[PictureOrder]) -> list[DrawnPicture]:
+        """Return what came of every order; of those that are kept, models can be asked from now on.
+
+        Raises:
+            RefusedPromptError: if the generator cannot draw what a prompt says.
+        """
+        drawn = self._studio.draw(orders)
+        self._kept |= {one.content_hash: one for one in drawn if one.is_kept}
+        return drawn
+
+    def picture(self, key: str) -> Image.Image:
+        """Return a picture that was drawn."""
+        return self._studio.picture(self._kept[key])
+
+    def probabilities(self, keys: Sequence[str]) -> FloatArray:
+        """Return what the classifier says of some pictures [n, c]."""
+        if not len(keys):
+            return np.zeros((0, len(self.class_names)), dtype=np.float32)
+        found = self._outcomes.rows(keys, self._classified)
+        return found[:, self._columns(found.shape[1])]
+
+    def vectors(self, keys: Sequence[str]) -> FloatArray:
+        """Return unit vectors of some pictures [n, d]."""
+        if not len(keys):
+            return np.zeros((0, self._embedder.dimension), dtype=np.float32)
+        return self._vectors.rows(keys, self._embedded)
+
+    def flush(self) -> None:
+        """Write what is only in memory."""
+        for name in ("_outcomes", "_vectors"):
+            if name in self.__dict__:
+                self.__dict__[name].flush()
+
+    @property
+    def _embedder(self) -> Embedder:
+        if self._given_embedder is None or not self.has_vectors:
+            raise ConfigError(
+                "Vectors of new pictures are needed, and the project's embedder cannot make any.",
+                where="[embedder]",
+                fix="Configure an embedder of pictures.",
+            )
+        return self._given_embedder
+
+    @cached_property
+    def _outcomes(self) -> KeyedRows:
+        return self._rows("outcomes", self._classifier.classifier_id)
+
+    @cached_property
+    def _vectors(self) -> KeyedRows:
+        return self._rows("vectors", self._embedder.encoder_id)
+
+    def _rows(self, kind: str, identity: str) -> KeyedRows:
+        return KeyedRows(VectorCache(self._folder / kind / folder_name(identity), identity=identity))
+
+    def _columns(self, n_columns: int) -> IntArray:
+        names, where = self._classifier.class_names, self._classifier.classifier_id
+        return class_columns(self._dataset, names, n_columns=n_columns, classifier_id=where)
+
+    def _classified(self, keys: Sequence[str]) -> FloatArray:
+        if reads_vectors(self._classifier):
+            return checked_output(self._classifier, list(self.vectors(keys))).probabilities
+        return self._in_parts(keys, self._said)
+
+    def _said(self, pictures: Sequence[Image.Image]) -> FloatArray:
+        return checked_output(self._classifier, [self._classifier.prepare(picture) for picture in pictures]).probabilities
+
+    def _embedded(self, keys: Sequence[str]) -> FloatArray:
+        embedder = self._embedder
+
+        def embed(pictures: Sequence[Image.Image]) -> FloatArray:
+            made = embedder.embed_prepared([embedder.prepare(picture) for picture in pictures])
+            return checked_rows(made, len(pictures), where=embedder.encoder_id)
+
+        return self._in_parts(keys, embed)
+
+    def _in_parts(self, keys: Sequence[str], ask: Callable[[Sequence[Image.Image]], FloatArray]) -> FloatArray:
+        starts = range(0, len(keys), PICTURES_A_CALL)
+        return np.concatenate([ask([self.picture(key) for key in keys[start : start + PICTURES_A_CALL]]) for start in starts])

@@ -1,0 +1,120 @@
+"""The pictures of a project, as a generator that composes new ones may ask for them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from PIL import Image
+
+from weakspot.app.background_words import BackgroundWords
+from weakspot.app.preparation import JOINT, Prepared
+from weakspot.core.arrays import IntArray
+from weakspot.core.dataset import Dataset, Split, Task
+from weakspot.core.errors import DataError
+from weakspot.core.own_pictures import OwnPictures
+from weakspot.media.locations import join_location, read_location
+from weakspot.media.pictures import decode_picture
+
+Purpose = Literal["measure", "train"]
+"""What composed pictures are for. To measure with, they are made from samples that the classifier was not trained on; to train on,
+from samples that nothing is measured on."""
+
+SPLITS: dict[Purpose, tuple[Split, ...]] = {"measure": (Split.VALIDATION, Split.TEST), "train": (Split.TRAIN, Split.POOL)}
+MASK_COLUMN = "mask"
+
+
+def own_pictures(prepared: Prepared, purpose: Purpose, *, masks_from: Path | str = "") -> OwnPictures:
+    """Return the pictures of a project that suit a purpose.
+
+    Args:
+        prepared: the project's samples and models.
+        purpose: decides the splits.
+        masks_from: where relative paths in the metadata column `mask` start.
+
+    Raises:
+        DataError: if no sample of these splits has a picture.
+    """
+    dataset = prepared.samples.dataset
+    rows = dataset.rows_of(*SPLITS[purpose])
+    rows = rows[[location is not None for location in dataset.locations(rows)]] if len(rows) else rows
+    if not len(rows):
+        raise DataError(
+            f"There are no pictures to compose from: none in the splits {' and '.join(SPLITS[purpose])}.",
+            fix="Add such samples, or choose a generator that needs none ([generator] name).",
+        )
+    shelf = _Shelf(prepared=prepared, rows=rows, masks_from=str(masks_from))
+    return OwnPictures(
+        class_names=dataset.class_names,
+        objects=shelf.objects,
+        backgrounds=shelf.backgrounds,
+        background_words=shelf.words.known,
+        picture=shelf.picture,
+        mask=shelf.mask,
+        digest=shelf.digest,
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Shelf:
+    """Rows of a data set as pictures by id."""
+
+    prepared: Prepared
+    rows: IntArray
+    masks_from: str
+
+    @property
+    def _dataset(self) -> Dataset:
+        return self.prepared.samples.dataset
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return dict(zip(self._dataset.sample_ids(self.rows), self.rows.tolist(), strict=True))
+
+    @cached_property
+    def digest(self) -> str:
+        """Return which pictures these are, masks included."""
+        said = [*self._dataset.content_hashes(self.rows), *(str(mask) for mask in self._masks.values())]
+        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+    @cached_property
+    def words(self) -> BackgroundWords:
+        """Return what the pictures show, in words for places."""
+        embed_texts = self.prepared.assistants.embed_texts
+        if embed_texts is None or JOINT not in self.prepared.samples.spaces:
+            return BackgroundWords.none()
+        vectors = self.prepared.samples.vectors(JOINT, self.rows)
+        return BackgroundWords.of(np.asarray(vectors), embed_texts)
+
+    def objects(self, class_name: str) -> tuple[str, ...]:
+        """Return the samples of a class."""
+        dataset, code = self._dataset, self._dataset.class_code(class_name)
+        labelled = self.rows[dataset.is_labelled[self.rows]]
+        own = dataset.label_matrix[labelled, code] if dataset.task is Task.MULTI_LABEL else dataset.labels[labelled] == code
+        return tuple(sorted(dataset.sample_ids(labelled[own])))
+
+    def backgrounds(self, words: str) -> tuple[str, ...]:
+        """Return the samples that show a place, best first."""
+        return tuple(self._dataset.sample_ids(self.rows[self.words.places(words)]))
+
+    def picture(self, sample_id: str) -> Image.Image:
+        """Return a picture."""
+        location = self._dataset.locations(np.array([self._row_of[sample_id]]))[0]
+        return decode_picture(read_location(str(location))).picture
+
+    def mask(self, sample_id: str) -> Image.Image | None:
+        """Return the mask of its object, if the data set has one."""
+        named = self._masks.get(sample_id)
+        if not named:
+            return None
+        return decode_picture(read_location(join_location(self.masks_from, named))).picture.convert("L")
+
+    @cached_property
+    def _masks(self) -> dict[str, str]:
+        if MASK_COLUMN not in self._dataset.metadata_names:
+            return {}
+        told: Sequence[object] = self._dataset.metadata(MASK_COLUMN).to_pylist()
+        return {name: str(told[row]) for name, row in self._row_of.items() if told[row]}

@@ -1,0 +1,232 @@
+"""Several classifiers refined with one set of pictures, beside each one's own: types 1 and 2 of the Refine paper."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.app.family import Family, FamilyMember
+from weakspot.app.refining.measuring import MeasuredSets, Rights
+from weakspot.app.refining.names import SeedNames, pooled_names, seed_names
+from weakspot.app.refining.pictures import Pictures, Wanted
+from weakspot.app.refining.prompts import random_prompts, refine_prompts
+from weakspot.app.refining.records import DrawnPrompt, NamedFailures, RefineInputs
+from weakspot.app.refining.refinement import drawn_prompts, most_wanted
+from weakspot.app.refining.request import RefineRequest
+from weakspot.app.refining.training import RefinedHead, added_pictures, chosen_head, refined_head
+from weakspot.core.errors import ConfigError, NotEnoughDataError, RefusedPromptError
+from weakspot.core.evidence import Share
+from weakspot.core.heads import Head
+from weakspot.core.record import Record
+from weakspot.core.run import StageProgress, no_stage_progress
+from weakspot.core.slices import DataUse
+from weakspot.repair.collective import FamilyFigures, FamilyOutcomes, FamilyType, family_figures, over_models
+
+FEWEST_MODELS = 2
+TEST, SEED, HELD_OUT = 0, 1, 2
+"""Places in the figures of a model."""
+
+
+class RefinedMember(Record):
+    """One model of a family.
+
+    Args:
+        name: its project.
+        n_own: pictures of its own refinement, 0 if it has none.
+        n_collective: pictures of the collective set that it was trained on.
+        own_weight: how much its own pictures counted.
+        collective_weight: how much the collective ones counted.
+        figures: on test samples, the discovery half (seed) and the confirmation half (held-out); `random` is the collective set
+            drawn from the mere names of the classes.
+        notes: what to know.
+    """
+
+    name: str
+    n_own: int
+    n_collective: int
+    own_weight: float
+    collective_weight: float
+    figures: tuple[FamilyFigures, ...]
+    notes: tuple[str, ...] = ()
+
+
+class FamilyRefinement(Record):
+    """A family of models, refined with one set of pictures.
+
+    Args:
+        kind: 1: values from the failures of all models; 2: from those of one.
+        source: the model whose failures were used, None for all.
+        names: values that these failures show, added up.
+        prompts: the collective set.
+        models: one entry a model.
+        overlaps: share of common failures of every two models before.
+        shared: of the held-out failures that the models' own refinements resolve, those that the collective one resolves too; the
+            model that is the single source is left out, since it shares everything with itself.
+        shared_random: of the same, those that pictures of the mere classes resolve.
+        relative: held-out failures that the collective set resolves as a part of those that the models' own refinements resolve;
+            None if those resolve nothing.
+        shared_test: the same as `shared`, of the failures among test samples.
+        rejected: pictures that each gate rejected.
+        notes: what to know.
+        made_from: inputs and versions.
+    """
+
+    record_version: int = 1
+    kind: FamilyType
+    source: str | None
+    names: tuple[NamedFailures, ...]
+    prompts: tuple[DrawnPrompt, ...]
+    models: tuple[RefinedMember, ...]
+    overlaps: tuple[tuple[float, ...], ...]
+    shared: Share
+    shared_random: Share
+    relative: float | None
+    shared_test: Share
+    rejected: dict[str, int]
+    notes: tuple[str, ...] = ()
+    made_from: RefineInputs | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RefinedFamily:
+    """A refined family.
+
+    Args:
+        refinement: all figures.
+        heads: the last layer of every model after the collective refinement.
+    """
+
+    refinement: FamilyRefinement
+    heads: Mapping[str, Head]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Sets:
+    """What is drawn: for every model by itself, for all together, and from mere names in place of the latter."""
+
+    own: Mapping[str, tuple[Wanted, ...]]
+    collective: tuple[Wanted, ...]
+    random: tuple[Wanted, ...]
+
+
+def refine_family(
+    family: Family,
+    pictures: Pictures,
+    request: RefineRequest,
+    *,
+    source: str | None = None,
+    progress: StageProgress = no_stage_progress,
+) -> RefinedFamily:
+    """Refine all models of a family with one set of pictures, beside each one's own.
+
+    Args:
+        family: the models.
+        pictures: the generator.
+        request: names, pictures and weights; arms are not used.
+        source: the model whose failures the set is made from (type 2), None for those of all (type 1).
+        progress: told how far it is.
+
+    Raises:
+        ConfigError: if there are fewer than two models, or the source is none of them.
+        NotEnoughDataError: if the failures show none of the proposed values.
+        RefusedPromptError: if the generator can draw none of them.
+    """
+    _refuse(family, source)
+    counted = {member.name: seed_names(member.bench, request) for member in family.members}
+    sources = [member for member in family.members if source in (None, member.name)]
+    names = pooled_names([counted[member.name].names for member in sources])
+    collective, notes = refine_prompts(names, request, pictures)
+    sets = _Sets(
+        own={member.name: _own(counted[member.name], request, pictures) for member in family.members},
+        collective=collective,
+        random=random_prompts(collective, pictures),
+    )
+    pictures.draw(most_wanted([*sets.collective, *sets.random, *(one for own in sets.own.values() for one in own)]))
+    models: list[tuple[RefinedMember, Head, tuple[DrawnPrompt, ...]]] = []
+    for number, member in enumerate(family.members):
+        progress("models", number, len(family.members))
+        models.append(_refined(member, family, sources, sets, pictures, request))
+    progress("models", len(family.members), len(family.members))
+    judged = [model for model, _, _ in models if source is None or model.name != source]
+    refinement = FamilyRefinement(
+        kind=1 if source is None else 2,
+        source=source,
+        names=tuple(names),
+        prompts=models[0][2],
+        models=tuple(model for model, _, _ in models),
+        overlaps=family.overlaps(),
+        shared=over_models([one.figures[HELD_OUT].shared for one in judged]),
+        shared_random=over_models([one.figures[HELD_OUT].shared_random for one in judged]),
+        relative=_relative(judged),
+        shared_test=over_models([one.figures[TEST].shared for one in judged]),
+        rejected=pictures.rejected(),
+        notes=(*notes, *family.notes()),
+    )
+    return RefinedFamily(refinement=refinement, heads={model.name: head for model, head, _ in models})
+
+
+def _refuse(family: Family, source: str | None) -> None:
+    names = [member.name for member in family.members]
+    if len(names) < FEWEST_MODELS or len(set(names)) != len(names):
+        raise ConfigError("A collective refinement needs two or more projects with different names.", given=names)
+    if source is not None and source not in names:
+        raise ConfigError("--from names none of the projects.", given=source, fix=f"Choose one of {names}.")
+
+
+def _own(counted: SeedNames, request: RefineRequest, pictures: Pictures) -> tuple[Wanted, ...]:
+    """Return what a model's own failures ask for; nothing where they show no value that can be drawn."""
+    try:
+        return refine_prompts(counted.names, request, pictures)[0]
+    except (NotEnoughDataError, RefusedPromptError):
+        return ()
+
+
+def _refined(
+    member: FamilyMember,
+    family: Family,
+    sources: Sequence[FamilyMember],
+    sets: _Sets,
+    pictures: Pictures,
+    request: RefineRequest,
+) -> tuple[RefinedMember, Head, tuple[DrawnPrompt, ...]]:
+    together = added_pictures(member, sets.collective, pictures)
+    collective = chosen_head(member, together, request)
+    random = refined_head(member, added_pictures(member, sets.random, pictures), collective.debug_weight)
+    wanted = sets.own[member.name]
+    own = added_pictures(member, wanted, pictures) if wanted else None
+    individual = chosen_head(member, own, request) if own is not None else refined_head(member, None, 0.0)
+    measured = MeasuredSets(test=family.measured(member), seed=member.half(0), held_out=family.held_out(member, sources))
+    notes = [] if wanted else ["Its own failures show nothing that can be drawn; its own refinement is retraining alone."]
+    if len(sources) == 1 and member is sources[0]:
+        notes.append("The set is this model's own, so that its two refinements are the same.")
+    model = RefinedMember(
+        name=member.name,
+        n_own=sum(own.n_kept) if own is not None else 0,
+        n_collective=sum(together.n_kept),
+        own_weight=individual.debug_weight,
+        collective_weight=collective.debug_weight,
+        figures=_figures(member, measured, individual, collective, random),
+        notes=tuple(notes),
+    )
+    return model, collective.head, drawn_prompts(sets.collective, together)
+
+
+def _figures(
+    member: FamilyMember, sets: MeasuredSets, individual: RefinedHead, collective: RefinedHead, random: RefinedHead
+) -> tuple[FamilyFigures, ...]:
+    found = {
+        name: Rights.of(member, sets, head)
+        for name, head in (("individual", individual), ("collective", collective), ("random", random))
+    }
+    figures = []
+    for place, samples in (("test", sets.test), ("seed", sets.seed), ("held_out", sets.held_out)):
+        right = {name: getattr(one, place)[1] for name, one in found.items()}
+        before = getattr(found["individual"], place)[0]
+        figures.append(family_figures(DataUse.of(samples), FamilyOutcomes(before=before, **right)))
+    return tuple(figures)
+
+
+def _relative(models: Sequence[RefinedMember]) -> float | None:
+    own = sum(one.figures[HELD_OUT].resolved_individual.count for one in models)
+    together = sum(one.figures[HELD_OUT].resolved_collective.count for one in models)
+    return float(np.divide(together, own)) if own else None

@@ -1,0 +1,204 @@
+"""An open-ended search for failures of one class, with the generator, captioner and classifier of a project."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from PIL import Image
+from pydantic import JsonValue
+
+from weakspot.app.config import Settings
+from weakspot.app.counterfactuals import DRAWN_FOLDER
+from weakspot.app.drawn_outcomes import DrawnOutcomes
+from weakspot.app.generator_choice import build_generator
+from weakspot.app.preparation import Prepared
+from weakspot.app.records import command_line, library_versions
+from weakspot.app.sampling import SamplerParts, StoredSampler, configured_captioner
+from weakspot.app.studio import Studio, confirm_cost, studio_for
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.record import Record
+from weakspot.core.roles import Captioner, ImageGenerator
+from weakspot.core.run import Progress, no_progress
+from weakspot.search.contest import SequentialDesign
+from weakspot.search.finding import search_failures
+from weakspot.search.search_records import SearchRequest, SearchResult
+from weakspot.store.project import ProjectStore
+
+N_PICTURES = 12
+_CARRIED = re.compile(r"^(it is|there is|there are|the background is)\s+(?:a |an |the )?(.+)$", re.IGNORECASE)
+
+
+class SearchRecord(Record):
+    """A search with everything that it depends on.
+
+    Args:
+        command: what was asked for, as typed.
+        started: ISO 8601, UTC.
+        finished: the same.
+        seed: of the search.
+        settings: of the project.
+        versions: of libraries.
+        inputs: which generator, classifier, embedder and captioner.
+        tally: pictures kept, and rejected by each gate, over the whole drawing folder of this generator.
+        result: what was found.
+    """
+
+    command: str
+    started: str
+    finished: str
+    seed: int
+    settings: dict[str, JsonValue]
+    versions: dict[str, str]
+    inputs: dict[str, str]
+    tally: dict[str, int]
+    result: SearchResult
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchCall:
+    """What a person asks for.
+
+    Args:
+        class_name: whose failures are searched for.
+        target: count only failures towards this class.
+        captions: a person's own captions, measured first.
+        until_target_failures: go on with a promising caption until so many failures that count; 0 to stop when it is proven.
+    """
+
+    class_name: str
+    target: str = ""
+    captions: tuple[str, ...] = ()
+    until_target_failures: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchOutcome:
+    """A search and the pictures that show what it found, by content hash."""
+
+    record: SearchRecord
+    pictures: Mapping[str, Image.Image]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SearchStage:
+    """What is needed to search.
+
+    Args:
+        prepared: the project's samples and models.
+        settings: of the project.
+        criterion: what counts as a failure.
+        store: of the project.
+        progress: told pictures drawn and the budget.
+        generator: a ready generator, instead of the configured one.
+        captioner: a ready captioner, instead of the configured one.
+    """
+
+    prepared: Prepared
+    settings: Settings
+    criterion: FailureCriterion
+    store: ProjectStore
+    progress: Progress = no_progress
+    generator: ImageGenerator | None = None
+    captioner: Captioner | None = field(default=None)
+
+    def run(self, call: SearchCall) -> SearchOutcome:
+        """Search; pictures that were drawn before are not drawn again, so that an interrupted search goes on where it was.
+
+        Raises:
+            ConfigError: if there is no classifier or generator, or the cost is not agreed to.
+            DataError: if the class or the target does not exist.
+            RefusedPromptError: if the generator cannot draw the class at all.
+        """
+        started = _now()
+        self.prepared.samples.dataset.class_code(call.class_name)
+        drawer = self.generator or build_generator(self.settings, self.store.root, self.prepared, purpose="measure")
+        confirm_cost(drawer, self.settings.search.budget, self.settings.generator)
+        folder = self.store.data / DRAWN_FOLDER
+        with self.store.writing():
+            studio = studio_for(
+                self.settings,
+                drawer,
+                folder,
+                embedder=self.prepared.embedder,
+                class_names=self.prepared.samples.dataset.class_names,
+            )
+            outcomes = DrawnOutcomes(studio, self.prepared, folder)
+            sampler = self._sampler(outcomes, drawer, call.class_name, folder)
+            try:
+                result = search_failures(sampler, self._request(call), self.progress)
+            finally:
+                outcomes.flush()
+            pictures = {key: outcomes.picture(key) for key in _shown_keys(result)}
+        return SearchOutcome(record=self._record(started, drawer, studio, result), pictures=pictures)
+
+    def _sampler(self, outcomes: DrawnOutcomes, drawer: ImageGenerator, class_name: str, folder: Path) -> StoredSampler:
+        parts = SamplerParts(
+            generator=drawer,
+            captioner=self.captioner or configured_captioner(self.settings, self.store.root),
+            embed_texts=self.prepared.assistants.embed_texts,
+        )
+        return StoredSampler(outcomes, parts, class_name=class_name, folder=folder, seed=self.settings.seed)
+
+    def _request(self, call: SearchCall) -> SearchRequest:
+        chosen = self.settings.search
+        return SearchRequest(
+            class_name=call.class_name,
+            target=call.target or None,
+            criterion=self.criterion,
+            template=chosen.prompt,
+            parents=self.settings.failure.parents,
+            design=SequentialDesign(
+                alpha=chosen.alpha,
+                smallest_gain=chosen.smallest_gain,
+                most_baseline=chosen.most_baseline,
+                most_per_caption=chosen.most_per_caption,
+                most_captions=chosen.most_captions,
+                budget=chosen.budget,
+                until_target_failures=call.until_target_failures,
+            ),
+            most_sentences=chosen.most_sentences,
+            most_clusters=chosen.most_clusters,
+            own_captions=call.captions,
+        )
+
+    def _record(self, started: str, drawer: ImageGenerator, studio: Studio, result: SearchResult) -> SearchRecord:
+        inputs = self.prepared.inputs | {"generator": drawer.generator_id, "captions": result.caption_source}
+        return SearchRecord(
+            command=command_line(),
+            started=started,
+            finished=_now(),
+            seed=self.settings.seed,
+            settings=self.settings.model_dump(mode="json"),
+            versions=library_versions(),
+            inputs=inputs,
+            tally=studio.tally(),
+            result=result,
+        )
+
+
+def phrase_of(caption: str) -> str:
+    """Return a caption of short sentences as a phrase that a person would put to real pictures.
+
+    >>> phrase_of("it is green. the background is striped.")
+    'green, striped background'
+    """
+    return ", ".join(_said(sentence) for sentence in caption.split(".") if sentence.strip())
+
+
+def _said(sentence: str) -> str:
+    carried = _CARRIED.match(sentence.strip())
+    if carried is None:
+        return sentence.strip()
+    return f"{carried[2]} background" if "background" in carried[1].lower() else carried[2]
+
+
+def _shown_keys(result: SearchResult) -> list[str]:
+    found = [result.example_keys, *(finding.example_keys for finding in result.findings)]
+    found += [cluster.example_keys for cluster in result.clusters]
+    return list(dict.fromkeys(key for keys in found for key in keys[:N_PICTURES]))
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,312 @@
+"""Pipelines of the diffusers library by name or from a folder: found, loaded and told apart."""
+
+import inspect
+import json
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from weakspot.backends.hub import hub_is_off
+from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.model_hash import file_hash, model_id
+from weakspot.backends.optional_library import require_library
+from weakspot.backends.torch_device import DTYPES, require_torch, torch_device, torch_dtype
+from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.backends.transformers_source import first_line
+from weakspot.core.errors import ConfigError, ModelError, UnavailableError, raise_all
+
+PURPOSE = "Diffusion pipelines"
+EXTRA = "generate"
+INDEX_FILE = "model_index.json"
+CUDA_BATCH = 4
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipelineSettings:
+    """Which pipeline, where it runs and how it draws.
+
+    Args:
+        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
+        revision: branch, tag or commit on the hub.
+        variant: kind of weight files, for example fp16; None for the plain ones.
+        device: auto, cpu, cuda, cuda:1, mps.
+        dtype: auto, float32, float16 or bfloat16. On a graphics card auto is bfloat16 for pipelines built on a transformer (FLUX,
+            Stable Diffusion 3) and float16 for the others; elsewhere it is float32.
+        steps: denoising steps; None for what the pipeline does by itself.
+        guidance_scale: how closely words are followed; None for what the pipeline does by itself, 0 for none.
+        width: of the pictures in pixels; None for what the pipeline does by itself.
+        height: of the pictures in pixels; None for what the pipeline does by itself.
+        negative_prompt: what pictures are not to show.
+        batch_size: pictures a call of the pipeline; None for 4 on a graphics card and 1 elsewhere.
+    """
+
+    model: str
+    revision: str | None = None
+    variant: str | None = None
+    device: str = "auto"
+    dtype: str = "auto"
+    steps: int | None = None
+    guidance_scale: float | None = None
+    width: int | None = None
+    height: int | None = None
+    negative_prompt: str = ""
+    batch_size: int | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse numbers that cannot mean anything."""
+        problems = [
+            f"{name}: must be a whole number of at least 1, is {value!r}"
+            for name, value in (
+                ("batch_size", self.batch_size),
+                ("steps", self.steps),
+                ("width", self.width),
+                ("height", self.height),
+            )
+            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
+        ]
+        if self.guidance_scale is not None and not (isinstance(self.guidance_scale, int | float) and self.guidance_scale >= 0):
+            problems.append(f"guidance_scale: must be a number of at least 0, is {self.guidance_scale!r}")
+        if (self.width is None) != (self.height is None):
+            problems.append("width and height: give both or none, some pipelines ignore one without the other")
+        if self.dtype not in ("auto", *DTYPES):
+            problems.append(f"dtype: must be auto or one of {list(DTYPES)}, is {self.dtype!r}")
+        if not self.model.strip():
+            problems.append("model: must be a name on the hub or a folder")
+        raise_all(problems, error=ConfigError, what="The pipeline cannot be used like this:", where="options")
+
+
+class PipelineSource:
+    """Loads one pipeline: safetensors only, and code that comes with a model is never run.
+
+    Args:
+        settings: which pipeline, and where it runs.
+    """
+
+    def __init__(self, settings: PipelineSettings) -> None:
+        self.settings = settings
+
+    def identity(self, kind: str, *parts: Any) -> str:
+        """Return `kind:name@hash`, the hash over the weights and everything that decides the pixels."""
+        chosen = self.settings
+        drawing = (chosen.steps, chosen.guidance_scale, chosen.width, chosen.height, chosen.negative_prompt, chosen.variant)
+        return model_id(kind, self.name, self.version, str(self.dtype), self.batch_size, *drawing, *parts)
+
+    @property
+    def name(self) -> str:
+        """Return the name on the hub, or that of the folder."""
+        folder = Path(self.settings.model)
+        return folder.name if folder.is_dir() else self.settings.model
+
+    @LoadedOnce
+    def torch(self) -> Any:
+        """Return torch."""
+        return require_library("torch", extra=EXTRA, purpose=PURPOSE)
+
+    @LoadedOnce
+    def library(self) -> Any:
+        """Return diffusers."""
+        require_torch(PURPOSE)
+        declare_torchvision_operators()
+        with _no_warnings():
+            require_library("transformers", extra=EXTRA, purpose=PURPOSE)
+            return require_library("diffusers", extra=EXTRA, purpose=PURPOSE)
+
+    @LoadedOnce
+    def device(self) -> Any:
+        """Return where the pipeline runs."""
+        return torch_device(self.torch, self.settings.device)
+
+    @LoadedOnce
+    def dtype(self) -> Any:
+        """Return the kind of numbers it runs in."""
+        if self.settings.dtype != "auto":
+            return torch_dtype(self.torch, self.settings.dtype)
+        if self.device.type != "cuda":
+            return self.torch.float32
+        return self.torch.bfloat16 if "transformer" in self.index else self.torch.float16
+
+    @property
+    def batch_size(self) -> int:
+        """Return how many pictures every call of the pipeline makes."""
+        return self.settings.batch_size or (CUDA_BATCH if self.device.type == "cuda" else 1)
+
+    @property
+    def class_name(self) -> str:
+        """Return the class of diffusers that the pipeline was written by."""
+        return str(self.index["_class_name"])
+
+    @LoadedOnce
+    def index(self) -> Mapping[str, Any]:
+        """Return what the pipeline says of its parts.
+
+        Raises:
+            ModelError: if it is no pipeline, or brings code of its own.
+        """
+        try:
+            found = json.loads(self._index_file.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise self._unloadable(error) from error
+        if not isinstance(found, dict) or not isinstance(found.get("_class_name"), str):
+            raise ModelError(
+                "The pipeline runs code of its own, which is never done, or does not say what it is.",
+                where=f"{self.settings.model}/{INDEX_FILE}",
+                fix="Name a pipeline of a class that diffusers has.",
+            )
+        return found
+
+    @LoadedOnce
+    def version(self) -> str:
+        """Return the hash of the folder, or the commit on the hub."""
+        folder = Path(self.settings.model)
+        return file_hash(folder) if folder.is_dir() else self._index_file.parent.name
+
+    def kind(self, name: str) -> Any:
+        """Return a class of diffusers.
+
+        Raises:
+            ModelError: if it has no such class, or cannot import it.
+        """
+        try:
+            with self.quiet():
+                return getattr(self.library, name)
+        except (AttributeError, ImportError, RuntimeError) as error:
+            raise ModelError(
+                f"diffusers {self.library.__version__} cannot give its class {name}: {first_line(error)}",
+                where=self.settings.model,
+                fix="Install a version of diffusers that fits the model and the installed transformers.",
+            ) from error
+
+    def pipeline(self, kind: str, **parts: Any) -> Any:
+        """Return a pipeline on its device, loaded by a class of diffusers.
+
+        Args:
+            kind: name of the class.
+            parts: parts that take the place of those of the model; None for parts that are not needed.
+        """
+        loader = self.kind(kind)
+        options = parts | {"revision": self.settings.revision, "variant": self.settings.variant}
+        options |= {"use_safetensors": True, "trust_remote_code": False, "dtype": self.dtype}
+        with self.quiet():
+            made = self._fetched(partial(loader.from_pretrained, self.settings.model, **options))
+            made = made.to(self.device)
+        made.set_progress_bar_config(disable=True)
+        vae = getattr(made, "vae", None)
+        if hasattr(vae, "enable_slicing"):
+            vae.enable_slicing()
+        return made
+
+    def call_options(self, pipeline: Any) -> dict[str, Any]:
+        """Return the settings that are not left to the pipeline, by the names of its arguments.
+
+        Raises:
+            ConfigError: if the pipeline does not take one of them.
+        """
+        chosen = self.settings
+        wanted = {
+            "num_inference_steps": chosen.steps,
+            "guidance_scale": chosen.guidance_scale,
+            "width": chosen.width,
+            "height": chosen.height,
+            "negative_prompt": chosen.negative_prompt or None,
+        }
+        given = {name: value for name, value in wanted.items() if value is not None}
+        unknown = sorted(given.keys() - arguments_of(type(pipeline)))
+        if unknown:
+            raise ConfigError(f"{type(pipeline).__name__} takes no {', '.join(unknown)}.", where="options", given=unknown)
+        return given
+
+    @contextmanager
+    def running(self, seed: int) -> Iterator[None]:
+        """Run a pipeline without gradients and without moving torch's random state; what goes wrong becomes a ModelError.
+
+        Args:
+            seed: of whatever a scheduler draws past the generators that it is given.
+        """
+        torch = self.torch
+        try:
+            with torch.inference_mode(), torch.random.fork_rng(devices=range(torch.cuda.device_count())), self.quiet():
+                torch.manual_seed(seed)
+                yield
+        except torch.OutOfMemoryError as error:
+            fix = "Set a smaller batch_size, width and height, or dtype."
+            raise ModelError("The pictures do not fit into memory.", where=self.settings.model, fix=fix) from error
+        except (RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
+            raise ModelError(f"The pipeline cannot draw: {first_line(error)}", where=self.settings.model) from error
+
+    @contextmanager
+    def quiet(self) -> Iterator[None]:
+        """Keep progress bars, log lines and warnings of the libraries off the screen: they are about nothing the user did."""
+        import transformers
+
+        switches = [self.library.utils.logging, transformers.utils.logging]
+        before = [(switch.get_verbosity(), switch.is_progress_bar_enabled()) for switch in switches]
+        for switch in switches:
+            switch.set_verbosity_error()
+            switch.disable_progress_bar()
+        try:
+            with _no_warnings():
+                yield
+        finally:
+            for switch, (level, was_on) in zip(switches, before, strict=True):
+                switch.set_verbosity(level)
+                if was_on:
+                    switch.enable_progress_bar()
+
+    @LoadedOnce
+    def _index_file(self) -> Path:
+        folder = Path(self.settings.model)
+        if folder.is_dir():
+            if not (folder / INDEX_FILE).is_file():
+                raise ModelError(
+                    f"There is no {INDEX_FILE} in the folder.", where=str(folder), fix="Give a folder that save_pretrained wrote."
+                )
+            return folder / INDEX_FILE
+        hub = require_library("huggingface_hub", extra=EXTRA, purpose=PURPOSE)
+        found = self._fetched(partial(hub.hf_hub_download, self.settings.model, INDEX_FILE, revision=self.settings.revision))
+        return Path(found)
+
+    def _fetched(self, fetch: Callable[..., Any]) -> Any:
+        """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""
+        try:
+            return fetch(local_files_only=True)
+        except Exception as error:  # a damaged file or a cache that holds a part of the model can raise anything
+            if Path(self.settings.model).is_dir():
+                raise self._unloadable(error) from error
+            if hub_is_off() is not None:
+                raise self._unavailable(f"the hub is off ({hub_is_off()})") from error
+        try:
+            return fetch(local_files_only=False)
+        except OSError as error:
+            raise self._unavailable(first_line(error)) from error
+        except Exception as error:
+            raise self._unloadable(error) from error
+
+    def _unloadable(self, error: Exception) -> ModelError:
+        return ModelError(
+            f"diffusers cannot load the pipeline: {first_line(error)}",
+            where=self.settings.model,
+            fix="Weights must be safetensors, in the layout that save_pretrained writes.",
+        )
+
+    def _unavailable(self, reason: str) -> UnavailableError:
+        return UnavailableError(
+            f"The pipeline is not in the hub's cache and cannot be fetched: {reason}",
+            where=self.settings.model,
+            fix="Check the name and the network, or give the folder of a copy.",
+        )
+
+
+def arguments_of(kind: type[Any]) -> frozenset[str]:
+    """Return the names of the arguments that pipelines of a class are called with."""
+    return frozenset(inspect.signature(kind.__call__).parameters)
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

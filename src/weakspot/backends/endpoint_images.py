@@ -1,0 +1,285 @@
+"""Pictures by image models behind an OpenAI-compatible address."""
+
+import base64
+import binascii
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from threading import Lock
+from typing import Any, Unpack
+from urllib.parse import urljoin, urlsplit
+
+from PIL import Image
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from weakspot.backends.endpoint_address import bearer_headers, shown_address
+from weakspot.backends.endpoint_image_settings import ImageOptions, image_settings
+from weakspot.backends.endpoint_retries import RequestRefusedError, Retries
+from weakspot.backends.fetched_bytes import fetched_bytes
+from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.model_hash import model_id
+from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.roles import Cost, GeneratedPicture
+from weakspot.core.seeding import generator
+from weakspot.media.pictures import UnreadablePictureError, decode_picture
+
+PATH = "/images/generations"
+MOST_BYTES = 64 << 20
+N_SEEDS = 1 << 31
+UNSAFE, REWRITTEN = "unsafe", "rewritten"
+REVISED_PROMPT = "revised_prompt"
+GREY = (128, 128, 128)
+NOT_UNDERSTOOD = frozenset({400, 422})
+MODERATION = ("content_policy_violation", "moderation_blocked", "content_filter", "contentfilter", "responsibleaipolicyviolation")
+_SHOWN = 200
+
+_Pair = tuple[str, int]
+
+
+class _Made(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    b64_json: str | None = None
+    url: str | None = None
+    revised_prompt: str | None = None
+
+
+class _Answer(BaseModel):
+    """What comes back; further fields are ignored."""
+
+    model_config = ConfigDict(frozen=True)
+
+    data: list[_Made] = Field(min_length=1)
+
+
+class _Said(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    message: str = ""
+
+
+class _Refusal(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+    error: _Said
+
+
+class EndpointImageGenerator:
+    """One request a picture to an image model behind an address.
+
+    A prompt that the service's moderation refuses gives a grey picture with the verdict `unsafe`. What the service made of the
+    prompt, if it says so, stays with the picture as `picture.info["revised_prompt"]`. Pictures that came before another of the same
+    call failed are kept for the next call, so that nothing is paid for twice.
+
+    Args:
+        url: address up to and including the version, such as `https://host/v1`.
+        model: name of the model behind it.
+        options: see `ImageSettings`; `token_variable` names the environment variable with the token.
+    """
+
+    def __init__(self, *, url: str, model: str, **options: Unpack[ImageOptions]) -> None:
+        self.settings = image_settings(url, model, options)
+        self._retries = Retries(n_retries=self.settings.n_retries, first_wait_seconds=self.settings.first_wait_seconds)
+        self._kept: dict[_Pair, GeneratedPicture] = {}
+        self._n_asked = 0
+        self._asks_for_bytes = True
+        self._guard = Lock()
+
+    @property
+    def generator_id(self) -> str:
+        """Address, model, version and everything else that decides the pictures."""
+        settings = self.settings
+        address = urlsplit(settings.url)
+        decides = (settings.url, settings.model, settings.version, settings.size, settings.quality, settings.sends_seed)
+        return model_id("endpoint-images", f"{address.hostname}{address.path}:{settings.model}", *decides)
+
+    def cost_of(self, n_pictures: int) -> Cost | None:
+        """Return what so many pictures cost; None if no price is set."""
+        price, currency = self.settings.price_per_picture, self.settings.currency
+        if price is None:
+            return None
+        basis = f"{n_pictures} pictures of {self.settings.model} at {price:g} {currency} each"
+        return Cost(amount=round(price * n_pictures, 6), currency=currency, basis=basis)
+
+    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedPicture]:
+        """Return one picture a prompt; the same for the same prompt and seed as far as the service keeps to the seed.
+
+        Raises:
+            ConfigError: if there is not one seed a prompt, the token is refused, or `max_pictures` does not suffice.
+            ModelError: if an answer holds no picture.
+            UnavailableError: if no attempt was answered.
+        """
+        if len(prompts) != len(seeds):
+            raise ConfigError("Every prompt needs one seed.", given=(len(prompts), len(seeds)))
+        pairs = [(prompt, int(seed)) for prompt, seed in zip(prompts, seeds, strict=True)]
+        with self._guard:
+            found = {pair: self._kept[pair] for pair in pairs if pair in self._kept}
+        missing = [pair for pair in dict.fromkeys(pairs) if pair not in found]
+        self._check_budget(len(missing))
+        found |= self._made(missing)
+        with self._guard:
+            for pair in found:
+                self._kept.pop(pair, None)
+        return [found[pair] for pair in pairs]
+
+    def close(self) -> None:
+        """Close the connections; the next request opens new ones."""
+        if (client := vars(self).pop("_client", None)) is not None:
+            client.close()
+
+    def _check_budget(self, n_more: int) -> None:
+        left = self.settings.max_pictures - self._n_asked
+        if n_more > left:
+            raise ConfigError(
+                f"Only {left} of {self.settings.max_pictures} pictures may still be asked of the endpoint.",
+                where="max_pictures",
+                given=n_more,
+                fix="Raise max_pictures if that is worth the cost.",
+            )
+
+    def _made(self, pairs: Sequence[_Pair]) -> dict[_Pair, GeneratedPicture]:
+        if not pairs:
+            return {}
+        with ThreadPoolExecutor(max_workers=self.settings.concurrency) as pool:
+            waiting = [pool.submit(self._one, pair) for pair in pairs]
+            try:
+                return {pair: future.result() for pair, future in zip(pairs, waiting, strict=True)}
+            except BaseException:
+                for future in waiting:
+                    future.cancel()
+                raise
+
+    def _one(self, pair: _Pair) -> GeneratedPicture:
+        prompt, seed = pair
+        with self._guard:
+            self._n_asked += 1
+        try:
+            picture, verdicts = self._drawn(self._sent(prompt, seed), prompt, seed)
+        except RequestRefusedError as error:
+            if not _is_moderation(error):
+                raise self._explained(error) from error
+            picture, verdicts = Image.new("RGB", self.settings.width_and_height, GREY), {UNSAFE: _message_of(error)}
+        made = GeneratedPicture(picture=picture, prompt=prompt, seed=seed, generator_id=self.generator_id, verdicts=verdicts)
+        with self._guard:
+            self._kept[pair] = made
+        return made
+
+    def _body(self, prompt: str, seed: int) -> dict[str, Any]:
+        settings = self.settings
+        body: dict[str, Any] = {"model": settings.model, "prompt": prompt, "n": 1, "size": settings.size}
+        if settings.quality:
+            body["quality"] = settings.quality
+        if settings.sends_seed:
+            body["seed"] = seed % N_SEEDS
+        if self._asks_for_bytes:
+            body["response_format"] = "b64_json"
+        return body
+
+    def _sent(self, prompt: str, seed: int) -> bytes:
+        """Send one request; a service that always answers with bytes may not know `response_format`, which is then left out."""
+        body = self._body(prompt, seed)
+        jitter = generator(seed, "image endpoint", prompt)
+        try:
+            return self._retries.post(self._client, self._address, body, jitter=jitter, where=self._where)
+        except RequestRefusedError as error:
+            if "response_format" not in body or "response_format" not in error.said or error.status not in NOT_UNDERSTOOD:
+                raise
+            self._asks_for_bytes = False
+            body.pop("response_format")
+            return self._retries.post(self._client, self._address, body, jitter=jitter, where=self._where)
+
+    def _explained(self, error: RequestRefusedError) -> ModelError:
+        if error.status in NOT_UNDERSTOOD and self.settings.sends_seed and "seed" in error.said:
+            return ModelError(
+                "The endpoint takes no seed.",
+                where=self._where,
+                given=error.said[:_SHOWN],
+                fix="Set sends_seed = false; the same seed then no longer gives the same picture.",
+            )
+        return error
+
+    def _drawn(self, content: bytes, prompt: str, seed: int) -> tuple[Image.Image, dict[str, str]]:
+        try:
+            made = _Answer.model_validate_json(content).data[0]
+        except ValidationError as error:
+            raise self._no_picture("is not what image endpoints answer: data[0] is missing", content) from error
+        data = self._bytes_of(made, prompt, seed)
+        try:
+            picture = decode_picture(data).picture
+        except UnreadablePictureError as error:
+            raise self._no_picture(f"holds no picture that can be read ({error.detail})", data) from error
+        revised = made.revised_prompt
+        picture.info = {} if not revised else {REVISED_PROMPT: revised}
+        is_other = revised is not None and revised.strip() not in {"", prompt.strip()}
+        verdicts = {REWRITTEN: f"the service drew: {revised}"} if is_other and not self.settings.accepts_rewriting else {}
+        return picture, verdicts
+
+    def _bytes_of(self, made: _Made, prompt: str, seed: int) -> bytes:
+        if made.b64_json:
+            return self._decoded(made.b64_json)
+        if made.url and made.url.startswith("data:"):
+            return self._decoded(made.url.partition(",")[2])
+        if made.url:
+            address = urljoin(self._address, made.url)
+            if not _is_same_host(address, self._address):
+                raise ModelError(
+                    "The endpoint answers with the address of another host, from which nothing is fetched.",
+                    where=self._where,
+                    given=shown_address(address),
+                    fix="Use a service that answers with b64_json.",
+                )
+            jitter = generator(seed, "image endpoint address", prompt)
+            return fetched_bytes(self._client, address, retries=self._retries, jitter=jitter, most_bytes=MOST_BYTES)
+        raise self._no_picture("holds neither b64_json nor url", b"")
+
+    def _decoded(self, text: str) -> bytes:
+        if len(text) > MOST_BYTES * 4 // 3 + 4:
+            raise self._no_picture(f"holds more than {MOST_BYTES} bytes", text[:_SHOWN].encode())
+        try:
+            return base64.b64decode("".join(text.split()), validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise self._no_picture("is not base64", text[:_SHOWN].encode()) from error
+
+    def _no_picture(self, why: str, came: bytes) -> ModelError:
+        given = came[:_SHOWN].decode("utf-8", "backslashreplace") or None
+        return ModelError(
+            f"The endpoint's answer {why}.", where=self._where, given=given, fix="Check url, model and size, or the service itself."
+        )
+
+    @property
+    def _address(self) -> str:
+        address = urlsplit(self.settings.url)
+        path = address.path.rstrip("/")
+        return address._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
+
+    @property
+    def _where(self) -> str:
+        return shown_address(self._address)
+
+    @LoadedOnce
+    def _client(self) -> Any:
+        import httpx
+
+        return httpx.Client(
+            headers=bearer_headers(self.settings.token_variable),
+            timeout=self.settings.timeout_seconds,
+            limits=httpx.Limits(max_connections=self.settings.concurrency),
+            follow_redirects=False,
+        )
+
+
+def _is_same_host(address: str, own: str) -> bool:
+    """Return whether an address is on the same host, port and scheme, so that the token goes nowhere else."""
+    return urlsplit(address)[:2] == urlsplit(own)[:2]
+
+
+def _is_moderation(error: RequestRefusedError) -> bool:
+    said = error.said.lower()
+    return error.status in NOT_UNDERSTOOD and any(code in said for code in MODERATION)
+
+
+def _message_of(error: RequestRefusedError) -> str:
+    try:
+        message = _Refusal.model_validate_json(error.said).error.message
+    except ValidationError:
+        message = ""
+    return " ".join((message or error.said).split())[:_SHOWN] or "refused by the service"

@@ -1,0 +1,21 @@
+"""What commands that draw pictures share."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+if TYPE_CHECKING:
+    from weakspot.app.project import Project
+    from weakspot.core.run import StageProgress
+
+GeneratorOption = typer.Option("", "--generator", help="Registered image generator to use instead of the configured one.")
+
+
+def opened_with(folder: Path, generator: str, progress: "StageProgress") -> "Project":
+    """Open a project, with another generator if one is named."""
+    from weakspot.app.config import load_settings
+    from weakspot.app.generator_choice import with_generator
+    from weakspot.app.project import Project
+
+    return Project(folder, with_generator(load_settings(folder), generator), progress=progress)

@@ -1,0 +1,105 @@
+"""What is behind an object: a picture without its own object, a crop of it, or plain paint."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import ByteArray, FloatArray
+from weakspot.core.seeding import generator
+from weakspot.generate.compose.cutting import Cut
+from weakspot.generate.compose.edits import as_pixels, mixed
+from weakspot.generate.compose.words import COLOURS, PLAIN
+
+FILLING_SIDE = 128
+FILLING_REACH = 3
+GROWN = 0.04
+PAINT_SHADE = 14.0
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Backdrop:
+    """A picture to put an object on.
+
+    Args:
+        pixels: [h, w, 3].
+        hole: centre (x, y) of what was removed from it, as shares of width and height; None if nothing was.
+    """
+
+    pixels: ByteArray
+    hole: tuple[float, float] | None = None
+
+
+def emptied(cut: Cut) -> Backdrop:
+    """Return the picture of an object without the object: the place is filled from around it."""
+    import cv2
+
+    height, width = cut.alpha.shape
+    scale = min(1.0, FILLING_SIDE / max(height, width))
+    small_size = (max(8, round(width * scale)), max(8, round(height * scale)))
+    small = cv2.resize(cut.pixels, small_size, interpolation=cv2.INTER_AREA)
+    brush = np.ones((2 * round(GROWN * max(small_size)) + 1,) * 2, dtype=np.uint8)
+    hole = cv2.dilate((cv2.resize(cut.alpha, small_size, interpolation=cv2.INTER_AREA) > 0.1).astype(np.uint8), brush)  # noqa: PLR2004
+    filled = cv2.inpaint(small, hole, FILLING_REACH, cv2.INPAINT_TELEA)
+    large = cv2.resize(filled, (width, height), interpolation=cv2.INTER_CUBIC)
+    cover = cv2.GaussianBlur(cv2.resize(hole.astype(np.float32), (width, height)), (0, 0), max(1.0, max(height, width) / 90))
+    top, left, bottom, right = cut.box
+    grained = large + _grain(cut, width, height)[..., None]
+    centre = (0.5 * (left + right) / width, 0.5 * (top + bottom) / height)
+    return Backdrop(pixels=mixed(cut.pixels, grained, np.clip(cover * 1.4, 0.0, 1.0)), hole=centre)
+
+
+def _grain(cut: Cut, width: int, height: int) -> FloatArray:
+    """Return noise as strong as the fine detail around the object, so that what was filled does not look smooth."""
+    import cv2
+
+    grey = cut.pixels.astype(np.float32).mean(axis=2)
+    detail = (grey - cv2.GaussianBlur(grey, (0, 0), 1.5))[cut.alpha < 0.02]  # noqa: PLR2004
+    spread = min(8.0, float(np.median(np.abs(detail))) * 1.5) if len(detail) else 0.0
+    return np.asarray(spread * generator(0, "grain").standard_normal((height, width)), dtype=np.float32)
+
+
+def square_view(backdrop: Backdrop, *, side: int, anchor: tuple[float, float]) -> ByteArray:
+    """Return the largest square of a backdrop; what was removed from it comes as near as possible to the anchor (shares x, y)."""
+    import cv2
+
+    height, width = backdrop.pixels.shape[:2]
+    length = min(height, width)
+    hole = backdrop.hole or (0.5, 0.5)
+    left = round(min(max(hole[0] * width - anchor[0] * length, 0), width - length))
+    top = round(min(max(hole[1] * height - anchor[1] * length, 0), height - length))
+    return resized(backdrop.pixels[top : top + length, left : left + length], side, side, cv2.INTER_CUBIC)
+
+
+def own_view(cut: Cut, pixels: ByteArray, *, side: int) -> tuple[ByteArray, FloatArray]:
+    """Return the largest square around the object of a picture of the cut's size, and the object's alpha in it."""
+    import cv2
+
+    height, width = cut.alpha.shape
+    length = min(height, width)
+    box = cut.box
+    top = round(min(max(0.5 * (box[0] + box[2] - length), 0), height - length))
+    left = round(min(max(0.5 * (box[1] + box[3] - length), 0), width - length))
+    window = slice(top, top + length), slice(left, left + length)
+    alpha = cv2.resize(cut.alpha[window], (side, side), interpolation=cv2.INTER_AREA if side < length else cv2.INTER_LINEAR)
+    return resized(pixels[window], side, side, cv2.INTER_CUBIC), np.asarray(alpha, dtype=np.float32)
+
+
+def painted(colour: str, *, side: int) -> ByteArray:
+    """Return a plain backdrop in a colour, a little lighter above than below; `plain` is light grey."""
+    import cv2
+
+    lightness, *hue = COLOURS.get(colour, PLAIN)
+    lab = np.empty((side, side, 3), dtype=np.float32)
+    lab[..., 0] = np.clip(lightness + np.linspace(0.5, -0.5, side, dtype=np.float32) * PAINT_SHADE, 2, 98)[:, None]
+    lab[..., 1:] = hue
+    return as_pixels(cv2.cvtColor(lab, cv2.COLOR_LAB2RGB) * 255.0)
+
+
+def resized(pixels: ByteArray, width: int, height: int, enlarging: int) -> ByteArray:
+    """Return pixels at another size."""
+    import cv2
+
+    is_smaller = width * height < pixels.shape[0] * pixels.shape[1]
+    return np.asarray(
+        cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA if is_smaller else enlarging), dtype=np.uint8
+    )

@@ -1,0 +1,183 @@
+"""A user's pictures at working size, with their objects cut out, kept in memory as far as there is room for them."""
+
+from collections import Counter, OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from threading import Lock
+from typing import Generic, TypeVar
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.arrays import ByteArray
+from weakspot.core.errors import ModelError, WeakspotError
+from weakspot.core.own_pictures import OwnPictures
+from weakspot.core.seeding import generator
+from weakspot.generate.compose.backdrop import Backdrop, emptied
+from weakspot.generate.compose.cutting import Cut, cut_by_colours, cut_by_mask
+from weakspot.generate.compose.wording import Place
+
+N_BEST = 12
+N_LOOKED_AT = 3
+MOST_KEPT = 96
+MOST_REASONS = 65_536
+UNREADABLE = "the picture cannot be read"
+
+Kept = TypeVar("Kept")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CutObject:
+    """An object that may be used, and the sample it comes from."""
+
+    sample_id: str
+    cut: Cut
+
+
+class _Memory(Generic[Kept]):
+    """Keeps what was made last."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._kept: OrderedDict[str, Kept] = OrderedDict()
+        self._lock = Lock()
+
+    def get(self, key: str, make: Callable[[], Kept]) -> Kept:
+        """Return what is kept under a key, or make it."""
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+        made = make()
+        with self._lock:
+            self._kept[key] = made
+            while len(self._kept) > self._most:
+                self._kept.popitem(last=False)
+        return made
+
+
+class Shelf:
+    """Cuts and backdrops by sample id.
+
+    Args:
+        own: the pictures.
+        longest: pixels of the longer side at which pictures are kept.
+        least_outline: how much clearer the outline of a cut must be than edges inside it.
+        n_tried: how many pictures of a class are tried before giving up.
+    """
+
+    def __init__(self, own: OwnPictures, *, longest: int, least_outline: float, n_tried: int) -> None:
+        self.own = own
+        self._longest = longest
+        self._least_outline = least_outline
+        self._n_tried = n_tried
+        self._cuts: _Memory[Cut] = _Memory(MOST_KEPT)
+        self._backdrops: _Memory[Backdrop] = _Memory(MOST_KEPT)
+        self._reasons: _Memory[str] = _Memory(MOST_REASONS)
+
+    def objects(self, class_name: str, *, n: int, seed: int) -> list[CutObject]:
+        """Return so many objects of a class, or fewer but at least one where no more can be cut out; the seed alone decides which.
+
+        Raises:
+            ModelError: if the class has no pictures, or none of those tried can be cut out.
+        """
+        names = sorted(self.own.objects(class_name))
+        if not names:
+            raise ModelError(f"There are no pictures of the class {class_name!r} to compose from.", where="generator compose")
+        order = generator(seed, "object", class_name).permutation(len(names))[: self._n_tried]
+        found: list[CutObject] = []
+        reasons: Counter[str] = Counter()
+        for name in (names[position] for position in order):
+            cut = self.cut(name)
+            if isinstance(cut, str):
+                reasons[cut] += 1
+                continue
+            found.append(CutObject(sample_id=name, cut=cut))
+            if len(found) == n:
+                break
+        if not found:
+            raise _nothing_cut(class_name, n_tried=len(order), n_pictures=len(names), reasons=reasons)
+        return found
+
+    def cut(self, sample_id: str) -> Cut | str:
+        """Return the object of a picture, or why it cannot be used."""
+        reason = self._reasons.get(sample_id, lambda: self._reason(sample_id))
+        return reason or self._cuts.get(sample_id, lambda: self._usable_cut(sample_id))
+
+    def own_backdrop(self, one: CutObject) -> Backdrop:
+        """Return the picture of an object without the object."""
+        return self._backdrops.get(one.sample_id, lambda: emptied(one.cut))
+
+    def backdrop(self, place: Place, *, seed: int, without: frozenset[str]) -> tuple[str, Backdrop]:
+        """Return a picture that shows a place, and its id: by seed, one of the best; those whose own object can be removed first.
+
+        Raises:
+            ModelError: if none of them can be read.
+        """
+        best = [name for name in place.candidates if name not in without][:N_BEST] or list(place.candidates[:N_BEST])
+        order = generator(seed, "backdrop", place.words).permutation(len(best))
+        as_it_is: tuple[str, Backdrop] | None = None
+        for n_seen, found in enumerate(self._readable(best[position] for position in order), start=1):
+            if found[1].hole is not None or found[0] not in self._class_pictures:
+                return found
+            as_it_is = as_it_is or found
+            if n_seen >= N_LOOKED_AT:
+                break
+        if as_it_is is None:
+            raise ModelError(f"None of the pictures that show {place.words!r} can be read.", where="generator compose", given=best)
+        return as_it_is
+
+    def _readable(self, names: Iterator[str]) -> Iterator[tuple[str, Backdrop]]:
+        for name in names:
+            try:
+                yield name, self._backdrops.get(name, lambda name=name: self._background(name))  # type: ignore[misc]
+            except WeakspotError:
+                continue
+
+    def _background(self, sample_id: str) -> Backdrop:
+        cut = self.cut(sample_id) if sample_id in self._class_pictures else ""
+        return emptied(cut) if isinstance(cut, Cut) else Backdrop(pixels=self._pixels(sample_id))
+
+    @cached_property
+    def _class_pictures(self) -> frozenset[str]:
+        return frozenset(name for class_name in self.own.class_names for name in self.own.objects(class_name))
+
+    def _reason(self, sample_id: str) -> str:
+        cut = self._new_cut(sample_id)
+        if isinstance(cut, str):
+            return cut
+        self._cuts.get(sample_id, lambda: cut)
+        return ""
+
+    def _usable_cut(self, sample_id: str) -> Cut:
+        cut = self._new_cut(sample_id)
+        if isinstance(cut, str):
+            raise ModelError(f"The object of a picture can no longer be cut out: {cut}.", where=sample_id)
+        return cut
+
+    def _new_cut(self, sample_id: str) -> Cut | str:
+        try:
+            pixels, mask = self._pixels(sample_id), self.own.mask(sample_id)
+        except WeakspotError:
+            return UNREADABLE
+        if mask is not None:
+            return cut_by_mask(pixels, np.asarray(mask.convert("L"), dtype=np.uint8))
+        return cut_by_colours(pixels, least_outline=self._least_outline)
+
+    def _pixels(self, sample_id: str) -> ByteArray:
+        picture = self.own.picture(sample_id).convert("RGB")
+        factor = self._longest / max(picture.size)
+        if factor < 1.0 or max(picture.size) * 2 < self._longest:
+            wanted = (max(8, round(picture.width * factor)), max(8, round(picture.height * factor)))
+            picture = picture.resize(wanted, Image.Resampling.LANCZOS)
+        return np.array(picture, dtype=np.uint8)
+
+
+def _nothing_cut(class_name: str, *, n_tried: int, n_pictures: int, reasons: Counter[str]) -> ModelError:
+    why = "; ".join(f"{count} times {reason}" for reason, count in reasons.most_common())
+    return ModelError(
+        f"No object of the class {class_name!r} could be cut out: {n_tried} of {n_pictures} pictures were tried ({why}).",
+        where="generator compose",
+        fix="Give masks, or pictures with one object in the middle, or a lower least_outline; or choose another generator.",
+    )

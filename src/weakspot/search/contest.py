@@ -1,0 +1,299 @@
+"""Captions against the baseline: draws pictures where they decide something, and stops as soon as they do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.errors import ConfigError, DataError, InputError, NotEnoughDataError, RefusedPromptError
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.run import Progress, no_progress
+from weakspot.search.records import CaptionTrial, StoppedBecause, TrialStep
+from weakspot.search.sampling import Sampler
+from weakspot.search.sequential import discoveries, is_futile, is_same, log_evidence
+from weakspot.search.sequential.stopping import MISS_RATE
+from weakspot.search.series import FailedPictures, PictureSeries, Referee
+from weakspot.search.trials import caption_trials
+
+BASELINE_PRECISION = 4.0
+NOTHING_KEPT_BATCHES = 3
+SAME_SHARE = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class SequentialDesign:
+    """How much is drawn, and what is promised.
+
+    Args:
+        alpha: false discovery rate over all captions that are tried.
+        smallest_gain: a caption that fails less than this more often than the baseline is of no interest.
+        most_baseline: most pictures of the baseline prompt.
+        most_per_caption: most pictures of one caption.
+        most_captions: most captions that are tried, refinements included; the correction is for so many.
+        budget: most pictures in all, rejected ones included.
+        batch: pictures drawn at a time.
+        until_target_failures: go on with a promising caption until so many failures that count, 0 to stop when it is proven.
+    """
+
+    alpha: float = 0.05
+    smallest_gain: float = 0.1
+    most_baseline: int = 400
+    most_per_caption: int = 400
+    most_captions: int = 40
+    budget: int = 6000
+    batch: int = 8
+    until_target_failures: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse settings that cannot mean anything."""
+        for name in ("alpha", "smallest_gain"):
+            if not 0.0 < getattr(self, name) < 1.0:
+                raise ConfigError(f"The setting search.{name} must lie in (0, 1).", given=getattr(self, name))
+        for name in ("most_baseline", "most_per_caption", "most_captions", "budget", "batch"):
+            if getattr(self, name) < 1:
+                raise ConfigError(f"The setting search.{name} must be at least 1.", given=getattr(self, name))
+
+
+class Contest:
+    """A baseline, captions that are held against it, and what was drawn of each.
+
+    Captions may be chosen by looking at everything that was drawn before. What is proven holds at whatever time one stops, with
+    at most `alpha` false ones among the discoveries on average.
+
+    Args:
+        sampler: where pictures come from; those of different prompts must be independent.
+        class_name: what all pictures show.
+        criterion: when an answer is a failure.
+        design: how much is drawn.
+        target: count only failures towards this class.
+        progress: told pictures drawn and the budget.
+
+    Raises:
+        DataError: if the classifier does not know the class or the target.
+    """
+
+    def __init__(
+        self,
+        sampler: Sampler,
+        *,
+        class_name: str,
+        criterion: FailureCriterion,
+        design: SequentialDesign,
+        target: str | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
+        for name in (class_name, *([target] if target else [])):
+            if name not in sampler.class_names:
+                known = ", ".join(sampler.class_names[:20])
+                raise DataError(f"The classifier knows no class {name!r}.", given=name, fix=f"Choose one of: {known}.")
+        if target == class_name:
+            raise DataError("The target must be another class than the one that is searched.", given=target)
+        self._sampler, self._class_name, self._design, self._progress = sampler, class_name, design, progress
+        self._referee = Referee(class_name=class_name, class_names=sampler.class_names, criterion=criterion, target=target)
+        self._baseline: PictureSeries | None = None
+        self._captions: list[PictureSeries] = []
+
+    def baseline(self, prompt: str, *, enough_failures: int = 0) -> CaptionTrial:
+        """Draw the baseline until its rate is known well enough to begin with; contests draw more of it where it pays.
+
+        Args:
+            prompt: the baseline prompt.
+            enough_failures: go on until so many failures that count, if `most_baseline` allows.
+        """
+        design = self._design
+        if self._baseline is None:
+            self._baseline = PictureSeries(caption="", prompt=prompt, step="baseline")
+        elif self._baseline.prompt != prompt:
+            raise InputError("A contest has one baseline.", given=prompt)
+        series, wanted = self._baseline, max(enough_failures, design.until_target_failures)
+        while series.stopped is None or series.stopped is StoppedBecause.PRECISE:
+            if series.n_pictures >= 4 * design.batch and series.failures >= wanted and self._is_precise(series):
+                series.stopped = StoppedBecause.PRECISE
+                break
+            self._draw(series)
+        return self.baseline_trial
+
+    def try_captions(self, captions: Sequence[tuple[str, str]], *, step: TrialStep) -> tuple[CaptionTrial, ...]:
+        """Draw captions in turn, a batch at a time, until each of them is decided.
+
+        Args:
+            captions: pairs of a caption and its whole prompt; a prompt that was tried before is not drawn again.
+            step: where they come from.
+
+        Returns:
+            One trial for each, in order.
+        """
+        if not self._need_baseline().n_pictures:
+            raise NotEnoughDataError("There are no pictures of the baseline.", given=self._need_baseline().prompt)
+        chosen = [self._entered(caption, prompt, step) for caption, prompt in captions]
+        self._decide([one for one in chosen if one is not self._baseline])
+        by_prompt = {trial.prompt: trial for trial in (self.baseline_trial, *self.trials)}
+        return tuple(by_prompt[one.prompt] for one in chosen)
+
+    def same_rate(
+        self, shorter: CaptionTrial, longer: CaptionTrial, *, margin: float | None = None, error_rate: float = MISS_RATE
+    ) -> bool:
+        """Return whether a shorter caption fails as often as a longer one; draws more of both while pictures do not tell.
+
+        Args:
+            shorter: a trial of this contest.
+            longer: another.
+            margin: how much lower would matter; by default the smallest gain, or a quarter of what the longer one gains if that is
+                more.
+            error_rate: how often either answer may be wrong.
+        """
+        first, second = self._series(shorter), self._series(longer)
+        if not first.n_pictures or not second.n_pictures:
+            return False
+        while True:
+            allowed = margin if margin is not None else self._margin(second)
+            counts, others = (first.failures, first.n_pictures), (second.failures, second.n_pictures)
+            said = is_same(counts, others, margin=allowed, error_rate=error_rate)
+            if said is not None:
+                return said
+            can_grow = [one for one in (first, second) if self._room(one)]
+            if not can_grow:
+                return bool(first.failures / first.n_pictures >= second.failures / second.n_pictures - 0.5 * allowed)
+            self._draw(min(can_grow, key=lambda one: one.n_asked))
+
+    @property
+    def baseline_trial(self) -> CaptionTrial:
+        """Return the baseline as it stands."""
+        return self._all_trials()[0]
+
+    @property
+    def trials(self) -> tuple[CaptionTrial, ...]:
+        """Return every caption tried so far, in order, corrected together."""
+        return self._all_trials()[1:]
+
+    @property
+    def n_asked(self) -> int:
+        """Return how many pictures were ordered in all."""
+        return sum(one.n_asked for one in self._everyone())
+
+    @property
+    def is_spent(self) -> bool:
+        """Return whether the budget is used up."""
+        return self.n_asked >= self._design.budget
+
+    def failures_of_baseline(self) -> FailedPictures:
+        """Return the baseline's failures that count, in the order they were drawn."""
+        return self._need_baseline().failed
+
+    def failed_pictures(self, trial: CaptionTrial) -> FailedPictures:
+        """Return the failures that count of one trial, in the order they were drawn."""
+        return self._series(trial).failed
+
+    def _everyone(self) -> list[PictureSeries]:
+        return ([self._baseline] if self._baseline else []) + self._captions
+
+    def _all_trials(self) -> tuple[CaptionTrial, ...]:
+        design = self._design
+        return caption_trials(self._need_baseline(), self._captions, alpha=design.alpha, most=design.most_captions)
+
+    def _need_baseline(self) -> PictureSeries:
+        if self._baseline is None:
+            raise InputError("A contest needs its baseline first.")
+        return self._baseline
+
+    def _series(self, trial: CaptionTrial) -> PictureSeries:
+        return next(one for one in self._everyone() if one.prompt == trial.prompt)
+
+    def _entered(self, caption: str, prompt: str, step: TrialStep) -> PictureSeries:
+        known = next((one for one in self._everyone() if one.prompt == prompt), None)
+        if known is not None:
+            return known
+        n_tried = sum(one.n_asked > 0 or one.stopped is None for one in self._captions)
+        series = PictureSeries(caption=caption, prompt=prompt, step=step)
+        if n_tried >= self._design.most_captions:
+            series.stopped = StoppedBecause.BUDGET
+            series.note = f"{n_tried} captions were tried before; more were not announced."
+        self._captions.append(series)
+        return series
+
+    def _decide(self, chosen: Sequence[PictureSeries]) -> None:
+        while True:
+            proven = self._proven()
+            still_open = [one for one in chosen if self._is_open(one, is_proven=one.prompt in proven)]
+            if not still_open:
+                return
+            baseline = self._need_baseline()
+            if self._room(baseline) and self._baseline_pays(still_open):
+                self._draw(baseline)
+            for one in still_open:
+                self._draw(one)
+
+    def _proven(self) -> set[str]:
+        """Return the prompts that are discoveries now."""
+        drawn = [one for one in self._captions if one.n_pictures]
+        found = discoveries([self._log_evidence(one) for one in drawn], alpha=self._design.alpha, most=self._design.most_captions)
+        return {one.prompt for one, is_found in zip(drawn, found, strict=True) if is_found}
+
+    def _is_open(self, series: PictureSeries, *, is_proven: bool) -> bool:
+        """Return whether a caption needs more pictures, and note why if it does not."""
+        if series.is_final or not series.n_asked:
+            return not series.is_final
+        until = self._design.until_target_failures
+        if until and series.failures >= until:
+            series.stopped = StoppedBecause.TARGET_FAILURES
+        elif is_proven and not until:
+            series.stopped = StoppedBecause.BETTER
+        elif not is_proven and self._is_futile(series):
+            series.stopped = StoppedBecause.NOT_BETTER
+        elif not self._room(series):
+            series.stopped = StoppedBecause.BUDGET if self.is_spent else StoppedBecause.MOST_PICTURES
+        else:
+            return True
+        return False
+
+    def _is_futile(self, series: PictureSeries) -> bool:
+        rate, gain = self._need_baseline().guess, self._design.smallest_gain
+        return is_futile(series.failures, series.n_pictures, baseline_rate=rate, smallest_gain=gain)
+
+    def _is_precise(self, series: PictureSeries) -> bool:
+        error = np.sqrt(series.guess * (1.0 - series.guess) / series.n_pictures)
+        return bool(error <= self._design.smallest_gain / BASELINE_PRECISION)
+
+    def _baseline_pays(self, still_open: Sequence[PictureSeries]) -> bool:
+        """Return whether more baseline pictures are expected to help promising captions more than their own pictures would."""
+        batch, by_baseline, by_caption = self._design.batch, 0.0, [0.0]
+        for one in still_open:
+            now = self._log_evidence(one) if one.n_pictures else 0.0
+            if now > 0.0:
+                by_baseline += self._log_evidence(one, more_baseline=batch) - now
+                by_caption.append(self._log_evidence(one, more=batch) - now)
+        return by_baseline > max(by_caption)
+
+    def _log_evidence(self, series: PictureSeries, *, more: int = 0, more_baseline: int = 0) -> float:
+        """Return the logarithmic e-value of a caption, as it is or as it is expected to be with more pictures."""
+        baseline = self._need_baseline()
+        return log_evidence(
+            series.failures + round(more * series.guess),
+            series.n_pictures + more,
+            baseline.failures + round(more_baseline * baseline.guess),
+            baseline.n_pictures + more_baseline,
+        )
+
+    def _margin(self, longer: PictureSeries) -> float:
+        return max(self._design.smallest_gain, SAME_SHARE * (longer.guess - self._need_baseline().guess))
+
+    def _room(self, series: PictureSeries) -> int:
+        """Return how many more pictures of a prompt may be drawn."""
+        most = self._design.most_baseline if series is self._baseline else self._design.most_per_caption
+        return 0 if series.is_final else max(0, min(most - series.n_asked, self._design.budget - self.n_asked))
+
+    def _draw(self, series: PictureSeries) -> None:
+        """Draw one batch and note if there can be no more."""
+        n_pictures = min(self._room(series), self._design.batch)
+        if not n_pictures:
+            series.stopped = StoppedBecause.BUDGET if self.is_spent else StoppedBecause.MOST_PICTURES
+            return
+        try:
+            draws = self._sampler.draw(series.prompt, self._class_name, first=series.n_asked, n=n_pictures)
+        except RefusedPromptError as error:
+            series.stopped, series.note = StoppedBecause.REFUSED, str(error)
+            return
+        series.take(draws, self._referee, n_asked=n_pictures)
+        if not series.n_pictures and series.n_asked >= NOTHING_KEPT_BATCHES * self._design.batch:
+            series.stopped = StoppedBecause.REJECTED
+        self._progress(self.n_asked, self._design.budget)

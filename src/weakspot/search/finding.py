@@ -1,0 +1,201 @@
+"""Searches for captions on whose pictures a classifier fails more often than on pictures of the class alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from weakspot.core.errors import NotEnoughDataError, RefusedPromptError
+from weakspot.core.failures import FailureCriterion, describe_criterion
+from weakspot.core.run import Progress, no_progress
+from weakspot.lexicon.captions import content_words, noun_of
+from weakspot.search.clusters import SMALLEST, FailureCluster, failure_clusters
+from weakspot.search.contest import Contest
+from weakspot.search.prompts import baseline_prompt, caption_of, parent_of, sentences_of, whole_prompt, wordnet_hierarchy
+from weakspot.search.records import CaptionTrial, StoppedBecause
+from weakspot.search.refinement import Refinement, Sentences
+from weakspot.search.sampling import Sampler
+from weakspot.search.search_records import CaptionFinding, ClusterRecord, SearchRequest, SearchResult
+from weakspot.search.sentences import CaptionEffort, CaptionWriter
+from weakspot.search.shorter_sentences import said_words
+
+N_EXAMPLES = 16
+
+
+def search_failures(sampler: Sampler, request: SearchRequest, progress: Progress = no_progress) -> SearchResult:
+    """Search for failures of one class; nothing is random but the sampler's pictures.
+
+    Args:
+        sampler: draws pictures and says what it knows of them.
+        request: where and how to search.
+        progress: told pictures drawn and the budget.
+
+    Raises:
+        DataError: if the classifier does not know the class or the target.
+        RefusedPromptError: if the generator cannot draw the class at all.
+        NotEnoughDataError: if no picture of the class passes the gate.
+    """
+    contest = Contest(
+        sampler,
+        class_name=request.class_name,
+        criterion=usable_criterion(request.criterion, sampler.class_names, parents=request.parents),
+        design=request.design,
+        target=request.target,
+        progress=progress,
+    )
+    parent = parent_of(request.class_name, other_classes=sampler.class_names, parents=request.parents)
+    baseline = baseline_prompt(request.class_name, template=request.template, parent=parent)
+    _refuse_nothing(contest.baseline(baseline, enough_failures=request.enough_failures))
+    search = _Search(sampler=sampler, request=request, contest=contest, baseline=baseline)
+    search.try_own_captions()
+    search.try_clusters()
+    return search.result()
+
+
+def usable_criterion(
+    criterion: FailureCriterion, class_names: Sequence[str], *, parents: Mapping[str, str] | None = None
+) -> FailureCriterion:
+    """Return the criterion, with the hierarchy that the brackets of the prompts tell if it needs one and has none."""
+    if criterion.kind != "parent" or criterion.hierarchy.parents:
+        return criterion
+    return replace(criterion, hierarchy=wordnet_hierarchy(class_names, parents=parents))
+
+
+def _refuse_nothing(baseline: CaptionTrial) -> None:
+    if baseline.is_drawable:
+        return
+    if baseline.stopped_because is StoppedBecause.REFUSED:
+        raise RefusedPromptError(
+            "The generator cannot draw the baseline prompt.",
+            given=baseline.prompt,
+            fix=f"Change the setting search.prompt. {baseline.note}",
+        )
+    raise NotEnoughDataError(
+        "No picture of the baseline prompt passed the gate.", given=baseline.rejected, fix="Look at the rejected pictures."
+    )
+
+
+@dataclass(kw_only=True, eq=False)
+class _Search:
+    """One search under way: what was found so far, and what there is to say of it."""
+
+    sampler: Sampler
+    request: SearchRequest
+    contest: Contest
+    baseline: str
+    found: list[tuple[Sentences, CaptionTrial, CaptionTrial]] = field(default_factory=list)
+    clusters: list[ClusterRecord] = field(default_factory=list)
+    left_out: dict[str, None] = field(default_factory=dict)
+
+    def try_own_captions(self) -> None:
+        """Measure a person's captions, all of them together."""
+        wanted = [sentences for sentences in map(sentences_of, self.request.own_captions) if sentences]
+        pairs = [(caption_of(sentences), whole_prompt(self.baseline, sentences)) for sentences in wanted]
+        trials = self.contest.try_captions(pairs, step="user") if pairs else ()
+        self.found += [(said, trial, trial) for said, trial in zip(wanted, trials, strict=True) if trial.is_proven]
+
+    def try_clusters(self) -> None:
+        """Caption the baseline's failures cluster by cluster, and shorten what is proven."""
+        failures = self.contest.failures_of_baseline()
+        clusters = failure_clusters(
+            failures.keys, failures.labels, self.sampler.vectors(failures.keys), most_clusters=self.request.most_clusters
+        )
+        has_groups = any(len(cluster) >= SMALLEST for cluster in clusters)
+        writer = CaptionWriter(
+            sampler=self.sampler,
+            baseline=self.baseline,
+            right_keys=self._right_keys(),
+            avoided=tuple(sorted(set(failures.labels) - {self.request.class_name})),
+            effort=CaptionEffort(most_sentences=self.request.most_sentences),
+        )
+        for cluster in clusters:
+            if len(cluster) >= SMALLEST or not has_groups:
+                caption, note = self._try_cluster(cluster, writer)
+                self.clusters.append(_cluster_record(cluster, caption, note))
+
+    def _right_keys(self) -> tuple[str, ...]:
+        n_asked = self.contest.baseline_trial.n_asked
+        draws = self.sampler.draw(self.baseline, self.request.class_name, first=0, n=n_asked)
+        code = self.sampler.class_names.index(self.request.class_name)
+        is_right = np.argmax(draws.probabilities, axis=1) == code
+        return tuple(key for key, right in zip(draws.keys, is_right, strict=True) if right)
+
+    def _try_cluster(self, cluster: FailureCluster, writer: CaptionWriter) -> tuple[str, str]:
+        """Return the caption of a cluster, and a note if it was not tried."""
+        members = self._unexplained(cluster.keys, writer)
+        if len(members) < min(SMALLEST, len(cluster)):
+            return "", "what was found before explains it"
+        captioned = writer.caption(members, self._unexplained(self.contest.failures_of_baseline().keys, writer))
+        self.left_out.update(dict.fromkeys(captioned.left_out))
+        if not captioned.sentences:
+            return "", "nothing sets it apart from pictures that are right"
+        refinement = Refinement(
+            contest=self.contest, baseline=self.baseline, class_words=frozenset(content_words(noun_of(self.request.class_name)))
+        )
+        whole = refinement.tried(captioned.sentences, step="cluster")
+        if whole.is_proven:
+            refined = refinement.shortest(captioned.sentences, whole)
+            self.found.append((refined.sentences, refined.trial, whole))
+        return caption_of(captioned.sentences), "" if whole.is_drawable else whole.note
+
+    def _unexplained(self, keys: Sequence[str], writer: CaptionWriter) -> list[str]:
+        """Return the pictures whose own captions say nothing that was found already."""
+        if not self.found:
+            return list(keys)
+        own = zip(keys, writer.said(keys), strict=True)
+        return [key for key, text in own if not any(_says(text, said) for said, _, _ in self.found)]
+
+    def result(self) -> SearchResult:
+        """Return everything, corrected for every caption that was tried."""
+        failures = self.contest.failures_of_baseline()
+        trials = self.contest.trials
+        return SearchResult(
+            class_name=self.request.class_name,
+            target=self.request.target,
+            criterion=describe_criterion(self.request.criterion),
+            baseline=self.contest.baseline_trial,
+            trials=trials,
+            findings=self._findings(trials),
+            clusters=tuple(self.clusters),
+            example_keys=failures.keys[:N_EXAMPLES],
+            caption_source=self.sampler.caption_source,
+            notes=self._notes(trials),
+            n_pictures=self.contest.n_asked,
+        )
+
+    def _findings(self, trials: Sequence[CaptionTrial]) -> tuple[CaptionFinding, ...]:
+        """Return what is proven in the end, each caption once."""
+        now = {trial.prompt: trial for trial in trials}
+        proven: dict[str, CaptionFinding] = {}
+        for _, short, whole in self.found:
+            last = next((now[one.prompt] for one in (short, whole) if now[one.prompt].is_proven), None)
+            if last is not None and last.prompt not in proven:
+                keys = self.contest.failed_pictures(last).keys[:N_EXAMPLES]
+                proven[last.prompt] = CaptionFinding(trial=last, whole=now[whole.prompt], example_keys=keys)
+        return tuple(sorted(proven.values(), key=lambda finding: -finding.trial.rate.value))
+
+    def _notes(self, trials: Sequence[CaptionTrial]) -> tuple[str, ...]:
+        baseline = self.contest.baseline_trial
+        refused = [trial.caption for trial in trials if trial.stopped_because is StoppedBecause.REFUSED]
+        notes = [f"Captions come from: {self.sampler.caption_source}."]
+        if not baseline.failures:
+            notes.append(f"None of {baseline.n_pictures} pictures of the baseline prompt failed: there was nothing to caption.")
+        if refused:
+            notes.append(f"The generator cannot draw {len(refused)} captions: {'; '.join(refused)}")
+        if self.left_out:
+            notes.append(f"Sentences that name a label which failures were taken for were left out: {'; '.join(self.left_out)}.")
+        if self.contest.is_spent:
+            notes.append("The budget is used up; with a larger one, more could be found.")
+        return tuple(notes)
+
+
+def _cluster_record(cluster: FailureCluster, caption: str, note: str) -> ClusterRecord:
+    return ClusterRecord(
+        predicted=cluster.predicted, size=len(cluster), example_keys=cluster.keys[:N_EXAMPLES], caption=caption, note=note
+    )
+
+
+def _says(text: str, sentences: Sequence[str]) -> bool:
+    """Return whether a caption holds the words of every sentence, each in one of its own sentences."""
+    own = [set(said_words(sentence)) for sentence in sentences_of(text)]
+    return all(any(set(said_words(sentence)) <= words for words in own) for sentence in sentences)
