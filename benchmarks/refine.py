@@ -20,12 +20,14 @@ from weakspot.app.refining.family_refinement import HELD_OUT, TEST, refine_famil
 from weakspot.app.refining.planted_worlds import ModelFeatures, PlantedPictures, family_features, planted_member, refine_world
 from weakspot.app.refining.refinement import refine_model
 from weakspot.app.refining.request import RANDOM, REFINE, RefineRequest
+from weakspot.app.refining.subjects import Subject
 from weakspot.testing.scenes import FACTORS
 
 PROBLEMS = (("spurious", "background"), ("spurious", "colour"), ("rare", "background"), ("rare", "colour"))
 HABITS = ("usual", "open")
 COLUMNS = ("clean", "failure", "seed", "held_out", "test_before", "test_after")
 REQUEST = RefineRequest(predefined=(("background", FACTORS["background"]), ("colour", FACTORS["colour"])))
+SHARES = (("the same failures", "shared"), ("by pictures of mere classes", "shared_random"), ("on test", "shared_test"))
 WANTED_RATIO, MOST_LOST, WANTED_SHARED = 2.0, 0.01, 0.75
 
 
@@ -43,8 +45,9 @@ def individual(kind, factor, habits, n_worlds, seed):
     for number in range(n_worlds):
         world = refine_world(kind, factor, number, seed=seed)
         member = planted_member(world)
-        pictures = PlantedPictures(world=world, models={member.name: ModelFeatures(problem=world.problem)}, habits=habits, seed=number)
-        found.append(refine_model(member, pictures, REQUEST).refinement)
+        models = {member.name: ModelFeatures(problem=world.problem)}
+        pictures = PlantedPictures(world=world, models=models, habits=habits, seed=number)
+        found.append(refine_model(Subject.of(member), pictures, REQUEST).refinement)
     return found
 
 
@@ -79,8 +82,10 @@ def individual_lines(title, refinements):
     low, high = ratio_interval(refinements)
     lost, half = interval([1 - one.arm(REFINE).clean.value for one in refinements])
     weights = [one.arm(REFINE).debug_weight for one in refinements]
-    yield f"  refine / random, held-out: {ratio(refinements):.1f}x (95 % interval {low:.1f} to {high:.1f}); wanted {WANTED_RATIO:g}x"
-    yield f"  clean lost: {100 * lost:.2f} ±{100 * half:.2f} points; wanted at most {100 * MOST_LOST:g}; lambda {min(weights)} to {max(weights)}"
+    many = f"{ratio(refinements):.1f}x (95 % interval {low:.1f} to {high:.1f})"
+    yield f"  refine / random, held-out: {many}; wanted {WANTED_RATIO:g}x"
+    points = f"{100 * lost:.2f} ±{100 * half:.2f} points; wanted at most {100 * MOST_LOST:g}"
+    yield f"  clean lost: {points}; lambda {min(weights)} to {max(weights)}"
 
 
 def collective(kind, factor, n_worlds, n_models, seed):
@@ -99,11 +104,12 @@ def collective(kind, factor, n_worlds, n_models, seed):
 def collective_lines(title, families):
     """Yield what one set resolves of what own sets resolve."""
     yield f"\n{title} ({len(families)} worlds, {len(families[0].models)} models each)"
-    for name, share in (("the same failures", "shared"), ("by pictures of mere classes", "shared_random"), ("on test", "shared_test")):
+    for name, share in SHARES:
         count = sum(getattr(one, share).count for one in families)
         total = sum(getattr(one, share).total for one in families)
         mean, half = interval([getattr(one, share).value for one in families])
-        yield f"  {name:<28} {count}/{total} = {100 * count / max(total, 1):.0f} %   (mean over worlds {100 * mean:.0f} ±{100 * half:.0f})"
+        over_worlds = f"mean over worlds {100 * mean:.0f} ±{100 * half:.0f}"
+        yield f"  {name:<28} {count}/{total} = {100 * count / max(total, 1):.0f} %   ({over_worlds})"
     mean, half = interval([one.relative if one.relative is not None else math.nan for one in families])
     yield f"  {'as many failures':<28} {100 * mean:.0f} ±{100 * half:.0f} %; wanted {100 * WANTED_SHARED:.0f} %"
     clean = [model.figures[TEST].clean_collective.value for one in families for model in one.models]
@@ -125,7 +131,7 @@ def summary(refinements):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--worlds", type=int, default=10)
-    parser.add_argument("--families", type=int, default=5, help="worlds of every kind with several models")
+    parser.add_argument("--families", type=int, default=10, help="worlds of every kind with several models")
     parser.add_argument("--models", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
@@ -139,7 +145,8 @@ def main():
     for kind, factor in PROBLEMS if settings.families else ():
         for type_, families in collective(kind, factor, settings.families, settings.models, settings.seed).items():
             print("\n".join(collective_lines(f"collective type {type_}, {kind} {factor}", families)), flush=True)
-            figures[f"collective {type_} {kind} {factor}"] = {"relative": interval([one.relative or math.nan for one in families])[0]}
+            relative = [one.relative or math.nan for one in families]
+            figures[f"collective {type_} {kind} {factor}"] = {"relative": interval(relative)[0]}
     print(f"\n{time.perf_counter() - begun:.0f} s")
     print(json.dumps(figures))
 

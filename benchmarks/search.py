@@ -6,8 +6,11 @@ Every problem is a classifier that fails on 5 to 25 % of the pictures of a class
 (a background that its rival has in training; a colour, size, count, place or light that training hardly shows). The pictures hold
 nothing but the machine-readable strip of planted pictures, which is all that the planted models look at; that saves the drawing.
 
-A problem counts as solved if a proven caption names the planted value and no proven caption names anything else. The fixed design
-is the one that finds a caption with the smallest gain of interest with a power of 90 %, for as many captions as the search tried.
+A problem counts as solved if a proven caption names the planted value and nothing else (which is the shortest true caption), and no
+proven caption names a value that does not make the classifier fail more often by itself; `alone` if no other value at all is named,
+`false` if a proven caption does not really fail more often. The fixed design is the one that finds a caption with the smallest gain
+of interest with a power of 90 %, for the captions that the search tried and with the same correction (`fixed_tried`: corrected for
+no more than these; `fixed_oracle`: for a gain that is known beforehand).
 """
 
 import argparse
@@ -24,10 +27,10 @@ from weakspot.core.seeding import generator
 from weakspot.search.contest import SequentialDesign
 from weakspot.search.finding import search_failures
 from weakspot.search.memory_sampler import MemorySampler
+from weakspot.search.prompts import sentences_of
 from weakspot.search.search_records import SearchRequest
 from weakspot.search.sequential import fixed_design
 from weakspot.search.shorter_sentences import n_content_words
-from weakspot.search.prompts import sentences_of
 from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, planted_classifier
 from weakspot.testing.marker import CELLS, N_INSTANCES, read_marker, write_marker
 from weakspot.testing.planted import plant
@@ -37,8 +40,9 @@ from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, KINDS, factors_of, sc
 BASELINE_RANGE = (0.05, 0.25)
 VALUE_RANGE = (0.5, 0.9)
 N_TRUE = 4000
-ALPHA = 0.05
+DESIGN = SequentialDesign()
 POWER = 0.9
+TRUE_GAIN = 0.05
 # (kind, factor, strengths, numbers of classes, problems of 50)
 PLAN = (
     ("spurious", "background", (0.99, 0.985), (2,), 12),
@@ -59,6 +63,7 @@ class StripGenerator:
     generator_id: str = "planted-strip-1"
 
     def generate(self, prompts, *, seeds):
+        """Return one picture a prompt."""
         return [self._generated(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
     def _generated(self, prompt, seed):
@@ -73,28 +78,29 @@ class PhraseCaptioner(PlantedCaptioner):
     """Says two things in a sentence, so that adjectives can be left out: "it is a small red disc"."""
 
     def complete(self, pictures, *, beginning):
+        """Return four sentences a picture."""
+        assert beginning
         return [self._said(read_marker(picture)) for picture in pictures]
 
     def _said(self, scene):
         return (
             f"it is a {scene.size} {scene.colour} {scene.kinds[0]}. there is a {scene.lighting} {scene.background} background. "
-            f"{scene.count} is on the {scene.position}."
+            f"there is {scene.count}. it is on the {scene.position}."
         )
 
 
 CAPTIONERS = {"sentences": PlantedCaptioner, "phrases": PhraseCaptioner, "words": lambda: None}
 
 
-def true_rates(world, problem):
-    """Return the baseline's failure rate and that of every value of the planted factor, from many scenes."""
+def true_rate(world, class_name, values=()):
+    """Return the failure rate on many scenes of a class with some values fixed."""
     draws = np.random.default_rng(0)
-    codes = np.stack([draws.integers(0, len(values), N_TRUE) for values in FACTORS.values()], axis=1).astype(np.uint8)
-    codes[:, 0] = 1 << KINDS.index(problem.class_name)
+    codes = np.stack([draws.integers(0, len(known), N_TRUE) for known in FACTORS.values()], axis=1).astype(np.uint8)
+    codes[:, 0] = 1 << KINDS.index(class_name)
+    for factor, value in values:
+        codes[:, FACTOR_NAMES.index(factor)] = FACTORS[factor].index(value)
     said = world.head.probabilities(world.own.of(codes, draws.integers(0, N_INSTANCES, N_TRUE))).argmax(axis=1)
-    failed = said != world.dataset.class_names.index(problem.class_name)
-    column = codes[:, FACTOR_NAMES.index(problem.factor)]
-    rates = {value: float(failed[column == code].mean()) for code, value in enumerate(FACTORS[problem.factor])}
-    return float(failed.mean()), rates
+    return float(np.mean(said != world.dataset.class_names.index(class_name)))
 
 
 def planted_worlds(n_problems):
@@ -109,9 +115,9 @@ def planted_worlds(n_problems):
             names = {"class_name": first, "rival": rival, "factor": factor, "value": value, "usual_value": usual}
             problem = PlantedProblem(kind=kind, strength=next(strength), **names)
             world = plant(problem, 4000, seed=number, classes=(first, rival, *others))
-            base, rates = true_rates(world, problem)
-            if BASELINE_RANGE[0] <= base <= BASELINE_RANGE[1] and VALUE_RANGE[0] <= rates[value] <= VALUE_RANGE[1]:
-                yield world, base, rates[value]
+            base, rate = true_rate(world, first), true_rate(world, first, [(factor, value)])
+            if BASELINE_RANGE[0] <= base <= BASELINE_RANGE[1] and VALUE_RANGE[0] <= rate <= VALUE_RANGE[1]:
+                yield world, base, rate
                 wanted -= 1
             if not wanted:
                 break
@@ -138,10 +144,11 @@ def named_values(caption):
     return {(name, value) for name, values in factors_of(caption).items() for value in values if name != "kind"}
 
 
-def fixed_total(result, gain):
+def fixed_total(result, gain, *, most=DESIGN.most_captions):
+    """Return the pictures of a fixed design for the captions that were tried, corrected for `most` captions."""
     n_captions = max(sum(trial.is_drawable for trial in result.trials), 1)
     rate = min(max(result.baseline.rate.value, 0.01), 1.0 - gain - 0.01)
-    alpha = ALPHA * n_captions / SequentialDesign().most_captions
+    alpha = DESIGN.alpha * n_captions / (most or n_captions)
     return fixed_design(rate, gain, n_captions=n_captions, alpha=alpha, power=POWER).total
 
 
@@ -151,6 +158,8 @@ def on_problem(world, base, rate, captions, seed):
     named = [named_values(finding.trial.caption) for finding in result.findings]
     planted = {(problem.factor, problem.value)}
     right = [finding for finding, values in zip(result.findings, named, strict=True) if values == planted]
+    others = set().union(*named) - planted
+    idle = [one for one in others if true_rate(world, problem.class_name, [one]) < base + TRUE_GAIN]
     lengths = [
         (n_content_words(sentences_of(one.whole.caption)), n_content_words(sentences_of(one.trial.caption))) for one in right
     ]
@@ -158,12 +167,13 @@ def on_problem(world, base, rate, captions, seed):
         "problem": f"{problem.kind} {problem.class_name} {problem.factor} {problem.value} {problem.strength}",
         "rates": f"{base:.2f} {rate:.2f}",
         "named": any(values >= planted for values in named),
-        "solved": bool(right) and all(values == planted for values in named),
-        "shortest": bool(right),
-        "false": any(values - planted for values in named),
+        "solved": bool(right) and not idle,
+        "alone": bool(right) and not others,
+        "false": any(true_rate(world, problem.class_name, values) < base + TRUE_GAIN for values in named),
         "pictures": result.n_pictures,
         "captions": len(result.trials),
-        "fixed": fixed_total(result, 0.1),
+        "fixed": fixed_total(result, DESIGN.smallest_gain),
+        "fixed_tried": fixed_total(result, DESIGN.smallest_gain, most=None),
         "fixed_oracle": fixed_total(result, rate - base),
         "before": float(np.mean([before for before, _ in lengths])) if lengths else float("nan"),
         "after": float(np.mean([after for _, after in lengths])) if lengths else float("nan"),
@@ -176,16 +186,18 @@ def shown(row):
     print(json.dumps({name: value for name, value in row.items() if name != "result"}))
     if not row["solved"]:
         for trial in (row["result"].baseline, *row["result"].trials):
-            print(
-                f"    {trial.step:9} {trial.failures:3}/{trial.n_pictures:3} {trial.stopped_because:12} {trial.is_proven} {trial.caption}"
-            )
+            counts = f"{trial.failures:3}/{trial.n_pictures:3}"
+            print(f"    {trial.step:9} {counts} {trial.stopped_because:12} {trial.is_proven} {trial.caption}")
         for cluster in row["result"].clusters:
             print(f"    cluster {cluster.size} {cluster.predicted}: {cluster.caption} {cluster.note}")
 
 
+MEANS = ("pictures", "captions", "fixed", "fixed_tried", "fixed_oracle")
+
+
 def summary(rows):
-    shares = {name: float(np.mean([row[name] for row in rows])) for name in ("solved", "named", "shortest", "false")}
-    means = {name: float(np.mean([row[name] for row in rows])) for name in ("pictures", "captions", "fixed", "fixed_oracle")}
+    shares = {name: float(np.mean([row[name] for row in rows])) for name in ("solved", "alone", "named", "false")}
+    means = {name: float(np.mean([row[name] for row in rows])) for name in MEANS}
     lengths = {name: float(np.nanmean([row[name] for row in rows])) for name in ("before", "after")}
     ratio = {
         "of_fixed": means["pictures"] / means["fixed"],
@@ -207,24 +219,30 @@ def main():
     settings = parser.parse_args()
     worlds = list(planted_worlds(settings.problems)) if settings.problems else []
     for captions in settings.captions:
-        started = time.process_time()
-        rows = [on_problem(*world, captions, seed) for seed, world in enumerate(worlds)]
-        if settings.show:
-            for row in rows:
-                shown(row)
-        found = summary(rows) if rows else {}
-        if rows:
-            print(json.dumps({"captions from": captions, **rounded(found), "cpu_seconds": round(time.process_time() - started)}))
+        if worlds:
+            measure_problems(worlds, captions, is_shown=settings.show)
         if settings.nulls:
-            nulls = [searched(world, name, captions, seed) for seed, (world, name) in enumerate(null_worlds(settings.nulls))]
-            share = float(np.mean([bool(result.findings) for result in nulls]))
-            pictures = float(np.mean([result.n_pictures for result in nulls]))
-            print(json.dumps({"captions from": captions, "nulls": len(nulls), "with_findings": share, "pictures": pictures}))
-        if rows:
-            print(f"solved: {found['solved']:.0%}, wanted at least 90%: {'yes' if found['solved'] >= 0.9 else 'NO'}")
-            print(
-                f"pictures: {found['of_fixed']:.2f} of the fixed design, wanted at most 0.20: {'yes' if found['of_fixed'] <= 0.2 else 'NO'}"
-            )
+            measure_nulls(settings.nulls, captions)
+
+
+def measure_problems(worlds, captions, *, is_shown):
+    started = time.process_time()
+    rows = [on_problem(*world, captions, seed) for seed, world in enumerate(worlds)]
+    for row in rows if is_shown else ():
+        shown(row)
+    found = summary(rows)
+    print(json.dumps({"captions from": captions, **rounded(found), "cpu_seconds": round(time.process_time() - started)}))
+    print(f"solved: {found['solved']:.0%}, wanted at least 90%: {'yes' if found['solved'] >= 0.9 else 'NO'}")
+    is_cheap = "yes" if found["of_fixed"] <= 0.2 else "NO"
+    print(f"pictures: {found['of_fixed']:.2f} of the fixed design, wanted at most 0.20: {is_cheap}")
+
+
+def measure_nulls(n_worlds, captions):
+    results = [searched(world, name, captions, seed) for seed, (world, name) in enumerate(null_worlds(n_worlds))]
+    share = float(np.mean([bool(result.findings) for result in results]))
+    pictures = float(np.mean([result.n_pictures for result in results]))
+    print(json.dumps({"captions from": captions, "nulls": len(results), "with_findings": share, "pictures": round(pictures)}))
+    print(f"nulls with findings: {share:.0%}, wanted at most {DESIGN.alpha:.0%}: {'yes' if share <= DESIGN.alpha else 'NO'}")
 
 
 if __name__ == "__main__":

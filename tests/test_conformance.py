@@ -6,6 +6,7 @@ import importlib.util
 import io
 import json
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -248,12 +249,42 @@ def _embedded(_folder: Path, _stack: ExitStack) -> Factory:
 # ------------------------------------------------------------------------------------------------ the table
 
 
-def _tiny_speakers():
-    """Tests cannot import each other, so the builders of captioners, answerers and language models are loaded by path."""
-    spec = importlib.util.spec_from_file_location("tiny_speakers", Path(__file__).parent / "backends" / "tiny_speakers.py")
+def _of_backends(name: str):
+    """Tests cannot import each other, so the builders of captioners, language models and generators are loaded by path."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / "backends" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+def _diffusers(folder: Path, _stack: ExitStack) -> Factory:
+    model = _of_backends("tiny_pipelines").save_stable_diffusion(folder / "model", checker="passes")
+    return _part("image_generators", "diffusers", model=model, device="cpu", steps=2, batch_size=2)
+
+
+def _unclip(folder: Path, _stack: ExitStack) -> Factory:
+    model = _of_backends("tiny_pipelines").save_unclip_from_words(folder / "model")
+    return _part("image_generators", "unclip", model=model, device="cpu", steps=2, batch_size=2)
+
+
+def _inception(folder: Path, _stack: ExitStack) -> Factory:
+    """Save a TorchScript file with the interface of the usual FID network."""
+    import torch
+
+    class Features(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv = torch.nn.Conv2d(3, 5, 3, stride=4)
+
+        def forward(self, images: torch.Tensor, return_features: bool = False) -> torch.Tensor:  # noqa: FBT001, FBT002 - as it is called
+            maps = self.conv(images.float() / 127.5 - 1.0)
+            return maps.mean(dim=[2, 3]) if return_features else torch.softmax(maps.mean(dim=[2, 3]), dim=1)
+
+    torch.manual_seed(0)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning)
+        torch.jit.script(Features()).save(str(folder / "inception.pt"))
+    return _part("embedders", "inception", path=folder / "inception.pt", side=32)
 
 
 BUILDERS: dict[tuple[str, str], Builder] = {
@@ -303,9 +334,12 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("repairers", "up-weight"): _plain("repairers", "up-weight"),
     ("repairers", "worst-class"): _plain("repairers", "worst-class"),
     ("repairers", "worst-slice"): _plain("repairers", "worst-slice"),
+    ("embedders", "inception"): _inception,
+    ("image_generators", "diffusers"): _diffusers,
+    ("image_generators", "unclip"): _unclip,
     ("engines", "local"): _plain("engines", "local"),
 }
-BUILDERS |= _tiny_speakers().BUILDERS
+BUILDERS |= _of_backends("tiny_speakers").BUILDERS | _of_backends("tiny_images").BUILDERS
 NEEDS_NETWORK = {("embedders", "embedded")}
 
 

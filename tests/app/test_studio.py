@@ -1,3 +1,4 @@
+import hashlib
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -5,9 +6,10 @@ import pytest
 from PIL import Image
 
 from weakspot.app.config import GeneratorSettings, Settings
+from weakspot.app.developing import encoded
 from weakspot.app.studio import Studio, confirm_cost, gate_for, studio_for
 from weakspot.core.drawn import PASS, PictureOrder
-from weakspot.core.errors import ConfigError, MissingExtraError, ModelError, RefusedPromptError, UnavailableError
+from weakspot.core.errors import ConfigError, MissingExtraError, ModelError, RefusedPromptError, StoreError, UnavailableError
 from weakspot.core.roles import Cost, GeneratedPicture
 from weakspot.generate.gate import Gate
 from weakspot.store.drawings import Drawings
@@ -334,3 +336,38 @@ def test_confirm_cost():
         confirm_cost(Priced(), 100, GeneratorSettings())
     with pytest.raises(ConfigError, match="price is not known"):
         confirm_cost(Priced(), 1000, GeneratorSettings())
+
+
+def test_draw__an_embedder_that_is_gone_ends_the_call_but_not_the_studio(tmp_path):
+    asked = []
+
+    class Gone(PlantedEmbedder):
+        def embed_prepared(self, prepared):
+            asked.append(len(prepared))
+            if len(asked) == 2:
+                raise UnavailableError("The embedder is gone.")
+            return super().embed_prepared(prepared)
+
+    gate = gate_for(GeneratorSettings(), PLANTED, embedder=Gone(), class_names=("disc", "star"))
+    generator = _copying()
+    studio = _studio(tmp_path, generator, gate=gate, batch_size=4)
+    with pytest.raises(UnavailableError, match="embedder is gone"):
+        studio.draw(_orders(*range(24)))
+    assert [one.order.seed for one in Drawings(tmp_path)] == [0, 1, 2, 3]
+    whole = _studio(tmp_path / "whole", _copying(), gate=gate, batch_size=4)
+    assert _records(studio.draw(_orders(*range(24)))) == _records(whole.draw(_orders(*range(24))))
+
+
+def test_draw__a_disk_that_cannot_be_written_is_an_error(tmp_path):
+    studio = _studio(tmp_path)
+    first = studio.draw(_orders(0))
+    content = (tmp_path / "journal.jsonl").read_bytes()
+    shown = PLANTED.generate(["a green disc"], seeds=[1])[0].picture
+    name = hashlib.sha256(encoded(shown)).hexdigest()
+    (tmp_path / "pictures" / name[:2]).write_text("in the way")
+    with pytest.raises(StoreError, match="cannot be written"):
+        studio.draw(_orders(0, 1))
+    assert (tmp_path / "journal.jsonl").read_bytes() == content
+    (tmp_path / "pictures" / name[:2]).unlink()
+    assert studio.draw(_orders(0, 1))[0] == first[0]
+    assert studio.draw(_orders(0, 1))[1].content_hash == name

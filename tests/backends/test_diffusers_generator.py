@@ -4,12 +4,13 @@ import random
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
-from weakspot.backends.diffusers_drawing import DrawnPixels
+from weakspot.backends.diffusers_drawing import DrawnPixels, draw
 from weakspot.backends.diffusers_generator import DiffusersGenerator
 from weakspot.core.drawn import PASS
 from weakspot.core.errors import ConfigError, MissingExtraError, ModelError, RefusedPromptError, UnavailableError
@@ -52,23 +53,37 @@ def _generator(model, **options):
     return DiffusersGenerator(**({"model": model, "device": "cpu", "steps": 2} | options))
 
 
+def _largest_change(one, other):
+    return np.abs(np.asarray(one.picture, dtype=int) - np.asarray(other.picture, dtype=int)).max()
+
+
 def _bytes(drawn):
     return [one.picture.tobytes() for one in drawn]
 
 
 def test_diffusers__keeps_the_contract_of_image_generators(saved):
     assert part_class("image_generators", "diffusers") is DiffusersGenerator
-    check_image_generator(lambda: _generator(saved(checker="passes"), batch_size=2))
+    check_image_generator(lambda: _generator(saved(checker="passes")))
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 4])
 @pytest.mark.parametrize("kind", ["stable_diffusion", "stable_diffusion_xl"])
-def test_generate__a_picture_does_not_depend_on_the_batch(saved, kind, batch_size):
-    part = _generator(saved(kind), batch_size=batch_size)
+def test_generate__a_picture_does_not_depend_on_what_is_asked_for_with_it(saved, kind):
+    part = _generator(saved(kind))
     whole = _bytes(part.generate(PROMPTS, seeds=SEEDS))
     assert len(set(whole)) == len(PROMPTS)
     assert _bytes(part.generate(PROMPTS[::-1], seeds=SEEDS[::-1])) == whole[::-1]
     assert _bytes(part.generate(PROMPTS[1:2], seeds=SEEDS[1:2])) == whole[1:2]
+
+
+@pytest.mark.parametrize("batch_size", [2, 4])
+@pytest.mark.parametrize("kind", ["stable_diffusion", "stable_diffusion_xl"])
+def test_generate__in_batches_the_place_changes_no_more_than_a_rounding(saved, kind, batch_size):
+    part = _generator(saved(kind), batch_size=batch_size)
+    whole = part.generate(PROMPTS, seeds=SEEDS)
+    assert len(set(_bytes(whole))) == len(PROMPTS)
+    for again in (part.generate(PROMPTS[::-1], seeds=SEEDS[::-1])[::-1], [part.generate([PROMPTS[0]], seeds=[SEEDS[0]])[0]]):
+        for one, other in zip(again, whole, strict=False):
+            assert _largest_change(one, other) <= 1
 
 
 def test_generate__is_what_the_library_itself_draws(saved):
@@ -95,7 +110,7 @@ def test_generate__width_and_height_are_those_that_were_asked_for(saved):
 
 @pytest.mark.parametrize(("kind", "options"), [("stable_diffusion_xl", {}), ("stable_diffusion", {"scheduler": "LCMScheduler"})])
 def test_generate__turbo_and_lcm_kinds_draw_without_guidance(saved, kind, options):
-    part = _generator(saved(kind, **options), steps=1, guidance_scale=0.0, batch_size=2)
+    part = _generator(saved(kind, **options), steps=1, guidance_scale=0.0)
     drawn = part.generate(PROMPTS[:3], seeds=SEEDS[:3])
     assert len(set(_bytes(drawn))) == 3
     assert _bytes(part.generate(PROMPTS[2:3], seeds=SEEDS[2:3])) == _bytes(drawn)[2:]
@@ -117,6 +132,43 @@ def test_generate__no_random_state_of_torch_is_read_or_moved(saved):
 def test_generate__takes_any_whole_number_as_seed(saved):
     drawn = _generator(saved()).generate(["a dog"] * 3, seeds=[0, -5, 2**70])
     assert [one.seed for one in drawn] == [0, -5, 2**70]
+
+
+def test_generate__flux_draws_and_its_t5_reads_longer_prompts_than_clip(saved):
+    part = _generator(saved("flux"), width=16, height=16)
+    prompts = [*PROMPTS[:2], "the cat is on the grass and " * 3]
+    whole = part.generate(prompts, seeds=SEEDS[:3])
+    assert [one.picture.size for one in whole] == [(16, 16)] * 3
+    assert _bytes(part.generate(prompts[2:], seeds=SEEDS[2:3])) == _bytes(whole)[2:]
+
+
+@pytest.mark.parametrize(("kind", "expected"), [("flux", torch.bfloat16), ("stable_diffusion", torch.float16)])
+def test_dtype__auto_on_a_graphics_card_is_what_the_kind_of_network_needs(saved, kind, expected):
+    source = _generator(saved(kind))._source
+    vars(source)["device"] = torch.device("cuda")
+    assert source.dtype is expected
+
+
+@pytest.mark.parametrize(("parts", "expected"), [({}, [4, 4]), ({"noise_sampler": None}, [1] * 5)])
+def test_draw__schedulers_that_draw_for_a_whole_batch_get_one_picture_at_a_time(saved, parts, expected):
+    sizes = []
+
+    class Pipeline:
+        scheduler = SimpleNamespace(**parts)
+
+        def __call__(self, *, generator, output_type):
+            sizes.append(len(generator))
+            return SimpleNamespace(images=np.zeros((len(generator), 4, 4, 1)))
+
+    drawn = draw(_generator(saved(), batch_size=4)._source, Pipeline(), SEEDS, lambda rows: {})
+    assert sizes == expected
+    assert [one.values.shape for one in drawn] == [(4, 4, 3)] * 5
+
+
+def test_draw__a_pipeline_that_gives_other_than_pictures_is_a_model_error(saved):
+    for images in (np.zeros((2, 4, 4, 3)), np.zeros((1, 4, 4, 7)), np.zeros((1, 0, 0, 3))):
+        with pytest.raises(ModelError):
+            draw(_generator(saved())._source, lambda images=images, **_: SimpleNamespace(images=images), [1], lambda rows: {})
 
 
 # ---------------------------------------------------------------------------------------------------------------- safety
@@ -177,7 +229,6 @@ def test_generator_id__names_weights_and_what_decides_pixels(saved, tmp_path):
 def test_dtype__auto_is_float32_without_a_graphics_card(saved):
     part = _generator(saved())
     assert part._source.dtype is torch.float32
-    assert part._source.batch_size == 1
     assert _generator(saved(), dtype="bfloat16").generate(["a dog"], seeds=[1])[0].verdicts["not-finite"] == PASS
 
 

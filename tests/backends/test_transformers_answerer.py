@@ -12,7 +12,7 @@ def _answerer(folder, **options):
     return TransformersAnswerer(model=folder, device="cpu", **{"max_new_tokens": 4, "batch_size": 3, **options})
 
 
-@pytest.mark.parametrize("kind", ["blip2", "git", "vilt", "idefics3"])
+@pytest.mark.parametrize("kind", ["blip2", "git", "vilt", "idefics3", "llava"])
 def test_answer__depends_on_the_picture_not_on_the_batch(saved, kind):
     answerer, pictures = _answerer(saved(kind)), material.pictures()
     together = answerer.answer(pictures, QUESTION)

@@ -47,7 +47,7 @@ def build(request, folders):
         "from pictures": {"model": folders["unclip_from_pictures"], "text_encoder": folders["clip"]},
         "kandinsky": {"model": folders["kandinsky"], "text_encoder": folders["kandinsky_prior"], "width": 16, "height": 16},
     }[request.param]
-    return lambda **changes: UnclipGenerator(**({"device": "cpu", "steps": 2, "batch_size": 2} | options | changes))
+    return lambda **changes: UnclipGenerator(**({"device": "cpu", "steps": 2} | options | changes))
 
 
 def _bytes(drawn):

@@ -167,6 +167,40 @@ def save_stable_diffusion_xl(folder: Path) -> None:
 
 
 @_made
+def save_flux(folder: Path) -> None:
+    """Write a FLUX pipeline, which is built on a transformer and reads words by CLIP and by T5."""
+    from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeline, FluxTransformer2DModel
+    from transformers import T5Config, T5EncoderModel, T5Tokenizer
+
+    pieces = [
+        ("<pad>", 0.0),
+        ("</s>", 0.0),
+        ("<unk>", 0.0),
+        ("▁", -2.0),
+        *((letter, -3.0) for letter in "abcdefghijklmnopqrstuvwxyz"),
+    ]
+    blocks = {"block_out_channels": (8,), "down_block_types": ("DownEncoderBlock2D",), "up_block_types": ("UpDecoderBlock2D",)}
+    FluxPipeline(
+        scheduler=FlowMatchEulerDiscreteScheduler(),
+        vae=AutoencoderKL(**blocks, latent_channels=1, norm_num_groups=4, sample_size=16, shift_factor=0.1).eval(),
+        text_encoder=_text_encoder(),
+        tokenizer=_tokenizer(),
+        text_encoder_2=T5EncoderModel(T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)).eval(),
+        tokenizer_2=T5Tokenizer(vocab=pieces, extra_ids=0, model_max_length=64),
+        transformer=FluxTransformer2DModel(
+            in_channels=4,
+            num_layers=1,
+            num_single_layers=1,
+            attention_head_dim=16,
+            num_attention_heads=2,
+            joint_attention_dim=16,
+            pooled_projection_dim=16,
+            axes_dims_rope=(4, 4, 8),
+        ).eval(),
+    ).save_pretrained(folder)
+
+
+@_made
 def save_clip(folder: Path, *, processor=True) -> None:
     """Write a whole CLIP model with its tokenizer, as an embedder and as the text tower of a decoder."""
     from transformers import CLIPConfig, CLIPModel

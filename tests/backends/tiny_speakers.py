@@ -178,6 +178,26 @@ def save_idefics3(folder: Path) -> Path:
     return _saved(transformers.Idefics3ForConditionalGeneration(config), processor, folder, banned=_unprintable())
 
 
+def save_llava(folder: Path) -> Path:
+    """Save a chat model that sees, of the kind that LLaVA is."""
+    import transformers
+
+    tokenizer = _byte_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
+    crop = {"size": {"shortest_edge": 16}, "crop_size": {"height": 16, "width": 16}}
+    looks = {"patch_size": 8, "vision_feature_select_strategy": "default", "num_additional_image_tokens": 1}
+    processor = transformers.LlavaProcessor(transformers.CLIPImageProcessor(**crop), tokenizer, **looks, chat_template=CHAT)
+    text = {**LAYER, "model_type": "llama", "num_key_value_heads": 2, "max_position_embeddings": 1024}
+    ends = {"bos_token_id": 256, "eos_token_id": 257, "pad_token_id": 258, "vocab_size": len(tokenizer)}
+    config = transformers.LlavaConfig(
+        vision_config={**LAYER, "model_type": "clip_vision_model", "image_size": 16, "patch_size": 8, "projection_dim": 8},
+        text_config={**text, **ends},
+        image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
+        vision_feature_layer=-1,
+    )
+    return _saved(transformers.LlavaForConditionalGeneration(config), processor, folder, banned=_unprintable())
+
+
 def save_llama(folder: Path, *, is_chat: bool = True, n_positions: int = 4096) -> Path:
     import transformers
 

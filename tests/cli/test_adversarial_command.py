@@ -124,3 +124,4 @@ def test_adversarial__what_is_not_there(projects, tmp_path):
     assert isinstance(_run(projects, tmp_path, "--beside", tmp_path / "absent").exception, UnavailableError)
     assert isinstance(_run(projects, tmp_path, "--generator", "absent").exception, ConfigError)
     assert _weakspot("adversarial", "-p", projects[0]).exit_code == 2
+    assert not (tmp_path / "set").exists()

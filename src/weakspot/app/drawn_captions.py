@@ -91,8 +91,10 @@ class DrawnCaptions:
     def _asked(self, keys: Sequence[str], beginning: str) -> list[str]:
         pictures, captioner = [self._picture(key) for key in keys], self._captioner
         with failing_as_model_error("captioner"):
-            is_able = isinstance(captioner, CompletesCaptions)
-            texts = captioner.complete(pictures, beginning=beginning) if is_able else captioner.caption(pictures)
+            if isinstance(captioner, CompletesCaptions):
+                texts = captioner.complete(pictures, beginning=beginning)
+            else:
+                texts = captioner.caption(pictures)
             if len(texts) != len(pictures):
                 raise ModelError(f"The captioner gave {len(texts)} texts for {len(pictures)} pictures.")
             return [storable(text).strip() for text in texts]

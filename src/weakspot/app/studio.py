@@ -115,9 +115,11 @@ class Studio:
             self._asking.has_drawn |= self._memory.has_seen
         missing = [order for order in wanted if not self._is_done(order)]
         self._progress(len(wanted) - len(missing), len(wanted))
-        with Developing(self._drawings, generator_id=self.generator_id, memory=self._memory, done=self._note) as developing:
+        memory, self._memory = self._memory, None
+        with Developing(self._drawings, generator_id=self.generator_id, memory=memory, done=self._note) as developing:
             new = self._judge_again(missing, developing)
             self._draw_new(new, developing, total=len(wanted))
+        self._memory = memory
         self._progress(len(wanted), len(wanted))
 
     def _judge_again(self, orders: Sequence[PictureOrder], developing: Developing) -> list[PictureOrder]:

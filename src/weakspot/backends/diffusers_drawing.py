@@ -1,4 +1,4 @@
-"""Running a pipeline so that a picture depends on its prompt and seed alone, whatever else is drawn with it."""
+"""Running a pipeline so that a picture depends on its prompt and seed, and as little as can be on what is drawn with it."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -62,9 +62,10 @@ def draw(
 ) -> list[DrawnPixels]:
     """Return one picture a seed.
 
-    Sums over a larger batch are rounded otherwise than those over a smaller one, which would make a picture depend on what is drawn
-    with it. Every call of the pipeline therefore has the same number of pictures: the last one is repeated where some are missing,
-    and the copies are thrown away. Each picture has a random generator of its own, on the processor whatever the device.
+    Each picture has a random generator of its own, on the processor whatever the device. With one picture a call nothing else can
+    decide about it. With several, libraries choose how to add up by the number of pictures, and the rounding follows. So every call
+    has the same number: the last picture is repeated where some are missing, and the copies are thrown away. What is left is that
+    threads may share a batch by place, which changes the last bits of a sum.
 
     Args:
         source: where the pipeline comes from.
@@ -76,7 +77,7 @@ def draw(
         ModelError: if the pipeline fails.
     """
     # A scheduler with a noise sampler draws for the whole batch at once, from one seed.
-    size = 1 if hasattr(getattr(pipeline, "scheduler", None), "noise_sampler") else source.batch_size
+    size = 1 if hasattr(getattr(pipeline, "scheduler", None), "noise_sampler") else source.settings.batch_size
     drawn: list[DrawnPixels] = []
     for start in range(0, len(seeds), size):
         wanted = list(range(start, min(start + size, len(seeds))))

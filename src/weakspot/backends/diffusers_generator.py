@@ -18,9 +18,10 @@ _LONGEST_PROMPT = 512
 class DiffusersGenerator:
     """Stable Diffusion 1, 2, XL, turbo and 3, FLUX and whatever else diffusers loads as a pipeline from words to pictures.
 
-    The same prompt and seed give the same picture, whatever is asked for with it: every call of the pipeline has `batch_size`
-    pictures, and missing ones are filled up (so a call for one picture costs as much as one for `batch_size`). Another batch size
-    is another generator, because sums are rounded otherwise; so is another kind of numbers.
+    The same prompt and seed give the same picture, whatever is asked for with it, as long as the pipeline draws one picture a call.
+    A larger `batch_size` is faster on a graphics card. Calls are then filled up to full batches (one picture costs as much as
+    `batch_size`), so that rounding does not follow the number of pictures; their place in the batch can still change the last bits
+    of a sum and so, rarely, a pixel. Another batch size or kind of numbers is another generator.
 
     Nothing is blackened silently. The safety checker of Stable Diffusion is asked for its verdict, which is recorded, and the
     pixels stay as drawn. Where another pipeline blackens by itself, the verdict says so. A picture with values that are not
@@ -37,7 +38,7 @@ class DiffusersGenerator:
         width: in pixels; None for the pipeline's own.
         height: in pixels; None for the pipeline's own.
         negative_prompt: what pictures are not to show.
-        batch_size: pictures a call of the pipeline; None for 4 on a graphics card and 1 elsewhere.
+        batch_size: pictures a call of the pipeline.
         variant: kind of weight files, for example fp16.
         safety: record, or off to leave the checker out.
     """
@@ -54,7 +55,7 @@ class DiffusersGenerator:
         width: int | None = None,
         height: int | None = None,
         negative_prompt: str = "",
-        batch_size: int | None = None,
+        batch_size: int = 1,
         variant: str | None = None,
         safety: str = "record",
     ) -> None:

@@ -22,7 +22,6 @@ from weakspot.core.errors import ConfigError, ModelError, UnavailableError, rais
 PURPOSE = "Diffusion pipelines"
 EXTRA = "generate"
 INDEX_FILE = "model_index.json"
-CUDA_BATCH = 4
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +40,7 @@ class PipelineSettings:
         width: of the pictures in pixels; None for what the pipeline does by itself.
         height: of the pictures in pixels; None for what the pipeline does by itself.
         negative_prompt: what pictures are not to show.
-        batch_size: pictures a call of the pipeline; None for 4 on a graphics card and 1 elsewhere.
+        batch_size: pictures a call of the pipeline.
     """
 
     model: str
@@ -54,7 +53,7 @@ class PipelineSettings:
     width: int | None = None
     height: int | None = None
     negative_prompt: str = ""
-    batch_size: int | None = None
+    batch_size: int = 1
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot mean anything."""
@@ -66,7 +65,7 @@ class PipelineSettings:
                 ("width", self.width),
                 ("height", self.height),
             )
-            if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
+            if (value is not None or name == "batch_size") and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
         ]
         if self.guidance_scale is not None and not (isinstance(self.guidance_scale, int | float) and self.guidance_scale >= 0):
             problems.append(f"guidance_scale: must be a number of at least 0, is {self.guidance_scale!r}")
@@ -93,7 +92,7 @@ class PipelineSource:
         """Return `kind:name@hash`, the hash over the weights and everything that decides the pixels."""
         chosen = self.settings
         drawing = (chosen.steps, chosen.guidance_scale, chosen.width, chosen.height, chosen.negative_prompt, chosen.variant)
-        return model_id(kind, self.name, self.version, str(self.dtype), self.batch_size, *drawing, *parts)
+        return model_id(kind, self.name, self.version, str(self.dtype), chosen.batch_size, *drawing, *parts)
 
     @property
     def name(self) -> str:
@@ -128,11 +127,6 @@ class PipelineSource:
         if self.device.type != "cuda":
             return self.torch.float32
         return self.torch.bfloat16 if "transformer" in self.index else self.torch.float16
-
-    @property
-    def batch_size(self) -> int:
-        """Return how many pictures every call of the pipeline makes."""
-        return self.settings.batch_size or (CUDA_BATCH if self.device.type == "cuda" else 1)
 
     @property
     def class_name(self) -> str:
@@ -194,9 +188,8 @@ class PipelineSource:
             made = self._fetched(partial(loader.from_pretrained, self.settings.model, **options))
             made = made.to(self.device)
         made.set_progress_bar_config(disable=True)
-        vae = getattr(made, "vae", None)
-        if hasattr(vae, "enable_slicing"):
-            vae.enable_slicing()
+        if hasattr(getattr(made, "vae", None), "enable_slicing"):
+            made.vae.enable_slicing()
         return made
 
     def call_options(self, pipeline: Any) -> dict[str, Any]:

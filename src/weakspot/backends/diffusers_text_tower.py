@@ -39,14 +39,17 @@ class TextTower:
         return int(self.model.config.projection_dim)
 
     def vectors(self, texts: Sequence[str]) -> FloatArray:
-        """Return unit vectors [m, d] of texts."""
+        """Return unit vectors [m, d] of texts, one at a time: rounding would follow the batch, and a picture with it."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        longest = int(self.model.config.max_position_embeddings)
-        found = self.tokenizer(list(texts), padding=True, truncation=True, max_length=longest, return_tensors="pt")
-        tokens = {name: found[name].to(self.model.device) for name in ("input_ids", "attention_mask")}
         with self.torch.inference_mode():
-            return unit_rows(self.model(**tokens).text_embeds.float().cpu().numpy())
+            return unit_rows(np.stack([self._vector(text) for text in texts]))
+
+    def _vector(self, text: str) -> FloatArray:
+        longest = int(self.model.config.max_position_embeddings)
+        found = self.tokenizer([text], truncation=True, max_length=longest, return_tensors="pt")
+        tokens = {name: found[name].to(self.model.device) for name in ("input_ids", "attention_mask")}
+        return np.asarray(self.model(**tokens).text_embeds[0].float().cpu().numpy(), dtype=np.float32)
 
 
 class NamedTower:

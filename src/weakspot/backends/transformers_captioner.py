@@ -12,6 +12,7 @@ from weakspot.backends.transformers_pictures_to_words import PicturesToWords
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
 from weakspot.backends.words_asked_for import after_opening, caption_instruction, caption_opening
 from weakspot.core.arrays import FloatArray
+from weakspot.core.errors import ConfigError
 
 LED_TOKENS = 12
 
@@ -54,8 +55,9 @@ class TransformersCaptioner:
         self._source = TransformersSource(settings)
         self._speaker = PicturesToWords(self._source)
         self._prompt = prompt
-        # Held as settings of their own, so that they are refused in the same words.
-        self._n_tokens = TransformersSettings(model=str(model), max_new_tokens=max_completion_tokens).max_new_tokens
+        if not isinstance(max_completion_tokens, int) or isinstance(max_completion_tokens, bool) or max_completion_tokens < 1:
+            raise ConfigError("There must be at least one token.", where="max_completion_tokens", given=max_completion_tokens)
+        self._n_tokens = max_completion_tokens
 
     @LoadedOnce
     def captioner_id(self) -> str:

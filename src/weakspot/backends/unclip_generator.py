@@ -29,7 +29,7 @@ class UnclipGenerator:
     the text side of the same CLIP and decoded from there. Text vectors lie apart from picture vectors, and no prior bridges the
     gap, so such pictures are less faithful than those of a text-to-image pipeline: this is for looking along a direction.
 
-    The same vector, words and seed give the same picture, whatever is asked for with it, as for `diffusers`.
+    The same vector, words and seed give the same picture, with the same reserve for a larger `batch_size` as for `diffusers`.
 
     Args:
         model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
@@ -45,7 +45,7 @@ class UnclipGenerator:
         noise_level: how much the vector is blurred before it is decoded; more gives more varied pictures. Stable unCLIP only.
         vector_length: length that vectors are given; None for what the pipeline says of its training vectors, or the length of a
             black picture's vector if only the CLIP is known.
-        batch_size: pictures a call of the pipeline; None for 4 on a graphics card and 1 elsewhere.
+        batch_size: pictures a call of the pipeline.
         variant: kind of weight files, for example fp16.
     """
 
@@ -63,7 +63,7 @@ class UnclipGenerator:
         height: int | None = None,
         noise_level: int = 0,
         vector_length: float | None = None,
-        batch_size: int | None = None,
+        batch_size: int = 1,
         variant: str | None = None,
     ) -> None:
         if vector_length is not None and not (math.isfinite(vector_length) and vector_length > 0):

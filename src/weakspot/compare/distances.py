@@ -14,7 +14,7 @@ from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.record import Record
 from weakspot.core.seeding import generator
 
-DEGREE, OFFSET = 3, 1.0
+OFFSET = 1.0
 LARGEST_SUBSET = 1000
 N_SUBSETS = 40
 FEWEST_BLOCKS = 4
@@ -175,7 +175,9 @@ def _discrepancy(one: DoubleArray, other: DoubleArray) -> float:
 
 
 def _kernel(one: DoubleArray, other: DoubleArray) -> DoubleArray:
-    return np.asarray((one @ other.T / one.shape[1] + OFFSET) ** DEGREE, dtype=np.float64)
+    base = one @ other.T / one.shape[1] + OFFSET
+    # Three products are many times faster than a power of floating-point numbers.
+    return np.asarray(base * base * base, dtype=np.float64)
 
 
 def _mean_without_diagonal(values: DoubleArray) -> float:

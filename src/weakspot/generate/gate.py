@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from PIL import Image
@@ -52,7 +53,7 @@ class OffClass:
         if len(self.class_names) != len(self.class_vectors):
             raise ConfigError("Every class needs one vector.", given=(len(self.class_names), len(self.class_vectors)))
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Return what tells this gate from others."""
         content = repr((self.class_names, self.margin, self.embedder_id)).encode()
@@ -118,7 +119,7 @@ class Gate:
     has_one_size: bool = True
     off_class: OffClass | None = None
 
-    @property
+    @cached_property
     def identity(self) -> str:
         """Return what tells this gate from others; the same gate gives the same verdicts."""
         settings = (self.near_duplicate_bits, self.dark_level, self.dark_share, self.least_deviation, self.least_side, self.size)

@@ -9,6 +9,7 @@ from weakspot.core.arrays import DoubleArray, FloatArray, IntArray
 
 FEWEST_TO_SPLIT = 6
 SMALLEST = 2
+FEWEST_PARTS = 2
 CLEAR_SILHOUETTE = 0.1
 
 
@@ -50,7 +51,7 @@ def failure_clusters(
     groups: list[tuple[str, list[int]]] = []
     for label, places in by_label.items():
         groups.append((label, places))
-        groups += [(label, part) for part in _parts(places, vectors[places], most_clusters) if SMALLEST <= len(part) < len(places)]
+        groups += [(label, part) for part in _parts(places, vectors[places], most_clusters) if len(part) >= SMALLEST]
     if len(by_label) > 1:
         groups.append(("", list(range(len(keys)))))
     found = {tuple(keys[place] for place in sorted(places)): label for label, places in reversed(groups)}
@@ -59,8 +60,8 @@ def failure_clusters(
 
 
 def _parts(places: Sequence[int], vectors: FloatArray, most_clusters: int) -> list[list[int]]:
-    if len(places) < FEWEST_TO_SPLIT or most_clusters < SMALLEST:
-        return [list(places)]
+    if len(places) < FEWEST_TO_SPLIT or most_clusters < FEWEST_PARTS:
+        return []
     numbers = _best_division(vectors, most_clusters)
     return [[place for place, number in zip(places, numbers, strict=True) if number == one] for one in range(numbers.max() + 1)]
 
@@ -72,8 +73,11 @@ def _best_division(vectors: FloatArray, most_clusters: int) -> IntArray:
 
     distances = _cosine_distances(vectors)
     best, clearest = np.zeros(len(vectors), dtype=np.int64), CLEAR_SILHOUETTE
-    for n_clusters in range(2, min(most_clusters, len(vectors) // SMALLEST) + 1):
+    for n_clusters in range(FEWEST_PARTS, min(most_clusters, len(vectors) // SMALLEST) + 1):
         division = AgglomerativeClustering(n_clusters=n_clusters, metric="precomputed", linkage="average").fit_predict(distances)
+        if np.count_nonzero(np.bincount(division) >= SMALLEST) < FEWEST_PARTS:
+            # Only single pictures were split off.
+            continue
         clearness = float(silhouette_score(distances, division, metric="precomputed"))
         if clearness > clearest:
             best, clearest = np.asarray(division, dtype=np.int64), clearness

@@ -159,12 +159,12 @@ class Contest:
     @property
     def baseline_trial(self) -> CaptionTrial:
         """Return the baseline as it stands."""
-        return self._all_trials()[0]
+        return self._records([])[0]
 
     @property
     def trials(self) -> tuple[CaptionTrial, ...]:
         """Return every caption tried so far, in order, corrected together."""
-        return self._all_trials()[1:]
+        return self._records(self._captions)[1:]
 
     @property
     def n_asked(self) -> int:
@@ -175,6 +175,16 @@ class Contest:
     def is_spent(self) -> bool:
         """Return whether the budget is used up."""
         return self.n_asked >= self._design.budget
+
+    def proven_among(self, trials: Sequence[CaptionTrial]) -> tuple[CaptionTrial, ...]:
+        """Return which of some captions are still discoveries if only these are reported, as they stand now.
+
+        The false discovery rate is that of all discoveries. Whoever reports only some of them, chosen by looking, keeps it by
+        asking here: fewer captions help each other less, but the correction is still for all that may be tried.
+        """
+        chosen = list(dict.fromkeys(trial.prompt for trial in trials))
+        records = self._records([one for one in self._captions if one.prompt in chosen])[1:]
+        return tuple(sorted((one for one in records if one.is_proven), key=lambda one: chosen.index(one.prompt)))
 
     def failures_of_baseline(self) -> FailedPictures:
         """Return the baseline's failures that count, in the order they were drawn."""
@@ -187,9 +197,8 @@ class Contest:
     def _everyone(self) -> list[PictureSeries]:
         return ([self._baseline] if self._baseline else []) + self._captions
 
-    def _all_trials(self) -> tuple[CaptionTrial, ...]:
-        design = self._design
-        return caption_trials(self._need_baseline(), self._captions, alpha=design.alpha, most=design.most_captions)
+    def _records(self, captions: Sequence[PictureSeries]) -> tuple[CaptionTrial, ...]:
+        return caption_trials(self._need_baseline(), captions, alpha=self._design.alpha, most=self._design.most_captions)
 
     def _need_baseline(self) -> PictureSeries:
         if self._baseline is None:
@@ -197,7 +206,10 @@ class Contest:
         return self._baseline
 
     def _series(self, trial: CaptionTrial) -> PictureSeries:
-        return next(one for one in self._everyone() if one.prompt == trial.prompt)
+        found = next((one for one in self._everyone() if one.prompt == trial.prompt), None)
+        if found is None:
+            raise InputError("This caption was not tried here.", given=trial.prompt)
+        return found
 
     def _entered(self, caption: str, prompt: str, step: TrialStep) -> PictureSeries:
         known = next((one for one in self._everyone() if one.prompt == prompt), None)
@@ -257,9 +269,10 @@ class Contest:
     def _baseline_pays(self, still_open: Sequence[PictureSeries]) -> bool:
         """Return whether more baseline pictures are expected to help promising captions more than their own pictures would."""
         batch, by_baseline, by_caption = self._design.batch, 0.0, [0.0]
+        least = self._need_baseline().guess + self._design.smallest_gain
         for one in still_open:
-            now = self._log_evidence(one) if one.n_pictures else 0.0
-            if now > 0.0:
+            if one.n_pictures >= 2 * batch and one.guess > least:
+                now = self._log_evidence(one)
                 by_baseline += self._log_evidence(one, more_baseline=batch) - now
                 by_caption.append(self._log_evidence(one, more=batch) - now)
         return by_baseline > max(by_caption)
@@ -268,9 +281,9 @@ class Contest:
         """Return the logarithmic e-value of a caption, as it is or as it is expected to be with more pictures."""
         baseline = self._need_baseline()
         return log_evidence(
-            series.failures + round(more * series.guess),
+            series.failures + more * series.guess,
             series.n_pictures + more,
-            baseline.failures + round(more_baseline * baseline.guess),
+            baseline.failures + more_baseline * baseline.guess,
             baseline.n_pictures + more_baseline,
         )
 

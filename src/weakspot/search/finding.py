@@ -49,6 +49,7 @@ def search_failures(sampler: Sampler, request: SearchRequest, progress: Progress
     search = _Search(sampler=sampler, request=request, contest=contest, baseline=baseline)
     search.try_own_captions()
     search.try_clusters()
+    search.drop_longer_ones()
     return search.result()
 
 
@@ -86,6 +87,12 @@ class _Search:
     found: list[tuple[Sentences, CaptionTrial, CaptionTrial]] = field(default_factory=list)
     clusters: list[ClusterRecord] = field(default_factory=list)
     left_out: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def refinement(self) -> Refinement:
+        """Return who shortens captions."""
+        own = frozenset(content_words(noun_of(self.request.class_name)))
+        return Refinement(contest=self.contest, baseline=self.baseline, class_words=own)
 
     def try_own_captions(self) -> None:
         """Measure a person's captions, all of them together."""
@@ -129,14 +136,21 @@ class _Search:
         self.left_out.update(dict.fromkeys(captioned.left_out))
         if not captioned.sentences:
             return "", "nothing sets it apart from pictures that are right"
-        refinement = Refinement(
-            contest=self.contest, baseline=self.baseline, class_words=frozenset(content_words(noun_of(self.request.class_name)))
-        )
+        refinement = self.refinement
         whole = refinement.tried(captioned.sentences, step="cluster")
         if whole.is_proven:
             refined = refinement.shortest(captioned.sentences, whole)
             self.found.append((refined.sentences, refined.trial, whole))
         return caption_of(captioned.sentences), "" if whole.is_drawable else whole.note
+
+    def drop_longer_ones(self) -> None:
+        """Leave out what says more than another finding and does not fail more often."""
+        kept: list[tuple[Sentences, CaptionTrial, CaptionTrial]] = []
+        for said, trial, whole in sorted(self.found, key=lambda one: len(one[0])):
+            shorter = [other for words, other, _ in kept if set(words) < set(said) and trial.step != "user"]
+            if not any(self.refinement.fails_as_often(other, trial) for other in shorter):
+                kept.append((said, trial, whole))
+        self.found = kept
 
     def _unexplained(self, keys: Sequence[str], writer: CaptionWriter) -> list[str]:
         """Return the pictures whose own captions say nothing that was found already."""

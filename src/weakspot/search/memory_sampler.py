@@ -127,9 +127,8 @@ class MemorySampler:
 
     def likelihoods(self, keys: Sequence[str], captions: Sequence[str]) -> FloatArray | None:
         """Return log P(caption | picture) [n, m], or None when the captioner cannot say."""
-        if not isinstance(self.captioner, ScoresCaptions):
-            return None
-        return self.captioner.log_likelihoods([self.picture(key) for key in keys], captions)
+        scorer: object = self.captioner
+        return scorer.log_likelihoods([self.picture(key) for key in keys], captions) if isinstance(scorer, ScoresCaptions) else None
 
 
 def picture_key(picture: Image.Image) -> str:

@@ -57,14 +57,16 @@ class Refinement:
         """Return what is measured of a caption."""
         return self.contest.try_captions([(caption_of(sentences), whole_prompt(self.baseline, sentences))], step=step)[0]
 
+    def fails_as_often(self, shorter: CaptionTrial, whole: CaptionTrial) -> bool:
+        """Return whether a shorter caption keeps what a longer one gains over the baseline."""
+        gain = whole.rate.value - self.contest.baseline_trial.rate.value
+        margin = max(LEAST_MARGIN, SAME_SHARE * gain)
+        return self.contest.same_rate(shorter, whole, margin=margin, error_rate=ERROR_RATE)
+
     def _equal(self, sentences: Sentences, whole: CaptionTrial, *, step: TrialStep) -> Refined | None:
         trial = self.tried(sentences, step=step)
-        if not trial.is_proven or not self.contest.same_rate(trial, whole, margin=self._margin(whole), error_rate=ERROR_RATE):
-            return None
-        return Refined(sentences=sentences, trial=trial)
-
-    def _margin(self, whole: CaptionTrial) -> float:
-        return max(LEAST_MARGIN, SAME_SHARE * (whole.rate.value - self.contest.baseline_trial.rate.value))
+        is_equal = trial.is_proven and self.fails_as_often(trial, whole)
+        return Refined(sentences=sentences, trial=trial) if is_equal else None
 
     def _single(self, sentences: Sentences, whole: CaptionTrial) -> Refined | None:
         best: Refined | None = None

@@ -1,7 +1,7 @@
 import csv
 import hashlib
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import onnx
@@ -274,8 +274,16 @@ def test_run__a_generator_that_refuses_everything(stage_in, tmp_path, captions):
 def test_run__a_classifier_of_other_classes_is_refused(stage_in, tmp_path, captions):
     other = planted_classifier(plant(nothing(), 320, seed=1, classes=("disc", "heart")))
     stage = stage_in(tmp_path / "project", models=(ModelUnderTest(name="other", classifier=other),))
-    with pytest.raises(ModelError):
+    with pytest.raises(ModelError, match="knows other classes"):
         stage.run(_request(tmp_path, captions=captions))
+    assert not (tmp_path / "set").exists()
+
+
+def test_run__a_project_without_a_classifier_is_refused_at_once(stage_in, tmp_path, captions):
+    stage = stage_in(tmp_path / "project")
+    blind = replace(stage, prepared=replace(stage.prepared, classifier=None))
+    with pytest.raises(ConfigError, match="Without a classifier"):
+        blind.run(_request(tmp_path, captions=captions))
 
 
 def test_run__names_must_differ(stage_in, tmp_path, captions, hard_world):

@@ -22,7 +22,8 @@ def true_mask(picture, colour):
     """The shape by its paint, and the outline around it."""
     pixels = np.asarray(picture).astype(float)
     paint = np.linalg.norm(pixels - np.array(PAINT[colour]), axis=2) < 60
-    return cv2.dilate(paint.astype(np.uint8), np.ones((3, 3), np.uint8)) > 0
+    width = 2 * round(0.13 * 0.185 * picture.height) + 1
+    return cv2.dilate(paint.astype(np.uint8), np.ones((width, width), np.uint8)) > 0
 
 
 def backdrop_picture(name, instance, side=128):

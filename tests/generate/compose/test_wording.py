@@ -32,7 +32,12 @@ def _pictures(**places):
     [
         ("A photo of an apple on grass", "Apple", {}, "grass"),
         ("a photo of a green apple", "Apple", {"colour": "green"}, None),
-        ("a photo of two small red discs in the dark", "disc", {"count": "two", "size": "small", "colour": "red", "light": "dark"}, None),
+        (
+            "a photo of two small red discs in the dark",
+            "disc",
+            {"count": "two", "size": "small", "colour": "red", "light": "dark"},
+            None,
+        ),
         ("a photo of three large apples on the left", "Apple", {"count": "three", "size": "large", "position": "left"}, None),
         ("a photo of apples", "Apple", {"count": "two"}, None),
         ("a photo of satsumas", "satsumas", {}, None),

@@ -42,9 +42,11 @@ def test_rate_interval__an_exact_interval_would_not_hold_over_whole_paths():
 
 def test_rate_interval__narrows_and_keeps_the_ends():
     assert rate_interval(0, 0) == (0.0, 1.0)
-    assert rate_interval(0, 20)[0] == 0.0 and rate_interval(20, 20)[1] == 1.0
+    assert rate_interval(0, 20)[0] == 0.0
+    assert rate_interval(20, 20)[1] == 1.0
     widths = [high - low for low, high in (rate_interval(n // 5, n) for n in (10, 40, 160, 640))]
-    assert widths == sorted(widths, reverse=True) and widths[-1] < 0.12
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] < 0.12
 
 
 def test_rate_interval__refuses_what_cannot_be():
@@ -56,12 +58,12 @@ def test_rate_interval__refuses_what_cannot_be():
 
 @pytest.mark.parametrize(("rate", "baseline"), [(0.1, 0.1), (0.6, 0.1), (0.05, 0.3)])
 def test_contrast_intervals__hold_over_whole_paths(rate, baseline):
-    n_paths, level = 150, 0.9
+    n_paths, level = 50, 0.9
     random = generator(6, str(rate), str(baseline))
     counts = np.cumsum(random.random((n_paths, 200)) < rate, axis=1)
     others = np.cumsum(random.random((n_paths, 400)) < baseline, axis=1)
     missed = np.zeros((n_paths, 2), dtype=bool)
-    for n_pictures, n_baseline in ((4, 40), (8, 40), (16, 80), (32, 80), (64, 200), (128, 400), (200, 400)):
+    for n_pictures, n_baseline in ((8, 40), (16, 80), (64, 200), (200, 400)):
         for path in range(n_paths):
             first, second = (int(counts[path, n_pictures - 1]), n_pictures), (int(others[path, n_baseline - 1]), n_baseline)
             for place, ((low, high), truth) in enumerate(

@@ -21,8 +21,9 @@ from weakspot.app.preparation import Prepared
 from weakspot.app.records import library_versions
 from weakspot.app.studio import Studio, confirm_cost, studio_for
 from weakspot.app.wiring import build_engine
+from weakspot.core.dataset import Task
 from weakspot.core.drawn import DrawnPicture
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, DataError, ModelError
 from weakspot.core.failures import FailureCriterion, describe_criterion
 from weakspot.core.roles import Captioner, Embedder, ImageGenerator
 from weakspot.core.run import Progress, StageProgress, no_stage_progress
@@ -82,8 +83,11 @@ class AdversarialStage:
             RefusedPromptError: if the generator can draw not one caption.
         """
         refuse_foreign(request.to)
-        self._refuse_same_names()
+        self._refuse_project()
+        self._refuse_models()
         network = inception(request.inception) if request.inception else None
+        # Its id needs its weights: a network that cannot be had is noticed before anything is drawn.
+        further = {} if network is None else {"inception": network.encoder_id}
         reader = ListReader(store=self.store, class_names=self._class_names, engine=build_engine(self.settings), told=self._told)
         beside = self._beside(request, reader)
         captions, source = self._captions(request, reader)
@@ -91,7 +95,7 @@ class AdversarialStage:
         with self.store.writing():
             series, studio = self._series(drawings, n_most=len(captions) * request.effort.most_per_caption)
             yields, baselines = self._drawn(series, captions, request)
-        record = self._record(request, yields, baselines, source, studio)
+        record = self._record(request, yields, baselines, source, {**further, "generator": studio.generator_id})
         write_pictures(request.to, record, series.drawn, drawings)
         record = self._measured(record, request, reader, beside, network)
         return MadeSet(record=record, drawn=series.drawn, drawings=drawings)
@@ -107,10 +111,29 @@ class AdversarialStage:
     def _told(self, stage: str) -> Progress:
         return lambda done, total: self.progress(stage, done, total)
 
-    def _refuse_same_names(self) -> None:
+    def _refuse_project(self) -> None:
+        """Refuse a project that no set can be made for, before anything is captioned."""
+        if self.prepared.classifier is None:
+            raise ConfigError(
+                "Without a classifier nothing can be said of new pictures.", where="[classifier]", fix="Configure one."
+            )
+        if self.prepared.samples.dataset.task is Task.MULTI_LABEL:
+            raise DataError("Adversarial sets are made in single-label tasks only.", where="[data] task")
+
+    def _refuse_models(self) -> None:
+        """Refuse classifiers that could not be told apart, or that know other classes, before anything is drawn."""
         names = (self._name, *(model.name for model in self.models))
         if len(set(names)) < len(names):
             raise ConfigError("Classifiers need different names to be told apart.", where="--models", given=list(names))
+        for model in self.models:
+            known = model.classifier.class_names
+            if known is not None and set(known) != set(self._class_names):
+                raise ModelError(
+                    f"The classifier of {model.name} knows other classes than {self._name}.",
+                    where="--models",
+                    given=sorted(set(known) ^ set(self._class_names))[:5],
+                    fix="Put the set to classifiers of the same classes.",
+                )
 
     def _beside(self, request: AdversarialRequest, reader: ListReader) -> dict[str, Path]:
         found = {path.resolve().name: path for path in request.beside}
@@ -175,7 +198,7 @@ class AdversarialStage:
         yields: Sequence[CaptionYield],
         baselines: Sequence[CaptionYield],
         source: str,
-        studio: Studio,
+        further: dict[str, str],
     ) -> AdversarialSet:
         by_class = {one.caption.class_name: one for one in baselines}
         names = sorted({one.caption.class_name for one in yields})
@@ -186,7 +209,7 @@ class AdversarialStage:
             versions=library_versions(),
             name=request.to.resolve().name,
             made_for=self._name,
-            inputs={**self.prepared.inputs, "generator": studio.generator_id},
+            inputs={**self.prepared.inputs, **further},
             criterion=describe_criterion(self.criterion),
             caption_source=source,
             settings={

@@ -5,21 +5,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.app.family import Family, FamilyMember
-from weakspot.app.refining.measuring import MeasuredSets, Rights
+from weakspot.app.family import Family
+from weakspot.app.refining.measuring import Rights
 from weakspot.app.refining.names import SeedNames, pooled_names, seed_names
 from weakspot.app.refining.pictures import Pictures, Wanted
 from weakspot.app.refining.prompts import random_prompts, refine_prompts
 from weakspot.app.refining.records import DrawnPrompt, NamedFailures, RefineInputs
 from weakspot.app.refining.refinement import drawn_prompts, most_wanted
 from weakspot.app.refining.request import RefineRequest
+from weakspot.app.refining.subjects import Subject, subjects_of
 from weakspot.app.refining.training import RefinedHead, added_pictures, chosen_head, refined_head
 from weakspot.core.errors import ConfigError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.evidence import Share
 from weakspot.core.heads import Head
 from weakspot.core.record import Record
 from weakspot.core.run import StageProgress, no_stage_progress
-from weakspot.core.slices import DataUse
 from weakspot.repair.collective import FamilyFigures, FamilyOutcomes, FamilyType, family_figures, over_models
 
 FEWEST_MODELS = 2
@@ -132,21 +132,21 @@ def refine_family(
         RefusedPromptError: if the generator can draw none of them.
     """
     _refuse(family, source)
-    counted = {member.name: seed_names(member.bench, request) for member in family.members}
-    sources = [member for member in family.members if source in (None, member.name)]
-    names = pooled_names([counted[member.name].names for member in sources])
+    subjects = subjects_of(family)
+    counted = {subject.name: seed_names(subject, request) for subject in subjects}
+    names = pooled_names([counted[subject.name].names for subject in subjects if source in (None, subject.name)])
     collective, notes = refine_prompts(names, request, pictures)
     sets = _Sets(
-        own={member.name: _own(counted[member.name], request, pictures) for member in family.members},
+        own={subject.name: _own(counted[subject.name], request, pictures) for subject in subjects},
         collective=collective,
         random=random_prompts(collective, pictures),
     )
     pictures.draw(most_wanted([*sets.collective, *sets.random, *(one for own in sets.own.values() for one in own)]))
     models: list[tuple[RefinedMember, Head, tuple[DrawnPrompt, ...]]] = []
-    for number, member in enumerate(family.members):
-        progress("models", number, len(family.members))
-        models.append(_refined(member, family, sources, sets, pictures, request))
-    progress("models", len(family.members), len(family.members))
+    for number, subject in enumerate(subjects):
+        progress("models", number, len(subjects))
+        models.append(_refined(subject, sets, pictures, request, is_source=subject.name == source))
+    progress("models", len(subjects), len(subjects))
     judged = [model for model, _, _ in models if source is None or model.name != source]
     refinement = FamilyRefinement(
         kind=1 if source is None else 2,
@@ -182,47 +182,38 @@ def _own(counted: SeedNames, request: RefineRequest, pictures: Pictures) -> tupl
 
 
 def _refined(
-    member: FamilyMember,
-    family: Family,
-    sources: Sequence[FamilyMember],
-    sets: _Sets,
-    pictures: Pictures,
-    request: RefineRequest,
+    subject: Subject, sets: _Sets, pictures: Pictures, request: RefineRequest, *, is_source: bool
 ) -> tuple[RefinedMember, Head, tuple[DrawnPrompt, ...]]:
-    together = added_pictures(member, sets.collective, pictures)
-    collective = chosen_head(member, together, request)
-    random = refined_head(member, added_pictures(member, sets.random, pictures), collective.debug_weight)
-    wanted = sets.own[member.name]
-    own = added_pictures(member, wanted, pictures) if wanted else None
-    individual = chosen_head(member, own, request) if own is not None else refined_head(member, None, 0.0)
-    measured = MeasuredSets(test=family.measured(member), seed=member.half(0), held_out=family.held_out(member, sources))
+    together = added_pictures(subject, sets.collective, pictures)
+    collective = chosen_head(subject, together, request)
+    random = refined_head(subject, added_pictures(subject, sets.random, pictures), collective.debug_weight)
+    wanted = sets.own[subject.name]
+    own = added_pictures(subject, wanted, pictures) if wanted else None
+    individual = chosen_head(subject, own, request) if own is not None else refined_head(subject, None, 0.0)
     notes = [] if wanted else ["Its own failures show nothing that can be drawn; its own refinement is retraining alone."]
-    if len(sources) == 1 and member is sources[0]:
-        notes.append("The set is this model's own, so that its two refinements are the same.")
+    notes += ["The set is this model's own, so that its two refinements are the same."] if is_source else []
     model = RefinedMember(
-        name=member.name,
+        name=subject.name,
         n_own=sum(own.n_kept) if own is not None else 0,
         n_collective=sum(together.n_kept),
         own_weight=individual.debug_weight,
         collective_weight=collective.debug_weight,
-        figures=_figures(member, measured, individual, collective, random),
+        figures=_figures(subject, individual, collective, random),
         notes=tuple(notes),
     )
     return model, collective.head, drawn_prompts(sets.collective, together)
 
 
-def _figures(
-    member: FamilyMember, sets: MeasuredSets, individual: RefinedHead, collective: RefinedHead, random: RefinedHead
-) -> tuple[FamilyFigures, ...]:
+def _figures(subject: Subject, individual: RefinedHead, collective: RefinedHead, random: RefinedHead) -> tuple[FamilyFigures, ...]:
     found = {
-        name: Rights.of(member, sets, head)
+        name: Rights.of(subject, head)
         for name, head in (("individual", individual), ("collective", collective), ("random", random))
     }
     figures = []
-    for place, samples in (("test", sets.test), ("seed", sets.seed), ("held_out", sets.held_out)):
+    for place, use in zip(("test", "seed", "held_out"), subject.uses(), strict=True):
         right = {name: getattr(one, place)[1] for name, one in found.items()}
         before = getattr(found["individual"], place)[0]
-        figures.append(family_figures(DataUse.of(samples), FamilyOutcomes(before=before, **right)))
+        figures.append(family_figures(use, FamilyOutcomes(before=before, **right)))
     return tuple(figures)
 
 

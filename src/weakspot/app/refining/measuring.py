@@ -5,37 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.app.family import FamilyMember
-from weakspot.app.refining.training import RefinedHead, decisive_samples, rights
+from weakspot.app.refining.subjects import Subject
+from weakspot.app.refining.training import RefinedHead, rights
 from weakspot.core.arrays import BoolArray
 from weakspot.core.evidence import Share
-from weakspot.core.samples import SampleSet
-from weakspot.core.slices import DataUse
 from weakspot.core.statistics import mcnemar_p
-
-
-@dataclass(frozen=True, kw_only=True, eq=False)
-class MeasuredSets:
-    """The samples that a model is measured on.
-
-    Args:
-        test: the test samples that decide.
-        seed: the discovery half; its failures chose the names.
-        held_out: the confirmation half; it had no say in anything.
-    """
-
-    test: SampleSet
-    seed: SampleSet
-    held_out: SampleSet
-
-    @classmethod
-    def of(cls, member: FamilyMember) -> "MeasuredSets":
-        """Return those of a model by itself."""
-        return cls(test=decisive_samples(member), seed=member.half(0), held_out=member.half(1))
-
-    def uses(self) -> tuple[DataUse, ...]:
-        """Return which data these are."""
-        return tuple(DataUse.of(one) for one in (self.test, self.seed, self.held_out))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,13 +21,10 @@ class Rights:
     held_out: tuple[BoolArray, BoolArray]
 
     @classmethod
-    def of(cls, member: FamilyMember, sets: MeasuredSets, refined: RefinedHead) -> "Rights":
+    def of(cls, subject: Subject, refined: RefinedHead) -> "Rights":
         """Return what a retrained layer does on all sets."""
-        return cls(
-            test=rights(member, sets.test, refined),
-            seed=rights(member, sets.seed, refined),
-            held_out=rights(member, sets.held_out, refined),
-        )
+        test, seed, held_out = (rights(subject, samples, refined) for samples in subject.sets)
+        return cls(test=test, seed=seed, held_out=held_out)
 
     def shares(self) -> Mapping[str, Share]:
         """Return the figures of the paper by name."""

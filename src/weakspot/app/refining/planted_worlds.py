@@ -27,7 +27,7 @@ from weakspot.core.heads import Head
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.seeding import child_seed, generator
 from weakspot.repair.head_training import HeadTrainer
-from weakspot.testing.fakes import PlantedTextGenerator
+from weakspot.testing.fakes import PlantedClassifier, PlantedTextGenerator
 from weakspot.testing.marker import N_INSTANCES
 from weakspot.testing.planted import DEFAULT_CLASSES, PlantedWorld, plant
 from weakspot.testing.planted_features import OWN_DIMENSION, OwnFeatures, noise, phrase_vectors
@@ -117,24 +117,11 @@ def planted_member(world: PlantedWorld, features: ModelFeatures | None = None, *
         samples=samples,
         assistants=Assistants(embed_texts=phrase_vectors, propose=_proposed),
         embedder=None,
-        classifier=None,
+        classifier=PlantedClassifier(class_names=dataset.class_names, head=head, own=cast(OwnFeatures, own)),
         summary=EmbedSummary(),
         inputs={},
     )
-    bench = _PlantedBench(prepared, Settings(), FailureCriterion(), (), ())
-    object.__setattr__(bench, "known_head", head)
-    return FamilyMember(name=name, bench=bench)
-
-
-class _PlantedBench(RepairBench):
-    """A bench whose classifier is known by its last layer alone."""
-
-    known_head: Head
-
-    @cached_property
-    def start(self) -> Head | None:
-        """Return that layer."""
-        return self.known_head
+    return FamilyMember(name=name, bench=RepairBench.of(prepared, Settings(), FailureCriterion(), ()))
 
 
 def _trained(world: PlantedWorld, vectors: FloatArray) -> tuple[Head, Dataset]:

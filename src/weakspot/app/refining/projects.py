@@ -1,5 +1,6 @@
 """Refining projects: one by itself, or several with one set of pictures."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -17,6 +18,7 @@ from weakspot.app.refining.project_pictures import ClassifierFeatures, DrawingTe
 from weakspot.app.refining.records import RefineInputs, Refinement
 from weakspot.app.refining.refinement import refine_model
 from weakspot.app.refining.request import RefineRequest
+from weakspot.app.refining.subjects import Subject
 from weakspot.app.repair_bench import RepairBench
 from weakspot.app.studio import studio_for
 from weakspot.core.errors import ConfigError
@@ -89,7 +91,7 @@ def refine_project(
     started = _now()
     member = _member(project)
     with _drawing([project], [member], generator, progress) as pictures:
-        model = refine_model(member, pictures, asked, progress=progress)
+        model = refine_model(Subject.of(member), pictures, asked, progress=progress)
         shown = _shown(pictures, [(one.class_name, one.prompt) for one in model.refinement.arms[0].prompts])
     made_from = _made_from([project], [member], pictures, asked, started)
     return RefinedProject(
@@ -142,14 +144,12 @@ def refine_projects(
 
 def _source(projects: Sequence[Project], kind: FamilyType, source: str) -> str | None:
     """Return the model whose failures the set is made from, None for all."""
+    if kind == 1 and source:
+        raise ConfigError("--from says whose failures to use, which is for --type 2.", given=source, fix="Add --type 2.")
     names = [project_name(project) for project in projects]
     if len(names) != len(set(names)):
         raise ConfigError("Projects that are refined together need folders with different names.", given=names)
-    if kind == 1:
-        if source:
-            raise ConfigError("--from says whose failures to use, which is for --type 2.", given=source, fix="Add --type 2.")
-        return None
-    return source or names[0]
+    return None if kind == 1 else source or names[0]
 
 
 def _member(project: Project) -> FamilyMember:
@@ -204,7 +204,7 @@ def _made_from(
         versions=library_versions(),
         inputs={member.name: member.bench.prepared.inputs for member in members},
         generator_id=pictures.generator_id,
-        request=asdict(request),
+        request=json.loads(json.dumps(asdict(request))),
         criterion=describe_criterion(first.failure.criterion()),
     )
 

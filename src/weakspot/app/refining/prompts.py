@@ -8,7 +8,7 @@ from weakspot.app.refining.names import by_class_and_kind
 from weakspot.app.refining.pictures import Pictures, Prompt, Wanted
 from weakspot.app.refining.records import NamedFailures
 from weakspot.app.refining.request import RefineRequest
-from weakspot.app.repair_bench import RepairBench
+from weakspot.app.refining.subjects import Subject
 from weakspot.app.wiring import build_describer, build_discoverers
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.seeding import generator
@@ -145,7 +145,7 @@ def predefined_prompts(
 
 
 def directions_prompts(
-    wanted: Sequence[Wanted], request: RefineRequest, pictures: Pictures, bench: RepairBench
+    wanted: Sequence[Wanted], request: RefineRequest, pictures: Pictures, subject: Subject
 ) -> tuple[tuple[Wanted, ...], list[str]]:
     """Return as many pictures from the captions of slices that the method `directions` finds on the discovery half.
 
@@ -153,8 +153,9 @@ def directions_prompts(
         DataError: if it cannot work here.
         NotEnoughDataError: if it names no slice of a class.
     """
+    bench, seeds = subject.bench, subject.seed
     settings = bench.settings.model_copy(update={"discover": DiscoverSettings(methods=(METHOD,))})
-    seeds, assistants = bench.pairs[0][0], bench.prepared.assistants
+    assistants = bench.prepared.assistants
     found = build_discoverers(settings)[METHOD].discover(seeds, bench.criterion, seed=settings.seed, assistants=assistants)
     named = build_describer(settings).describe(found.slices, seeds, bench.criterion, assistants)
     captions = slice_prompts(named, {}, n_names=request.n_names * len(request.kinds))

@@ -1,6 +1,6 @@
 """Stored records of a refinement."""
 
-from pydantic import Field
+from pydantic import Field, JsonValue
 
 from weakspot.core.evidence import Share
 from weakspot.core.record import Record
@@ -19,6 +19,8 @@ class NamedFailures(Record):
         phrase: the caption that says so.
         n_failures: seed failures that show it, over all models that it was counted for.
         n_seed: seed failures of the class that were looked at.
+        n_right: samples of the class on the same half that did not fail.
+        n_right_shown: those among them that show it.
     """
 
     class_name: str
@@ -27,6 +29,8 @@ class NamedFailures(Record):
     phrase: str
     n_failures: int
     n_seed: int
+    n_right: int = 0
+    n_right_shown: int = 0
 
 
 class DrawnPrompt(Record):
@@ -99,7 +103,7 @@ class RefineInputs(Record):
     versions: dict[str, str]
     inputs: dict[str, dict[str, str]]
     generator_id: str
-    request: dict[str, object]
+    request: dict[str, JsonValue]
     criterion: str
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from weakspot.app.family import FamilyMember
-from weakspot.app.refining.measuring import MeasuredSets, Rights
+from weakspot.app.refining.measuring import Rights
 from weakspot.app.refining.names import SeedNames, seed_names
 from weakspot.app.refining.pictures import Pictures, Prompt, Wanted
 from weakspot.app.refining.prompts import (
@@ -16,6 +15,7 @@ from weakspot.app.refining.prompts import (
 )
 from weakspot.app.refining.records import DrawnPrompt, RefinedArm, Refinement
 from weakspot.app.refining.request import CUTMIX, DIRECTIONS, PLAIN, PREDEFINED, RANDOM, REFINE, RefineRequest
+from weakspot.app.refining.subjects import Subject
 from weakspot.app.refining.training import Added, RefinedHead, added_mixtures, added_pictures, chosen_head, refined_head
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.heads import Head
@@ -66,7 +66,7 @@ def most_wanted(wanted: Sequence[Wanted]) -> dict[Prompt, int]:
 
 
 def refine_model(
-    member: FamilyMember, pictures: Pictures, request: RefineRequest, *, progress: StageProgress = no_stage_progress
+    subject: Subject, pictures: Pictures, request: RefineRequest, *, progress: StageProgress = no_stage_progress
 ) -> RefinedModel:
     """Refine one classifier, beside the arms that are asked for; one that cannot work here becomes a note.
 
@@ -77,26 +77,25 @@ def refine_model(
         NotEnoughDataError: if there are no failures, none shows a proposed value, or no picture can be used.
         RefusedPromptError: if the generator can draw none of the values.
     """
-    sets = MeasuredSets.of(member)
-    plan = _planned(member, pictures, request)
+    plan = _planned(subject, pictures, request)
     pictures.draw(plan.numbers())
     arms: dict[str, _Arm] = {}
     names = [REFINE, *[name for name in request.arms if name in plan.wanted or name in (CUTMIX, PLAIN)]]
     for number, name in enumerate(names):
         progress("refine", number, len(names))
         try:
-            arms[name] = _arm(member, name, plan, pictures, request, arms.get(REFINE))
+            arms[name] = _arm(subject, name, plan, pictures, request, arms.get(REFINE))
         except NotEnoughDataError as error:
             if name == REFINE:
                 raise
             plan.notes.append(f"{name}: {error.what}")
     progress("refine", len(names), len(names))
-    measured = {name: Rights.of(member, sets, arm.head) for name, arm in arms.items()}
+    measured = {name: Rights.of(subject, arm.head) for name, arm in arms.items()}
     refinement = Refinement(
-        name=member.name,
+        name=subject.name,
         names=plan.seed.names,
         arms=tuple(_recorded(name, arms[name], measured) for name in arms),
-        measured_on=sets.uses(),
+        measured_on=subject.uses(),
         rejected=pictures.rejected(),
         notes=tuple(dict.fromkeys([*plan.seed.notes, *plan.notes])),
     )
@@ -112,14 +111,14 @@ class _Arm:
     n_pictures: int = 0
 
 
-def _planned(member: FamilyMember, pictures: Pictures, request: RefineRequest) -> _Plan:
-    plan = _Plan(seed=seed_names(member.bench, request))
+def _planned(subject: Subject, pictures: Pictures, request: RefineRequest) -> _Plan:
+    plan = _Plan(seed=seed_names(subject, request))
     plan.wanted[REFINE], notes = refine_prompts(plan.seed.names, request, pictures)
     plan.notes += notes
     for name in (RANDOM, PREDEFINED, DIRECTIONS):
         if name in request.arms:
             try:
-                plan.wanted[name], notes = _beside(name, plan.wanted[REFINE], member, pictures, request)
+                plan.wanted[name], notes = _beside(name, plan.wanted[REFINE], subject, pictures, request)
             except ARM_OBSTACLES as error:
                 notes = [error.what]
             plan.notes += [f"{name}: {note}" for note in notes]
@@ -127,29 +126,29 @@ def _planned(member: FamilyMember, pictures: Pictures, request: RefineRequest) -
 
 
 def _beside(
-    name: str, wanted: Sequence[Wanted], member: FamilyMember, pictures: Pictures, request: RefineRequest
+    name: str, wanted: Sequence[Wanted], subject: Subject, pictures: Pictures, request: RefineRequest
 ) -> tuple[tuple[Wanted, ...], list[str]]:
     if name == RANDOM:
         return random_prompts(wanted, pictures), []
     if name == PREDEFINED:
-        return predefined_prompts(wanted, request, pictures, seed=member.bench.settings.seed)
-    return directions_prompts(wanted, request, pictures, member.bench)
+        return predefined_prompts(wanted, request, pictures, seed=subject.bench.settings.seed)
+    return directions_prompts(wanted, request, pictures, subject)
 
 
-def _arm(member: FamilyMember, name: str, plan: _Plan, pictures: Pictures, request: RefineRequest, first: _Arm | None) -> _Arm:
+def _arm(subject: Subject, name: str, plan: _Plan, pictures: Pictures, request: RefineRequest, first: _Arm | None) -> _Arm:
     """Train one arm; the first one chooses the weight of added samples, which all others share."""
     if name == PLAIN:
-        return _Arm(head=refined_head(member, None, 0.0))
+        return _Arm(head=refined_head(subject, None, 0.0))
     if name == CUTMIX and first is not None:
-        return _of(member, added_mixtures(member, first.n_pictures), first.head.debug_weight)
+        return _of(subject, added_mixtures(subject, first.n_pictures), first.head.debug_weight)
     wanted = plan.wanted[name]
-    added = added_pictures(member, wanted, pictures)
-    head = chosen_head(member, added, request) if first is None else refined_head(member, added, first.head.debug_weight)
+    added = added_pictures(subject, wanted, pictures)
+    head = chosen_head(subject, added, request) if first is None else refined_head(subject, added, first.head.debug_weight)
     return _Arm(head=head, prompts=drawn_prompts(wanted, added), n_pictures=sum(added.n_kept))
 
 
-def _of(member: FamilyMember, added: Added, debug_weight: float) -> _Arm:
-    return _Arm(head=refined_head(member, added, debug_weight), n_pictures=sum(added.n_kept))
+def _of(subject: Subject, added: Added, debug_weight: float) -> _Arm:
+    return _Arm(head=refined_head(subject, added, debug_weight), n_pictures=sum(added.n_kept))
 
 
 def drawn_prompts(wanted: Sequence[Wanted], added: Added) -> tuple[DrawnPrompt, ...]:

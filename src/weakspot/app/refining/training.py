@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.app.family import FamilyMember
 from weakspot.app.preparation import OWN
 from weakspot.app.refining.pictures import Pictures, Wanted
 from weakspot.app.refining.request import RefineRequest
+from weakspot.app.refining.subjects import Subject
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import NotEnoughDataError
@@ -17,9 +17,9 @@ from weakspot.core.heads import Head
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.repair.feature_mixing import mixed_features
-from weakspot.repair.measure.outcomes import compare, is_measurable
+from weakspot.repair.measure.outcomes import compare
 
-WEIGHTS = (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)
+WEIGHTS = (1.0, 0.5, 0.3, 0.2, 0.14, 0.1, 0.07, 0.05, 0.03, 0.02)
 """Weights that are tried where none is given, largest first."""
 
 
@@ -55,88 +55,83 @@ class RefinedHead:
     debug_weight: float = 0.0
 
 
-def added_pictures(member: FamilyMember, wanted: Sequence[Wanted], pictures: Pictures) -> Added:
+def added_pictures(subject: Subject, wanted: Sequence[Wanted], pictures: Pictures) -> Added:
     """Return what a model makes of an arm's pictures; a prompt counts as much however many of its pictures were kept.
 
     Raises:
         NotEnoughDataError: if not one picture was kept.
     """
-    found = [pictures.features(member.name, one.prompt, one.n_pictures) for one in wanted]
+    found = [pictures.features(subject.name, one.prompt, one.n_pictures) for one in wanted]
     n_kept = [len(features) for features in found]
     if not any(n_kept):
         raise NotEnoughDataError("Not one generated picture can be used.", given=pictures.rejected())
-    codes = np.repeat([member.dataset.class_code(one.prompt.class_name) for one in wanted], n_kept)
+    codes = np.repeat([subject.dataset.class_code(one.prompt.class_name) for one in wanted], n_kept)
     shares = [np.full(n, one.weight / n) for one, n in zip(wanted, n_kept, strict=True) if n]
     weights = np.concatenate(shares)
     return Added(
         features=np.concatenate([features for features in found if len(features)]),
-        targets=codes if member.dataset.task is Task.SINGLE_LABEL else np.eye(member.dataset.n_classes, dtype=np.bool_)[codes],
+        targets=codes if subject.dataset.task is Task.SINGLE_LABEL else np.eye(subject.dataset.n_classes, dtype=np.bool_)[codes],
         weights=weights / weights.sum(),
         n_kept=tuple(n_kept),
     )
 
 
-def added_mixtures(member: FamilyMember, n_mixed: int) -> Added:
+def added_mixtures(subject: Subject, n_mixed: int) -> Added:
     """Return mixtures of training samples, as many as there are pictures."""
-    rows = member.bench.material.labelled
-    random = generator(member.bench.settings.seed, "refine", "cutmix")
-    mixed = mixed_features(member.samples.vectors(OWN, rows), member.bench.targets(rows), n_mixed=n_mixed, random=random)
+    rows = subject.bench.material.labelled
+    random = generator(subject.bench.settings.seed, "refine", "cutmix")
+    mixed = mixed_features(subject.bench.samples.vectors(OWN, rows), subject.bench.targets(rows), n_mixed=n_mixed, random=random)
     return Added(features=mixed.features, targets=mixed.targets, weights=mixed.weights / mixed.weights.sum(), n_kept=(n_mixed,))
 
 
-def refined_head(member: FamilyMember, added: Added | None, debug_weight: float) -> RefinedHead:
+def refined_head(subject: Subject, added: Added | None, debug_weight: float) -> RefinedHead:
     """Return the last layer that minimises `L(training) + debug_weight * L(added)`, both means over their samples.
 
     Its penalty is the one that fits the classifier's own layer on the training samples; validation samples have no say in it.
     """
-    bench, rows = member.bench, member.bench.material.labelled
+    bench, rows = subject.bench, subject.bench.material.labelled
     features, targets = bench.samples.vectors(OWN, rows), bench.targets(rows)
     weights = np.full(len(rows), 1.0 / max(len(rows), 1))
     if added is not None:
         features = np.concatenate([features, added.features])
         targets = np.concatenate([targets, added.targets])
         weights = np.concatenate([weights, debug_weight * added.weights])
-    task, n_classes = member.dataset.task, member.dataset.n_classes
+    task, n_classes = subject.dataset.task, subject.dataset.n_classes
     trained = bench.trainer.train(features, targets, weights, task=task, start=bench.start, n_classes=n_classes)
     used = 0.0 if added is None else debug_weight
-    return RefinedHead(head=trained.head, thresholds=_thresholds(member, trained.head), debug_weight=used)
+    return RefinedHead(head=trained.head, thresholds=_thresholds(subject, trained.head), debug_weight=used)
 
 
-def chosen_head(member: FamilyMember, added: Added, request: RefineRequest) -> RefinedHead:
+def chosen_head(subject: Subject, added: Added, request: RefineRequest) -> RefinedHead:
     """Return the last layer with the weight that is asked for, or with the largest that loses little on the discovery half.
 
     Where that half is too small to tell a small loss from none, it is the smallest weight.
     """
     if request.debug_weight is not None:
-        return refined_head(member, added, request.debug_weight)
-    seeds = member.half(0)
+        return refined_head(subject, added, request.debug_weight)
+    seeds = subject.seed
     for weight in WEIGHTS:
-        found = refined_head(member, added, weight)
-        before, after = rights(member, seeds, found)
-        # One more than were lost: of several weights, the largest that just passes would otherwise owe it to luck.
-        if int((before & ~after).sum()) + 1 <= request.most_lost * int(before.sum()):
+        found = refined_head(subject, added, weight)
+        before, after = rights(subject, seeds, found)
+        limit = request.most_lost * int(before.sum())
+        # By one standard error less than the limit: the largest weight that just passes would otherwise owe it to luck.
+        if int((before & ~after).sum()) <= limit - np.sqrt(limit):
             break
     return found
 
 
-def rights(member: FamilyMember, samples: SampleSet, refined: RefinedHead) -> tuple[BoolArray, BoolArray]:
+def rights(subject: Subject, samples: SampleSet, refined: RefinedHead) -> tuple[BoolArray, BoolArray]:
     """Return which decisions on samples were right before [n] and are right now [n], class by class."""
     probabilities = refined.head.probabilities(samples.vectors(OWN))
-    found = compare(samples, probabilities, (), member.bench.criterion, refined.thresholds).outcomes
+    found = compare(samples, probabilities, (), subject.bench.criterion, refined.thresholds).outcomes
     if not found:
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
     return np.concatenate([one.right_before for one in found]), np.concatenate([one.right_after for one in found])
 
 
-def decisive_samples(member: FamilyMember) -> SampleSet:
-    """Return the test samples that decide: with features, a label and an outcome, and untouched by anything before."""
-    measured = member.bench.measured
-    return measured.only(measured.rows[is_measurable(measured)])
-
-
-def _thresholds(member: FamilyMember, head: Head) -> FloatArray | None:
+def _thresholds(subject: Subject, head: Head) -> FloatArray | None:
     """Return multi-label thresholds; the held-out half must not choose them."""
-    if member.dataset.thresholds is None:
+    if subject.dataset.thresholds is None:
         return None
-    seeds = member.half(0)
-    return best_f1_thresholds(head.probabilities(seeds.vectors(OWN)), member.dataset.label_matrix[seeds.rows])
+    seeds = subject.seed
+    return best_f1_thresholds(head.probabilities(seeds.vectors(OWN)), subject.dataset.label_matrix[seeds.rows])

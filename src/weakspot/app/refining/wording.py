@@ -7,7 +7,8 @@ from weakspot.app.refining.names import by_class_and_kind
 from weakspot.app.refining.records import RefinedArm, Refinement
 from weakspot.app.refining.request import RANDOM
 from weakspot.core.evidence import Share
-from weakspot.report.wording import CERTAIN, count, interval, p_value, percent
+from weakspot.report.repair_wording import p_words
+from weakspot.report.wording import CERTAIN, count, interval, percent
 
 COLUMNS = (
     ("clean", "clean"),
@@ -35,7 +36,7 @@ def headline(refinement: Refinement) -> str:
         said += f"; as many pictures of the mere classes resolve {random.held_out.count} ({percent(random.held_out.value)})"
         if first.p_against_random is not None:
             doubt = "" if first.p_against_random <= CERTAIN else ", may be chance"
-            said += f", {p_value(first.p_against_random)}{doubt}"
+            said += f", {p_words(first.p_against_random)}{doubt}"
     return f"{said}. {percent(first.clean.value)} of the test samples that were right before are still right."
 
 
@@ -51,8 +52,9 @@ def set_sentence(refinement: Refinement) -> str:
 def name_lines(refinement: Refinement, most: int = 3) -> Iterator[str]:
     """Yield what the seed failures of every class show, commonest first."""
     for own in by_class_and_kind(refinement.names):
-        shown = ", ".join(f"{one.value} ({one.n_failures})" for one in own[:most])
-        yield f"{own[0].class_name}, {own[0].kind}: {shown} of {count(own[0].n_seed, 'failure')}"
+        shown = ", ".join(f"{one.value} ({one.n_failures}; {one.n_right_shown} of the others)" for one in own[:most])
+        counted = f"{count(own[0].n_seed, 'failure')}; {own[0].n_right:,} others"
+        yield f"{own[0].class_name}, {own[0].kind} ({counted}): {shown}"
 
 
 def share_text(share: Share) -> str:

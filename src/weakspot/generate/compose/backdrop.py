@@ -4,16 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import ByteArray, FloatArray
+from weakspot.core.arrays import BoolArray, ByteArray, FloatArray
 from weakspot.core.seeding import generator
-from weakspot.generate.compose.cutting import Cut
+from weakspot.generate.compose.cutting import Cut, mask_between
 from weakspot.generate.compose.edits import as_pixels, mixed
 from weakspot.generate.compose.words import COLOURS, PLAIN
 
-FILLING_SIDE = 128
+FILLING_SIDE = 96
 FILLING_REACH = 3
 GROWN = 0.04
 PAINT_SHADE = 14.0
+TONES_TAKEN = 0.5
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -30,7 +31,7 @@ class Backdrop:
 
 
 def emptied(cut: Cut) -> Backdrop:
-    """Return the picture of an object without the object: the place is filled from around it."""
+    """Return the picture of an object without the object: its place is filled with what is elsewhere in the picture."""
     import cv2
 
     height, width = cut.alpha.shape
@@ -39,23 +40,67 @@ def emptied(cut: Cut) -> Backdrop:
     small = cv2.resize(cut.pixels, small_size, interpolation=cv2.INTER_AREA)
     brush = np.ones((2 * round(GROWN * max(small_size)) + 1,) * 2, dtype=np.uint8)
     hole = cv2.dilate((cv2.resize(cut.alpha, small_size, interpolation=cv2.INTER_AREA) > 0.1).astype(np.uint8), brush)  # noqa: PLR2004
-    filled = cv2.inpaint(small, hole, FILLING_REACH, cv2.INPAINT_TELEA)
-    large = cv2.resize(filled, (width, height), interpolation=cv2.INTER_CUBIC)
-    cover = cv2.GaussianBlur(cv2.resize(hole.astype(np.float32), (width, height)), (0, 0), max(1.0, max(height, width) / 90))
+    smooth = cv2.inpaint(small, hole, FILLING_REACH, cv2.INPAINT_TELEA)
+    large = cv2.resize(smooth, (width, height), interpolation=cv2.INTER_CUBIC) + _grain(cut)[..., None]
+    large_hole = cv2.resize(hole, (width, height), interpolation=cv2.INTER_NEAREST) > 0
+    step = best_step(small, hole > 0)
+    if step is not None:
+        large = _from_elsewhere(cut.pixels, large, large_hole, (round(step[0] / scale), round(step[1] / scale)))
+    soft = cv2.GaussianBlur(large_hole.astype(np.float32), (0, 0), max(1.0, max(height, width) / 90))
     top, left, bottom, right = cut.box
-    grained = large + _grain(cut, width, height)[..., None]
     centre = (0.5 * (left + right) / width, 0.5 * (top + bottom) / height)
-    return Backdrop(pixels=mixed(cut.pixels, grained, np.clip(cover * 1.4, 0.0, 1.0)), hole=centre)
+    return Backdrop(pixels=mixed(cut.pixels, large, np.clip(soft * 1.4, 0.0, 1.0)), hole=centre)
 
 
-def _grain(cut: Cut, width: int, height: int) -> FloatArray:
+def best_step(pixels: ByteArray, hole: BoolArray) -> tuple[int, int] | None:
+    """Return by how much (down, across) the picture must be moved to fill its hole so that the rim fits best, if it can."""
+    import cv2
+
+    height, width = hole.shape
+    rim = mask_between(hole.astype(np.uint8), cv2.dilate(hole.astype(np.uint8), np.ones((7, 7), dtype=np.uint8)))
+    rows, columns = np.nonzero(hole)
+    values = pixels.astype(np.float32)
+    reach = (int(np.ptp(rows)) + 4, int(np.ptp(columns)) + 4)
+    stride = max(2, max(height, width) // 32)
+    found: tuple[float, tuple[int, int]] | None = None
+    for down in range(-height + stride, height, stride):
+        for across in range(-width + stride, width, stride):
+            if abs(down) < reach[0] and abs(across) < reach[1]:
+                continue
+            if not _covers(hole, (down, across)):
+                continue
+            misfit = float(np.abs(values - np.roll(values, (down, across), axis=(0, 1)))[rim].mean())
+            if found is None or misfit < found[0]:
+                found = misfit, (down, across)
+    return None if found is None else found[1]
+
+
+def _covers(hole: BoolArray, step: tuple[int, int]) -> bool:
+    """Return whether every pixel of the hole comes from within the picture and from outside the hole."""
+    rows, columns = np.nonzero(hole)
+    rows, columns = rows - step[0], columns - step[1]
+    is_inside = (rows >= 0) & (rows < hole.shape[0]) & (columns >= 0) & (columns < hole.shape[1])
+    return bool(is_inside.all()) and not hole[rows, columns].any()
+
+
+def _from_elsewhere(pixels: ByteArray, smooth: FloatArray, hole: BoolArray, step: tuple[int, int]) -> FloatArray:
+    """Return another part of the picture moved over the hole, half way to the tones that suit the rim."""
+    import cv2
+
+    moved = np.roll(pixels, step, axis=(0, 1)).astype(np.float32)
+    spread = max(4.0, max(hole.shape) / 16)
+    tones = cv2.GaussianBlur(smooth.astype(np.float32), (0, 0), spread) - cv2.GaussianBlur(moved, (0, 0), spread)
+    return np.asarray(np.where(hole[..., None], moved + TONES_TAKEN * tones, smooth), dtype=np.float32)
+
+
+def _grain(cut: Cut) -> FloatArray:
     """Return noise as strong as the fine detail around the object, so that what was filled does not look smooth."""
     import cv2
 
     grey = cut.pixels.astype(np.float32).mean(axis=2)
     detail = (grey - cv2.GaussianBlur(grey, (0, 0), 1.5))[cut.alpha < 0.02]  # noqa: PLR2004
     spread = min(8.0, float(np.median(np.abs(detail))) * 1.5) if len(detail) else 0.0
-    return np.asarray(spread * generator(0, "grain").standard_normal((height, width)), dtype=np.float32)
+    return np.asarray(spread * generator(0, "grain").standard_normal(cut.alpha.shape), dtype=np.float32)
 
 
 def square_view(backdrop: Backdrop, *, side: int, anchor: tuple[float, float]) -> ByteArray:

@@ -47,7 +47,7 @@ class ComposeGenerator:
 
     pictures: str = ""
     side: int = 256
-    n_tried: int = 150
+    n_tried: int = 300
     least_outline: float = LEAST_OUTLINE
     own: OwnPictures | None = field(default=None, repr=False)
 
@@ -121,7 +121,7 @@ class _Composition:
         if "hiding" in changes:
             pixels = partly_hidden(pixels, cover, generator(self.seed, "edit", "hiding"))
         for (change, value), edit in WHOLE_PICTURE.items():
-            if changes.get(change) == value:  # type: ignore[call-overload]
+            if changes.get(change) == value:
                 pixels = edit(pixels, generator(self.seed, "edit", change, value))
         return pixels, tuple(dict.fromkeys([*(one.sample_id for one in objects), *behind]))
 

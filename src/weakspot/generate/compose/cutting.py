@@ -6,9 +6,12 @@ import numpy as np
 
 from weakspot.core.arrays import BoolArray, ByteArray, FloatArray
 
-LONGEST_SIDE = 160
+NOTHING_FOUND = "hardly anything was found"
+LONGEST_SIDE = 112
+LEAST_SPREAD = 2.0
 N_ROUNDS = 3
-MARGINS = (0.08, 0.16)
+FRAME = 0.04
+MARGINS = (0.17, 0.26)
 SEED_OF_COLOUR_MODELS = 7
 
 LEAST_SHARE = 0.03
@@ -17,10 +20,14 @@ MOST_CONTACT = 0.06
 LEAST_LARGEST = 0.75
 LEAST_SOLIDITY = 0.42
 LEAST_CONTRAST = 14.0
-LEAST_OUTLINE = 2.4
+LEAST_OUTLINE = 2.0
+MOST_LIKENESS = 0.35
 LEAST_STABILITY = 0.7
-MOST_ASIDE = 0.5
+MOST_ASIDE = 0.4
 APPENDAGE = 0.28
+CORE_DEPTH = 0.6
+LIGHTNESS_STEP = 20.0
+HUE_STEP = 10.0
 LEAST_BODY = 0.9
 
 
@@ -34,6 +41,7 @@ class CutQuality:
         largest: share of all that was found which the largest piece holds; the others are dropped.
         solidity: share of its convex hull that the object fills.
         contrast: distance of the mean colours on both sides of the outline, in Lab.
+        likeness: share of their colours that object and surroundings have in common; one thing of many alike has much in common.
         outline: how much stronger edges are along the outline than inside; a heap of things has as many inside.
         aside: how far its centre is from the picture's, as a share of the way to the edge.
         stability: overlap of two cuts that started differently (intersection over union).
@@ -44,6 +52,7 @@ class CutQuality:
     largest: float
     solidity: float
     contrast: float
+    likeness: float
     outline: float
     aside: float = 0.0
     stability: float = 1.0
@@ -51,13 +60,14 @@ class CutQuality:
     def problem(self, *, least_outline: float = LEAST_OUTLINE) -> str:
         """Return why the cut is not to be used, empty if it may be."""
         checks = (
-            (self.share < LEAST_SHARE, "hardly anything was found"),
+            (self.share < LEAST_SHARE, NOTHING_FOUND),
             (self.share > MOST_SHARE, "nearly the whole picture was taken for the object"),
             (self.contact > MOST_CONTACT, "the object reaches beyond the edge"),
             (self.aside > MOST_ASIDE, "what stands out is not in the middle"),
             (self.largest < LEAST_LARGEST, "the object fell into pieces"),
             (self.solidity < LEAST_SOLIDITY, "the outline is frayed"),
             (self.contrast < LEAST_CONTRAST, "object and background have the same colours"),
+            (self.likeness > MOST_LIKENESS, "there is more of the same around it"),
             (self.outline < least_outline, "the outline is no clearer than edges inside: a heap, or a part of something"),
             (self.stability < LEAST_STABILITY, "two cuts that started differently disagree"),
         )
@@ -100,39 +110,47 @@ def cut_by_mask(pixels: ByteArray, mask: ByteArray) -> Cut | str:
 def cut_by_colours(pixels: ByteArray, *, least_outline: float = LEAST_OUTLINE) -> Cut | str:
     """Return the object in the middle of a picture, or why what was found cannot be trusted.
 
-    Two cuts are made, from a wide and from a narrow frame; the second is spared when the first fails by itself.
+    Two cuts are made, from a wide and from a narrow guess; the second is spared when the first fails by itself.
     """
     import cv2
 
     height, width = pixels.shape[:2]
     scale = min(1.0, LONGEST_SIDE / max(height, width))
     small = cv2.resize(pixels, (max(8, round(width * scale)), max(8, round(height * scale))), interpolation=cv2.INTER_AREA)
+    if small.std(axis=(0, 1)).max() < LEAST_SPREAD:
+        return NOTHING_FOUND
     wide = _grabbed(small, MARGINS[0])
-    quality = _quality(small, wide, margin=MARGINS[0])
+    quality = _quality(small, wide)
     if problem := quality.problem(least_outline=least_outline):
         return problem
     narrow = _grabbed(small, MARGINS[1])
-    united = np.count_nonzero(wide | narrow)
-    quality = _quality(small, wide, margin=MARGINS[0], stability=np.count_nonzero(wide & narrow) / max(1, united))
+    united = int(np.count_nonzero(wide | narrow))
+    quality = _quality(small, wide, stability=int(np.count_nonzero(wide & narrow)) / max(1, united))
     if problem := quality.problem(least_outline=least_outline):
         return problem
     return Cut(pixels=pixels, alpha=_refined(pixels, _without_appendages(_largest_piece(wide)[0])), quality=quality)
 
 
 def _grabbed(pixels: ByteArray, margin: float) -> BoolArray:
+    """Return what belongs to the object if most of the ellipse within a margin does; the frame of the picture never belongs to it."""
     import cv2
 
     height, width = pixels.shape[:2]
-    up, across = max(1, round(height * margin)), max(1, round(width * margin))
+    up, across = _frame(pixels.shape)
     labels = np.full((height, width), cv2.GC_BGD, dtype=np.uint8)
     labels[up : height - up, across : width - across] = cv2.GC_PR_BGD
-    middle, axes = (width // 2, height // 2), (width // 2 - across, height // 2 - up)
+    middle, axes = (width // 2, height // 2), (round(width * (0.5 - margin)), round(height * (0.5 - margin)))
     cv2.ellipse(labels, middle, axes, 0, 0, 360, int(cv2.GC_PR_FGD), -1)
     cv2.setRNGSeed(SEED_OF_COLOUR_MODELS)
     models = np.zeros((1, 65)), np.zeros((1, 65))
     cv2.grabCut(pixels, labels, None, *models, N_ROUNDS, cv2.GC_INIT_WITH_MASK)
     found = np.isin(labels, (cv2.GC_FGD, cv2.GC_PR_FGD)).astype(np.uint8)
     return np.asarray(cv2.morphologyEx(found, cv2.MORPH_OPEN, _brush(3)) > 0)
+
+
+def _frame(shape: tuple[int, ...]) -> tuple[int, int]:
+    """Return how many pixels of the frame are at each side, up and across."""
+    return max(1, round(shape[0] * FRAME)), max(1, round(shape[1] * FRAME))
 
 
 def _largest_piece(found: BoolArray) -> tuple[BoolArray, float]:
@@ -156,23 +174,25 @@ def _without_appendages(piece: BoolArray) -> BoolArray:
     return _largest_piece(body)[0] if body.sum() >= LEAST_BODY * piece.sum() else piece
 
 
-def _quality(pixels: ByteArray, found: BoolArray, *, margin: float, stability: float = 1.0) -> CutQuality:
+def _quality(pixels: ByteArray, found: BoolArray, *, stability: float = 1.0) -> CutQuality:
     import cv2
 
     piece, largest = _largest_piece(found)
     mask = piece.astype(np.uint8)
     outlines, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     if not outlines:
-        return CutQuality(share=0.0, contact=0.0, largest=0.0, solidity=0.0, contrast=0.0, outline=0.0)
+        return CutQuality(share=0.0, contact=0.0, largest=0.0, solidity=0.0, contrast=0.0, likeness=0.0, outline=0.0)
     outline = max(outlines, key=len)
     hull = cv2.contourArea(cv2.convexHull(outline))
-    contrast, clearness = _edges(pixels, mask)
+    lab = cv2.cvtColor(pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
+    contrast, clearness = _edges(lab, mask)
     return CutQuality(
         share=float(piece.mean()),
-        contact=_contact(outline[:, 0], piece.shape, margin),
+        contact=_contact(outline[:, 0], piece.shape),
         largest=largest,
         solidity=float(cv2.contourArea(outline) / hull) if hull > 0 else 0.0,
         contrast=contrast,
+        likeness=_likeness(lab, piece),
         outline=clearness,
         aside=_aside(piece),
         stability=float(stability),
@@ -185,21 +205,32 @@ def _aside(piece: BoolArray) -> float:
     return float(2.0 * max(abs(middle - 0.5) for middle in middles))
 
 
-def _contact(points: ByteArray, shape: tuple[int, ...], margin: float) -> float:
+def _contact(points: ByteArray, shape: tuple[int, ...]) -> float:
     height, width = shape[:2]
-    up, across = max(1, round(height * margin)) + 1, max(1, round(width * margin)) + 1
+    up, across = (one + 1 for one in _frame(shape))
     x, y = points[:, 0], points[:, 1]
     return float(((x <= across) | (x >= width - 1 - across) | (y <= up) | (y >= height - 1 - up)).mean())
 
 
-def _edges(pixels: ByteArray, mask: ByteArray) -> tuple[float, float]:
+def _likeness(lab: FloatArray, piece: BoolArray) -> float:
+    """Return the intersection of the colour histograms of object and surroundings."""
+    steps = np.floor(lab / np.array([LIGHTNESS_STEP, HUE_STEP, HUE_STEP])).astype(np.int64)
+    _, colours = np.unique(steps.reshape(-1, 3), axis=0, return_inverse=True)
+    colours, is_object = colours.ravel(), piece.ravel()
+    if is_object.all():
+        return 1.0
+    shares = [np.bincount(colours[part], minlength=int(colours.max()) + 1) / part.sum() for part in (is_object, ~is_object)]
+    return float(np.minimum(*shares).sum())
+
+
+def _edges(lab: FloatArray, mask: ByteArray) -> tuple[float, float]:
     """Return the colour distance across the outline, and how much stronger edges are on it than inside."""
     import cv2
 
-    lab = cv2.cvtColor(pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
     inner, outer = cv2.erode(mask, _brush(5)), cv2.dilate(mask, _brush(5))
     inside, outside = mask_between(cv2.erode(mask, _brush(15)), inner), mask_between(outer, cv2.dilate(mask, _brush(15)))
-    core = cv2.erode(mask, _brush(9)) > 0
+    depth = cv2.distanceTransform(mask, cv2.DIST_L2, 3)
+    core = depth > CORE_DEPTH * depth.max()
     if not (inside.any() and outside.any() and core.any()):
         return 0.0, 0.0
     contrast = float(np.linalg.norm(lab[inside].mean(axis=0) - lab[outside].mean(axis=0)))

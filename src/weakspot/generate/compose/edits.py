@@ -6,11 +6,11 @@ from types import MappingProxyType
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray
-from weakspot.generate.compose.words import COLOURS
+from weakspot.generate.compose.words import COLOURS, Change
 
 Edit = Callable[[ByteArray, np.random.Generator], ByteArray]
 
-NEW_LIGHTNESS = 0.65
+NEW_LIGHTNESS = 0.8
 OWN_HUES = 0.25
 HIGHLIGHT = 88.0
 DARK = 0.34
@@ -81,7 +81,7 @@ def partly_hidden(pixels: ByteArray, alpha: FloatArray, random: np.random.Genera
     depth = across * np.cos(turn) + down * np.sin(turn) - edge
     beside = -across * np.sin(turn) + down * np.cos(turn)
     middle, reach = np.median(-columns * np.sin(turn) + rows * np.cos(turn)), 0.62 * np.sqrt(len(rows))
-    slab = ((depth > 0) & (np.abs(beside - middle) < 1.5 * reach)).astype(np.float32)
+    slab = ((depth > 0) & (depth < 1.1 * reach) & (np.abs(beside - middle) < reach)).astype(np.float32)
     shadow = cv2.GaussianBlur(slab, (0, 0), max(2.0, width / 60))
     shaded = pixels * (1.0 - 0.45 * shadow[..., None])
     return mixed(shaded, _slab_texture(pixels, alpha, random), cv2.GaussianBlur(slab, (0, 0), 0.7))
@@ -181,7 +181,7 @@ def _unchanged(pixels: ByteArray, _random: np.random.Generator) -> ByteArray:
     return pixels
 
 
-WHOLE_PICTURE: Mapping[tuple[str, str], Edit] = MappingProxyType(
+WHOLE_PICTURE: Mapping[tuple[Change, str], Edit] = MappingProxyType(
     {
         ("weather", "fog"): foggy,
         ("weather", "rain"): rainy,

@@ -22,7 +22,7 @@ JITTER = 0.04
 SPOTS: Mapping[int, tuple[tuple[float, float], ...]] = MappingProxyType(
     {1: ((0.0, 0.0),), 2: ((-0.55, 0.0), (0.55, 0.04)), 3: ((-0.56, 0.24), (0.56, 0.28), (0.0, -0.52))}
 )
-CROWDING: Mapping[int, float] = MappingProxyType({1: 1.0, 2: 0.74, 3: 0.62})
+CROWDING: Mapping[int, float] = MappingProxyType({1: 1.0, 2: 0.8, 3: 0.68})
 CORE = 0.95
 LIGHT_TAKEN = 0.3
 HUE_TAKEN = 0.15

@@ -3,7 +3,7 @@
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from threading import Lock
 from typing import Generic, TypeVar
 
@@ -16,12 +16,15 @@ from weakspot.core.own_pictures import OwnPictures
 from weakspot.core.seeding import generator
 from weakspot.generate.compose.backdrop import Backdrop, emptied
 from weakspot.generate.compose.cutting import Cut, cut_by_colours, cut_by_mask
+from weakspot.generate.compose.typical import LEAST_TYPICAL, TypicalColours
 from weakspot.generate.compose.wording import Place
 
 N_BEST = 12
 N_LOOKED_AT = 3
 MOST_KEPT = 96
 MOST_REASONS = 65_536
+N_TYPICAL = 24
+UNTYPICAL = "its colours are those of the surroundings of this class"
 UNREADABLE = "the picture cannot be read"
 
 Kept = TypeVar("Kept")
@@ -74,6 +77,7 @@ class Shelf:
         self._n_tried = n_tried
         self._cuts: _Memory[Cut] = _Memory(MOST_KEPT)
         self._backdrops: _Memory[Backdrop] = _Memory(MOST_KEPT)
+        self._typical: _Memory[TypicalColours] = _Memory(MOST_KEPT)
         self._reasons: _Memory[str] = _Memory(MOST_REASONS)
 
     def objects(self, class_name: str, *, n: int, seed: int) -> list[CutObject]:
@@ -89,7 +93,7 @@ class Shelf:
         found: list[CutObject] = []
         reasons: Counter[str] = Counter()
         for name in (names[position] for position in order):
-            cut = self.cut(name)
+            cut = self._typical_cut(name, class_name)
             if isinstance(cut, str):
                 reasons[cut] += 1
                 continue
@@ -104,6 +108,27 @@ class Shelf:
         """Return the object of a picture, or why it cannot be used."""
         reason = self._reasons.get(sample_id, lambda: self._reason(sample_id))
         return reason or self._cuts.get(sample_id, lambda: self._usable_cut(sample_id))
+
+    def _typical_cut(self, sample_id: str, class_name: str) -> Cut | str:
+        """Return the object of a picture if its colours may be those of the class; masks need no such check."""
+        cut = self.cut(sample_id)
+        if isinstance(cut, str) or cut.quality is None:
+            return cut
+        typical = self._typical.get(class_name, partial(self._typical_colours, class_name))
+        return cut if typical.of(cut) >= LEAST_TYPICAL else UNTYPICAL
+
+    def _typical_colours(self, class_name: str) -> TypicalColours:
+        names = sorted(self.own.objects(class_name))
+        order = generator(0, "typical", class_name).permutation(len(names))[:N_TYPICAL]
+        return TypicalColours(
+            found for found in map(self._readable_pixels, (names[position] for position in order)) if found is not None
+        )
+
+    def _readable_pixels(self, sample_id: str) -> ByteArray | None:
+        try:
+            return self._pixels(sample_id)
+        except WeakspotError:
+            return None
 
     def own_backdrop(self, one: CutObject) -> Backdrop:
         """Return the picture of an object without the object."""
@@ -131,7 +156,7 @@ class Shelf:
     def _readable(self, names: Iterator[str]) -> Iterator[tuple[str, Backdrop]]:
         for name in names:
             try:
-                yield name, self._backdrops.get(name, lambda name=name: self._background(name))  # type: ignore[misc]
+                yield name, self._backdrops.get(name, partial(self._background, name))
             except WeakspotError:
                 continue
 

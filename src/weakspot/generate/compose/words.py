@@ -34,58 +34,57 @@ COLOURS: Mapping[str, tuple[float, float, float]] = MappingProxyType(
 )
 PLAIN = (78.0, 0.0, 2.0)
 
-_SPELLINGS: Mapping[str, tuple[str, ...]] = {
-    "count one": ("one", "single"),
-    "count two": ("two", "pair of", "both"),
-    "count three": ("three", "several"),
-    "colour grey": ("gray",),
-    "colour purple": ("violet",),
-    "size small": ("small", "tiny", "little", "far away", "distant", "in the distance", "distant photo"),
-    "size medium": ("medium", "medium sized"),
-    "size large": ("large", "big", "huge", "close up", "closeup", "close up photo", "from nearby"),
-    "position left": ("on the left", "on the left side", "at the left", "to the left", "left"),
-    "position right": ("on the right", "on the right side", "at the right", "to the right", "right"),
-    "position top": ("at the top", "on the top side", "in the upper part", "above the middle", "top"),
-    "position bottom": ("at the bottom", "on the bottom side", "in the lower part", "below the middle", "bottom"),
-    "position middle": ("in the middle", "at the middle", "in the centre", "in the center", "middle", "centred", "centered"),
-    "light normal": ("in normal light", "in daylight"),
-    "light dark": (
+_SPELLINGS: Mapping[Said, tuple[str, ...]] = {
+    Said("count", "one"): ("one", "single"),
+    Said("count", "two"): ("two", "pair of", "both"),
+    Said("count", "three"): ("three", "several"),
+    Said("colour", "grey"): ("gray",),
+    Said("colour", "purple"): ("violet",),
+    Said("size", "small"): ("small", "tiny", "little", "far away", "distant", "in the distance", "distant photo"),
+    Said("size", "medium"): ("medium", "medium sized"),
+    Said("size", "large"): ("large", "big", "huge", "close up", "closeup", "close up photo", "from nearby"),
+    Said("position", "left"): ("on the left", "on the left side", "at the left", "to the left", "left"),
+    Said("position", "right"): ("on the right", "on the right side", "at the right", "to the right", "right"),
+    Said("position", "top"): ("at the top", "on the top side", "in the upper part", "above the middle", "top"),
+    Said("position", "bottom"): ("at the bottom", "on the bottom side", "in the lower part", "below the middle", "bottom"),
+    Said("position", "middle"): ("in the middle", "in the centre", "in the center", "middle", "centred", "centered"),
+    Said("light", "normal"): ("in normal light", "in daylight"),
+    Said("light", "dark"): (
         "dark", "in the dark", "in darkness", "at night", "by night", "in the night", "in dim light", "in low light", "dim",
         "poorly lit", "dimly lit", "unlit", "underexposed", "in the shade", "in shadow",
     ),
-    "light bright": (
+    Said("light", "bright"): (
         "bright", "in bright light", "in bright sunlight", "in the sun", "in sunlight", "in bright sun",
         "brightly lit", "sunny", "overexposed",
     ),
-    "weather fog": ("foggy", "misty", "hazy", "in fog", "in the fog", "in mist", "in the mist", "in haze", "there is fog"),
-    "weather rain": ("rainy", "raining", "in rain", "in the rain", "there is rain", "in rainy weather"),
-    "weather snow": ("snowing", "snowy", "in falling snow", "in snowfall", "in a snowfall", "there is snowfall"),
-    "blur all": ("blurry", "blurred", "out of focus", "unfocused", "unsharp"),
-    "blur background": (
+    Said("weather", "fog"): ("foggy", "misty", "hazy", "in fog", "in the fog", "in mist", "in the mist", "in haze", "there is fog"),
+    Said("weather", "rain"): ("rainy", "raining", "in rain", "in the rain", "there is rain", "in rainy weather"),
+    Said("weather", "snow"): ("snowing", "snowy", "in falling snow", "in snowfall", "in a snowfall", "there is snowfall"),
+    Said("blur", "all"): ("blurry", "blurred", "out of focus", "unfocused", "unsharp"),
+    Said("blur", "background"): (
         "background is blurred", "background is blurry", "background is out of focus", "blurred background", "blurry background",
         "out of focus background", "on a blurred background", "on a blurry background", "with a blurred background",
         "with a blurry background", "in front of a blurred background", "on an out of focus background",
     ),
-    "hiding part": tuple(
+    Said("hiding", "part"): tuple(
         f"{much}{how}"
         for much in ("partly ", "partially ", "half ", "")
         for how in ("hidden", "covered", "occluded", "obscured", "concealed")
     ),
-    "look grey": (
+    Said("look", "grey"): (
         "black and white photo", "black and white photograph", "black and white picture", "in black and white", "greyscale",
         "grayscale", "monochrome",
     ),
-    "look noisy": ("noisy", "grainy"),
-    "look pixelated": ("pixelated", "in low resolution", "low resolution"),
-    f"place {OWN_PLACE}": ("on its own background", "on the same background", "in its own place"),
+    Said("look", "noisy"): ("noisy", "grainy"),
+    Said("look", "pixelated"): ("pixelated", "in low resolution", "low resolution"),
+    Said("place", OWN_PLACE): ("on its own background", "on the same background", "in its own place"),
 }  # fmt: skip
 
 
 def _phrases() -> dict[tuple[str, ...], Said]:
-    known = {(colour,): Said("colour", colour) for colour in COLOURS}
-    for meaning, spellings in _SPELLINGS.items():
-        change, value = meaning.split(" ")
-        known.update({tuple(spelling.split(" ")): Said(change, value) for spelling in spellings})  # type: ignore[arg-type]
+    known: dict[tuple[str, ...], Said] = {(colour,): Said("colour", colour) for colour in COLOURS}
+    for said, spellings in _SPELLINGS.items():
+        known.update({tuple(spelling.split(" ")): said for spelling in spellings})
     return dict(sorted(known.items(), key=lambda item: -len(item[0])))
 
 

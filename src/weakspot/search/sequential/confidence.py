@@ -50,7 +50,7 @@ def contrast_intervals(
 
     >>> difference, ratio = contrast_intervals((20, 30), (10, 100))
     >>> [round(end, 2) for end in difference], [round(end, 1) for end in ratio]
-    ([0.24, 0.83], [2.3, 24.2])
+    ([0.24, 0.83], [2.3, 24.7])
     """
     alpha = 0.5 * exp(-_limit(level))
     passes, baseline_passes = (counts[1] - counts[0], counts[1]), (baseline[1] - baseline[0], baseline[1])

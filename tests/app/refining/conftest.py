@@ -1,0 +1,19 @@
+import pytest
+
+from weakspot.app.refining.planted_worlds import ModelFeatures, PlantedPictures, planted_member, refine_world
+from weakspot.app.refining.subjects import Subject
+
+
+@pytest.fixture(scope="package")
+def colour_world():
+    return refine_world("rare", "colour", 1, seed=77, n_samples=3000)
+
+
+@pytest.fixture(scope="package")
+def subject(colour_world):
+    return Subject.of(planted_member(colour_world))
+
+
+@pytest.fixture
+def pictures(colour_world):
+    return PlantedPictures(world=colour_world, models={"planted": ModelFeatures(problem=colour_world.problem)}, habits="usual")
