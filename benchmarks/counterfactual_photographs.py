@@ -24,14 +24,10 @@ from weakspot.app.project import Project
 from weakspot.backends.sklearn_classifier import SklearnClassifier
 from weakspot.core.dataset import Split
 
-PLACES = ("on its own background", "in the sky", "on the water", "on the grass", "on a street")
-SERIES = {
-    "groceries": {
-        "apple": ("on its own background", "in a plastic bag", "in a box", "green", "dark", "blurred", "small", "partly hidden"),
-        "pear": ("on its own background", "in a plastic bag", "in a box", "red", "dark", "blurred", "small", "partly hidden"),
-    },
-    "cifar10": {"airplane": PLACES, "ship": PLACES},
-}
+CONTROL = "on its own background"
+PLACES = (CONTROL, "in the sky", "on the water", "on the grass", "in the snow")
+SHOP = (CONTROL, "on a plate", "in a garden", "on a white background", "red", "dark", "blurred", "small", "partly hidden")
+SERIES = {"groceries": {"melon": SHOP}, "cifar10": {"airplane": PLACES, "ship": PLACES}}
 
 
 def manifest_of(name: str, folder: Path) -> Path:

@@ -1,6 +1,6 @@
 """What sequential sampling promises and what it saves, by simulation.
 
-    python benchmarks/sequential.py                  # everything, about 10 minutes on two cores
+    python benchmarks/sequential.py                  # everything, about half an hour on two busy cores
     python benchmarks/sequential.py --share 0.1      # a tenth of the worlds
 
 Paths: how often an interval or an e-value fails at any time at all. Kinds of evidence: pictures of one caption until it is proven,

@@ -27,6 +27,8 @@ from weakspot.core.projection import TextProjection
 from weakspot.core.registry import OWN_DISTRIBUTION, ROLES, part_class, registered
 from weakspot.testing.checks import checks_for, material
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
+from weakspot.testing.renderer import render
+from weakspot.testing.scenes import Scene
 
 Factory = Callable[[], object]
 Builder = Callable[[Path, ExitStack], Factory]
@@ -267,6 +269,15 @@ def _unclip(folder: Path, _stack: ExitStack) -> Factory:
     return _part("image_generators", "unclip", model=model, device="cpu", steps=2, batch_size=2)
 
 
+def _compose(folder: Path, _stack: ExitStack) -> Factory:
+    for kind in ("disc", "star"):
+        (folder / "shapes" / kind).mkdir(parents=True, exist_ok=True)
+        for instance in range(3):
+            scene = Scene(kinds=(kind,), colour="blue", size="large", instance=instance)
+            render(scene, side=128, marked=False).save(folder / "shapes" / kind / f"{instance}.png")
+    return _part("image_generators", "compose", pictures=str(folder / "shapes"), side=64)
+
+
 def _inception(folder: Path, _stack: ExitStack) -> Factory:
     """Save a TorchScript file with the interface of the usual FID network."""
     import torch
@@ -335,6 +346,7 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("repairers", "worst-class"): _plain("repairers", "worst-class"),
     ("repairers", "worst-slice"): _plain("repairers", "worst-slice"),
     ("embedders", "inception"): _inception,
+    ("image_generators", "compose"): _compose,
     ("image_generators", "diffusers"): _diffusers,
     ("image_generators", "unclip"): _unclip,
     ("engines", "local"): _plain("engines", "local"),

@@ -107,7 +107,9 @@ def test_commands_that_draw__bad_input_is_refused(folder, monkeypatch, tmp_path,
 
 
 def test_counterfactual__says_how_much_more_often_it_fails(folder, tmp_path):
-    result = called("counterfactual", "green", "in the dark", "--class", "disc", "-n", "16", "-p", str(folder), "--to", str(tmp_path))
+    result = called(
+        "counterfactual", "green", "in the dark", "--class", "disc", "-n", "16", "-p", str(folder), "--to", str(tmp_path)
+    )
     assert result.exit_code == 0, result.output
     assert "“green”" in result.output
     assert (tmp_path / "counterfactual.html").exists()

@@ -60,8 +60,8 @@ def test_try_captions__proves_the_planted_ones_and_gives_up_the_others():
     proven, other = trials[0], trials[1]
     assert proven.difference
     assert proven.ratio
-    assert proven.difference.interval.low > 0
-    assert proven.ratio.interval.low > 1
+    assert proven.difference.low > 0
+    assert proven.ratio.low > 1
     assert proven.q_value <= 0.05 < other.q_value
     assert proven.e_value > 20 > other.e_value
     assert proven.rate.interval.low < 0.7 < proven.rate.interval.high

@@ -7,13 +7,15 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weakspot.core.errors import DataError, NotEnoughDataError, RefusedPromptError
+from weakspot.core.arrays import FloatArray
+from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.hierarchy import LabelHierarchy
 from weakspot.core.roles import GeneratedPicture
 from weakspot.search.contest import SequentialDesign
 from weakspot.search.finding import search_failures, usable_criterion
 from weakspot.search.memory_sampler import MemorySampler
+from weakspot.search.records import StoppedBecause
 from weakspot.search.sampling import Draws
 from weakspot.search.search_records import SearchRequest, SearchResult
 from weakspot.search.word_sentences import ASSEMBLED
@@ -34,6 +36,27 @@ class PhraseCaptioner(PlantedCaptioner):
         assert beginning
         scenes = [read_marker(picture) for picture in pictures]
         return [f"It is a {one.size} {one.colour} {one.kinds[0]}. There is a {one.background} background." for one in scenes]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwiceCaptioner:
+    """Says the same thing twice, and cannot go on from a beginning or tell likelihoods."""
+
+    captioner_id: str = "twice"
+
+    def caption(self, pictures: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
+        """Return two sentences a picture."""
+        assert about == "disc"
+        return [f"it glows {colour}. it is {colour}." for colour in (read_marker(picture).colour for picture in pictures)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class TextlessEmbedder(PlantedEmbedder):
+    """Knows no words."""
+
+    def embed_texts(self, texts: Sequence[str]) -> FloatArray:
+        """Refuse."""
+        raise ModelError("There is no text side.", given=texts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,6 +163,7 @@ def test_search_failures__counts_only_failures_towards_a_target(nothing_wrong: P
     assert result.baseline.failures == result.baseline.wrong_labels.get("square", 0)
     assert result.baseline.all_failures == sum(result.baseline.wrong_labels.values())
     assert {cluster.predicted for cluster in result.clusters} <= {"square"}
+    assert result.criterion == "the sample is taken for 'square'"
 
 
 def test_search_failures__a_caption_that_cannot_be_drawn_is_noted(green_discs: PlantedWorld, sampler_of: Build) -> None:
@@ -148,6 +172,18 @@ def test_search_failures__a_caption_that_cannot_be_drawn_is_noted(green_discs: P
     result = search_failures(sampler, DISC)
     assert not any("green" in finding.trial.caption for finding in result.findings)
     assert any("cannot draw" in note and "it is green" in note for note in result.notes)
+
+
+def test_search_failures__a_caption_that_cannot_be_drawn_whole_is_tried_in_parts(green_discs: PlantedWorld) -> None:
+    sampler = MemorySampler(
+        generator=ShyGenerator(refused="green. it"),
+        classifier=planted_classifier(green_discs),
+        embedder=TextlessEmbedder(),
+        captioner=TwiceCaptioner(),
+    )
+    result = search_failures(sampler, replace(DISC, most_clusters=1))
+    assert result.trials[0].stopped_because is StoppedBecause.REFUSED
+    assert {finding.trial.caption for finding in result.findings} == {"it glows green.", "it is green."}
 
 
 def test_search_failures__a_class_that_cannot_be_drawn_is_an_error(green_discs: PlantedWorld, sampler_of: Build) -> None:

@@ -19,8 +19,8 @@ def test_caption_trial__an_enormous_e_value_stays_a_number():
 
 
 def test_caption_trial__is_the_same_after_writing_and_reading():
-    infinite = Contrast(value=None, interval=Interval(low=4.0, high=float("inf")))
-    found = trial(ratio=infinite, wrong_labels={"bee": 5, "wasp": 1}, rejected={"blank": 2})
+    endless = Contrast(value=None, low=4.0, high=None)
+    found = trial(ratio=endless, wrong_labels={"bee": 5, "wasp": 1}, rejected={"blank": 2})
     assert CaptionTrial.model_validate_json(found.model_dump_json()) == found
 
 

@@ -19,9 +19,10 @@ PLACE_ATTRIBUTES = ("background", "place")
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class BackgroundWords:
-    """Pictures against words for places: a picture shows the place that suits it better than all other places.
+    """Pictures against words for places: a picture shows the place that suits it better than all other places, in two ways.
 
-    Similarities are set against those of all pictures with the same words, because some words are near to every picture. A place
+    By similarity itself, because a set of pictures from shops shows no meadow, however much greener some are than others; and by
+    similarity compared with that of all pictures, because some words are near to every picture. Both must name the same place. It
     is one of those that are known by name, or any other that is asked for, which then competes with them.
 
     Args:
@@ -47,42 +48,59 @@ class BackgroundWords:
         """Return the places by name that enough pictures show."""
         if self.embed_texts is None:
             return ()
-        names, scores = self._known
-        best, score = scores.argmax(axis=1), scores.max(axis=1)
-        counts = np.bincount(best[score >= LEAST_SCORE], minlength=len(names))
+        names, known = self._known
+        best = known.best()
+        counts = np.bincount(best[best >= 0], minlength=len(names))
         return tuple(name for name, count in zip(names, counts.tolist(), strict=True) if count >= FEWEST_PICTURES)
 
     def places(self, words: str) -> IntArray:
         """Return the pictures that show a place, best first, at most so many that the choice stays a good one."""
         if self.embed_texts is None or not words.strip():
             return np.zeros(0, dtype=np.int64)
-        phrases = _phrases(words)
-        own = self._scores([phrases])[:, 0]
-        names, scores = self._known
-        rivals = scores[:, [not _is_same(words, name) for name in names]]
-        wins = (own >= rivals.max(axis=1, initial=-np.inf)) & (own >= LEAST_SCORE)
-        found = np.flatnonzero(wins)
+        own = self._likeness([_phrases(words)])
+        names, known = self._known
+        together = own.beside(known, [not _is_same(words, name) for name in names])
+        found = np.flatnonzero(together.best() == 0)
         if len(found) < FEWEST_PICTURES:
             return np.zeros(0, dtype=np.int64)
-        return found[np.argsort(-own[found], kind="stable")][:MOST_SHOWN]
+        return found[np.argsort(-own.compared[found, 0], kind="stable")][:MOST_SHOWN]
 
     @cached_property
-    def _known(self) -> tuple[tuple[str, ...], FloatArray]:
+    def _known(self) -> tuple[tuple[str, ...], "_Likeness"]:
         values = [value for one in built_in_attributes() if one.name in PLACE_ATTRIBUTES for value in one.values]
-        return tuple(value.value for value in values), self._scores(
-            [[f"a photo {words}" for words in one.wordings] for one in values]
-        )
+        phrases = [[f"a photo {words}" for words in one.wordings] for one in values]
+        return tuple(value.value for value in values), self._likeness(phrases)
 
-    def _scores(self, phrases: Sequence[Sequence[str]]) -> FloatArray:
-        """Return how much nearer each picture is to the words than pictures are on average, in standard deviations [n, k]."""
+    def _likeness(self, phrases: Sequence[Sequence[str]]) -> "_Likeness":
         if self.embed_texts is None:
-            return np.zeros((len(self.vectors), len(phrases)), dtype=np.float32)
+            return _Likeness(plain=np.zeros((len(self.vectors), len(phrases)), dtype=np.float32))
         flat = unit_rows(self.embed_texts([phrase for each in phrases for phrase in each]))
         ends = np.cumsum([len(each) for each in phrases])
         prototypes = unit_rows(np.stack([part.mean(axis=0) for part in np.split(flat, ends[:-1])]))
-        similarities = self.vectors @ prototypes.T
-        spread = np.maximum(similarities.std(axis=0), 1e-6)
-        return np.asarray((similarities - np.median(similarities, axis=0)) / spread, dtype=np.float32)
+        return _Likeness(plain=self.vectors @ prototypes.T)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Likeness:
+    """How near pictures are to words [n, k]."""
+
+    plain: FloatArray
+
+    @cached_property
+    def compared(self) -> FloatArray:
+        """Return how much nearer than pictures usually are to the same words, in standard deviations [n, k]."""
+        spread = np.maximum(self.plain.std(axis=0), 1e-6)
+        return np.asarray((self.plain - np.median(self.plain, axis=0)) / spread, dtype=np.float32)
+
+    def beside(self, other: "_Likeness", chosen: Sequence[bool]) -> "_Likeness":
+        """Return these words followed by some of others."""
+        return _Likeness(plain=np.hstack([self.plain, other.plain[:, list(chosen)]]))
+
+    def best(self) -> IntArray:
+        """Return for every picture [n] the words that suit it best in both ways, -1 if there are none."""
+        first, second = self.plain.argmax(axis=1), self.compared.argmax(axis=1)
+        is_clear = (first == second) & (self.compared.max(axis=1) >= LEAST_SCORE)
+        return np.where(is_clear, first, -1)
 
 
 def _phrases(words: str) -> list[str]:

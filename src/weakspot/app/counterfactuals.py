@@ -12,7 +12,7 @@ from weakspot.app.config import Settings
 from weakspot.app.drawn_outcomes import DrawnOutcomes
 from weakspot.app.generator_choice import build_generator
 from weakspot.app.preparation import Prepared
-from weakspot.app.studio import studio_for
+from weakspot.app.studio import confirm_cost
 from weakspot.core.drawn import PictureOrder, rejections
 from weakspot.core.errors import ConfigError, RefusedPromptError
 from weakspot.core.evidence import Share
@@ -23,7 +23,6 @@ from weakspot.core.seeding import child_seed
 from weakspot.search.counterfactuals import CounterfactualRate, CounterfactualSeries, counterfactual_prompt, paired_rate
 from weakspot.store.project import ProjectStore
 
-DRAWN_FOLDER = "drawn"
 LOG_FILE = "counterfactuals.jsonl"
 
 
@@ -91,19 +90,12 @@ class CounterfactualStage:
         dataset, seed = self.prepared.samples.dataset, self.settings.seed
         dataset.class_code(request.class_name)
         drawer = self.generator or build_generator(self.settings, self.store.root, self.prepared, purpose="measure")
-        folder = self.store.data / DRAWN_FOLDER
+        folder = self.store.drawn
         prompts = {caption: counterfactual_prompt(request.class_name, caption) for caption in ("", *captions)}
+        confirm_cost(drawer, request.n_each * len(prompts), self.settings.generator)
         with self.store.writing():
-            studio = studio_for(
-                self.settings,
-                drawer,
-                folder,
-                embedder=self.prepared.embedder,
-                class_names=dataset.class_names,
-                progress=self.progress,
-            )
             work = _Work(
-                outcomes=DrawnOutcomes(studio, self.prepared, folder),
+                outcomes=DrawnOutcomes.of(drawer, self.prepared, folder, settings=self.settings, progress=self.progress),
                 criterion=self.criterion,
                 class_name=request.class_name,
                 seeds=tuple(child_seed(seed, "counterfactual", request.class_name, str(place)) for place in range(request.n_each)),

@@ -30,7 +30,6 @@ from weakspot.generate.interpolation import harder_and_easier
 from weakspot.lexicon.captions import plain_caption
 from weakspot.store.project import ProjectStore
 
-DRAWN_FOLDER = "drawn"
 SeriesName = Literal["harder", "easier"]
 SERIES: tuple[SeriesName, SeriesName] = ("harder", "easier")
 
@@ -221,18 +220,16 @@ class DecodeStage:
         self, generator: OneVector, orders: Sequence[PictureOrder], n_before: int, request: DecodeRequest
     ) -> tuple[DecodedDraw, ...]:
         total = 2 * len(request.alphas) * len(orders)
-        folder = self.store.data / DRAWN_FOLDER
-        studio = studio_for(
-            self.settings,
-            generator,
-            folder,
-            embedder=self.prepared.embedder,
-            class_names=self.prepared.samples.dataset.class_names,
-            progress=lambda done, _of: self.progress(n_before + done, total),
-        )
+        folder = self.store.drawn
+
+        def told(done: int, _total: int | None) -> None:
+            self.progress(n_before + done, total)
+
         if not self._has_outcomes:
+            names = self.prepared.samples.dataset.class_names
+            studio = studio_for(self.settings, generator, folder, embedder=self.prepared.embedder, class_names=names, progress=told)
             return tuple(_shown(one, studio) for one in studio.draw(orders))
-        outcomes = DrawnOutcomes(studio, self.prepared, folder)
+        outcomes = DrawnOutcomes.of(generator, self.prepared, folder, settings=self.settings, progress=told)
         try:
             drawn = outcomes.draw(orders)
             return self._judged(drawn, outcomes)

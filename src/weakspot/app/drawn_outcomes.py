@@ -1,6 +1,7 @@
 """Drawn pictures and what the models of a project say of them, each asked once."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 
@@ -8,15 +9,18 @@ import numpy as np
 from PIL import Image
 
 from weakspot.app.classifying import checked_output
+from weakspot.app.config import Settings
 from weakspot.app.embedding import KnowsVectors
 from weakspot.app.preparation import Prepared
-from weakspot.app.studio import Studio
+from weakspot.app.remembered_vectors import RememberingEmbedder
+from weakspot.app.studio import Studio, studio_for
 from weakspot.app.vector_classifying import reads_vectors
 from weakspot.core.arrays import FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.drawn import DrawnPicture, PictureOrder
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.roles import Classifier, Embedder
+from weakspot.core.roles import Classifier, Embedder, ImageGenerator
+from weakspot.core.run import Progress, no_progress
 from weakspot.embed.encode import checked_rows
 from weakspot.ingest.outcomes import class_columns
 from weakspot.store.keyed_rows import KeyedRows
@@ -55,10 +59,27 @@ class DrawnOutcomes:
         self._studio = studio
         self._kept: dict[str, DrawnPicture] = {}
 
+    @classmethod
+    def of(
+        cls, generator: ImageGenerator, prepared: Prepared, folder: Path, *, settings: Settings, progress: Progress = no_progress
+    ) -> "DrawnOutcomes":
+        """Return outcomes with a studio as the settings want it; what its gate has embedded is not embedded again."""
+        embedder = prepared.embedder
+        if embedder is not None and not isinstance(embedder, KnowsVectors):
+            embedder = RememberingEmbedder(embedder)
+        names = prepared.samples.dataset.class_names
+        studio = studio_for(settings, generator, folder, embedder=embedder, class_names=names, progress=progress)
+        return cls(studio, replace(prepared, embedder=embedder), folder)
+
     @property
     def class_names(self) -> tuple[str, ...]:
         """Return the classes in the order of the probability columns."""
         return self._dataset.class_names
+
+    @property
+    def tally(self) -> dict[str, int]:
+        """Return how many pictures of this generator were kept, and how many each gate rejected."""
+        return self._studio.tally()
 
     @property
     def has_vectors(self) -> bool:

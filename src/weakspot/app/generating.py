@@ -63,7 +63,7 @@ class GeneratedFolderFacts(Record):
 def generate_pictures(
     project: Project, folder: Path, request: GenerateRequest, *, run_id: str | None = None
 ) -> GeneratedFolderFacts:
-    """Draw pictures into a folder; what is there already of the same request is not drawn again.
+    """Draw pictures into a new folder; one that was left unfinished by the same request is continued.
 
     Raises:
         ConfigError: if captions come without a class, the folder cannot be taken, or the cost is not agreed to.
@@ -74,10 +74,25 @@ def generate_pictures(
     prepared = project.prepared()
     generator = build_generator(project.settings, project.folder, prepared, purpose=request.purpose)
     chosen = project.settings.generator
-    confirm_cost(generator, request.n_each * sum(map(len, prompts.values())), chosen)
+    n_pictures = request.n_each * sum(map(len, prompts.values()))
+    if n_pictures > chosen.max_pictures:
+        raise ConfigError(
+            f"{n_pictures} pictures are more than the generator may be asked for.",
+            where="[generator] max_pictures",
+            given=chosen.max_pictures,
+            fix="Raise it, or ask for fewer.",
+        )
+    confirm_cost(generator, n_pictures, chosen)
     gate = gate_for(chosen, generator, embedder=prepared.embedder, class_names=prepared.samples.dataset.class_names)
     generated_samples(
-        generator, prompts, folder, n_each=request.n_each, seed=project.settings.seed, progress=project.told("draw"), gate=gate
+        generator,
+        prompts,
+        folder,
+        n_each=request.n_each,
+        seed=project.settings.seed,
+        progress=project.told("draw"),
+        gate=gate,
+        batch_size=chosen.batch_size,
     )
     drawn = read_drawn(folder)
     return GeneratedFolderFacts(

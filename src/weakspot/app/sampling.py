@@ -9,13 +9,11 @@ import numpy as np
 from weakspot.app.assisting import assistant_parts
 from weakspot.app.config import Settings
 from weakspot.app.drawn_captions import DrawnCaptions
-from weakspot.app.drawn_outcomes import DrawnOutcomes
+from weakspot.app.drawn_series import DrawnSeries
 from weakspot.core.arrays import FloatArray
 from weakspot.core.assistants import EmbedTexts
-from weakspot.core.drawn import PictureOrder, rejections
 from weakspot.core.errors import ModelError, RefusedPromptError
 from weakspot.core.roles import Captioner, ChecksPrompts, ImageGenerator
-from weakspot.core.seeding import child_seed
 from weakspot.search.sampling import Draws
 from weakspot.search.word_sentences import ASSEMBLED, WordSentences
 
@@ -39,27 +37,25 @@ class StoredSampler:
     """A sampler whose pictures, outcomes, vectors and captions are kept, so that a search goes on where it was.
 
     Args:
-        outcomes: draws and judges.
+        series: draws and judges.
         parts: who else is asked.
         class_name: what all pictures show.
         folder: where captions are kept.
-        seed: the same seed gives the same pictures.
     """
 
-    def __init__(self, outcomes: DrawnOutcomes, parts: "SamplerParts", *, class_name: str, folder: Path, seed: int) -> None:
-        self._outcomes = outcomes
+    def __init__(self, series: DrawnSeries, parts: SamplerParts, *, class_name: str, folder: Path) -> None:
+        self._series = series
         self._parts = parts
-        self._captions = None if parts.captioner is None else DrawnCaptions(parts.captioner, outcomes.picture, folder)
+        self._captions = None if parts.captioner is None else DrawnCaptions(parts.captioner, series.outcomes.picture, folder)
         self._words = None
         if parts.embed_texts is not None:
             self._words = WordSentences(embed_texts=parts.embed_texts, class_name=class_name)
-        self._seed = seed
         self._can_draw: dict[str, bool] = {}
 
     @property
     def class_names(self) -> tuple[str, ...]:
         """The classes, in the order of the probability columns."""
-        return self._outcomes.class_names
+        return self._series.class_names
 
     @property
     def caption_source(self) -> str:
@@ -68,18 +64,11 @@ class StoredSampler:
 
     def draw(self, prompt: str, class_name: str, *, first: int, n: int) -> Draws:
         """Return places `first` to `first + n` of the series of a prompt."""
-        drawn = self._outcomes.draw([self.order(prompt, class_name, place) for place in range(first, first + n)])
-        keys = tuple(one.content_hash for one in drawn if one.is_kept)
-        return Draws(keys=keys, probabilities=self._outcomes.probabilities(keys), n_asked=n, rejected=rejections(drawn))
-
-    def order(self, prompt: str, class_name: str, place: int) -> PictureOrder:
-        """Return the picture at a place of the series of a prompt."""
-        seed = child_seed(self._seed, "search", class_name, prompt, str(place))
-        return PictureOrder(class_name=class_name, prompt=prompt, seed=seed)
+        return self._series.draw(prompt, class_name, first=first, n=n)
 
     def vectors(self, keys: Sequence[str]) -> FloatArray:
         """Return unit vectors [n, d] of pictures that were drawn."""
-        return self._outcomes.vectors(keys)
+        return self._series.outcomes.vectors(keys)
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases in the same space."""

@@ -1,6 +1,5 @@
 """A search as a page, a contact sheet and a record."""
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
@@ -157,7 +156,7 @@ def _cells(trial: CaptionTrial) -> Iterator[str]:
 def _difference_cell(contrast: Contrast | None) -> str:
     if contrast is None or contrast.value is None:
         return "<td>–</td>"
-    ends = f"{points(contrast.interval.low)} to {points(contrast.interval.high)}"
+    ends = f"{points(contrast.low)} to {points(contrast.high or 1.0)}"
     return text_cell(points(contrast.value), ends)
 
 
@@ -168,8 +167,7 @@ def _ratio_cell(contrast: Contrast | None) -> str:
 
 
 def _ratio_ends(contrast: Contrast) -> str:
-    low, high = contrast.interval.low, contrast.interval.high
-    return f"at least {low:.2g}" if math.isinf(high) else f"{low:.2g} to {high:.2g}"
+    return f"at least {contrast.low:.2g}" if contrast.high is None else f"{contrast.low:.2g} to {contrast.high:.2g}"
 
 
 def _interval(share: Share) -> str:

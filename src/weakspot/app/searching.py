@@ -10,13 +10,13 @@ from PIL import Image
 from pydantic import JsonValue
 
 from weakspot.app.config import Settings
-from weakspot.app.counterfactuals import DRAWN_FOLDER
 from weakspot.app.drawn_outcomes import DrawnOutcomes
+from weakspot.app.drawn_series import DrawnSeries
 from weakspot.app.generator_choice import build_generator
 from weakspot.app.preparation import Prepared
 from weakspot.app.records import command_line, library_versions
 from weakspot.app.sampling import SamplerParts, StoredSampler, configured_captioner
-from weakspot.app.studio import Studio, confirm_cost, studio_for
+from weakspot.app.studio import confirm_cost
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.record import Record
 from weakspot.core.roles import Captioner, ImageGenerator
@@ -115,23 +115,16 @@ class SearchStage:
         self.prepared.samples.dataset.class_code(call.class_name)
         drawer = self.generator or build_generator(self.settings, self.store.root, self.prepared, purpose="measure")
         confirm_cost(drawer, self.settings.search.budget, self.settings.generator)
-        folder = self.store.data / DRAWN_FOLDER
+        folder = self.store.drawn
         with self.store.writing():
-            studio = studio_for(
-                self.settings,
-                drawer,
-                folder,
-                embedder=self.prepared.embedder,
-                class_names=self.prepared.samples.dataset.class_names,
-            )
-            outcomes = DrawnOutcomes(studio, self.prepared, folder)
+            outcomes = DrawnOutcomes.of(drawer, self.prepared, folder, settings=self.settings)
             sampler = self._sampler(outcomes, drawer, call.class_name, folder)
             try:
                 result = search_failures(sampler, self._request(call), self.progress)
             finally:
                 outcomes.flush()
             pictures = {key: outcomes.picture(key) for key in _shown_keys(result)}
-        return SearchOutcome(record=self._record(started, drawer, studio, result), pictures=pictures)
+        return SearchOutcome(record=self._record(started, drawer, outcomes, result), pictures=pictures)
 
     def _sampler(self, outcomes: DrawnOutcomes, drawer: ImageGenerator, class_name: str, folder: Path) -> StoredSampler:
         parts = SamplerParts(
@@ -139,7 +132,8 @@ class SearchStage:
             captioner=self.captioner or configured_captioner(self.settings, self.store.root),
             embed_texts=self.prepared.assistants.embed_texts,
         )
-        return StoredSampler(outcomes, parts, class_name=class_name, folder=folder, seed=self.settings.seed)
+        series = DrawnSeries(outcomes=outcomes, seed=self.settings.seed)
+        return StoredSampler(series, parts, class_name=class_name, folder=folder)
 
     def _request(self, call: SearchCall) -> SearchRequest:
         chosen = self.settings.search
@@ -163,7 +157,7 @@ class SearchStage:
             own_captions=call.captions,
         )
 
-    def _record(self, started: str, drawer: ImageGenerator, studio: Studio, result: SearchResult) -> SearchRecord:
+    def _record(self, started: str, drawer: ImageGenerator, outcomes: DrawnOutcomes, result: SearchResult) -> SearchRecord:
         inputs = self.prepared.inputs | {"generator": drawer.generator_id, "captions": result.caption_source}
         return SearchRecord(
             command=command_line(),
@@ -173,7 +167,7 @@ class SearchStage:
             settings=self.settings.model_dump(mode="json"),
             versions=library_versions(),
             inputs=inputs,
-            tally=studio.tally(),
+            tally=outcomes.tally,
             result=result,
         )
 

@@ -57,14 +57,10 @@ class PipelineSettings:
 
     def __post_init__(self) -> None:
         """Refuse numbers that cannot mean anything."""
+        whole = {name: getattr(self, name) for name in ("batch_size", "steps", "width", "height")}
         problems = [
             f"{name}: must be a whole number of at least 1, is {value!r}"
-            for name, value in (
-                ("batch_size", self.batch_size),
-                ("steps", self.steps),
-                ("width", self.width),
-                ("height", self.height),
-            )
+            for name, value in whole.items()
             if (value is not None or name == "batch_size") and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
         ]
         if self.guidance_scale is not None and not (isinstance(self.guidance_scale, int | float) and self.guidance_scale >= 0):

@@ -131,7 +131,13 @@ class Contest:
         return tuple(by_prompt[one.prompt] for one in chosen)
 
     def same_rate(
-        self, shorter: CaptionTrial, longer: CaptionTrial, *, margin: float | None = None, error_rate: float = MISS_RATE
+        self,
+        shorter: CaptionTrial,
+        longer: CaptionTrial,
+        *,
+        margin: float | None = None,
+        error_rate: float = MISS_RATE,
+        fewest: int = 0,
     ) -> bool:
         """Return whether a shorter caption fails as often as a longer one; draws more of both while pictures do not tell.
 
@@ -141,6 +147,7 @@ class Contest:
             margin: how much lower would matter; by default the smallest gain, or a quarter of what the longer one gains if that is
                 more.
             error_rate: how often either answer may be wrong.
+            fewest: pictures that both must have; a caption that was proven early looks worse than it is.
         """
         first, second = self._series(shorter), self._series(longer)
         if not first.n_pictures or not second.n_pictures:
@@ -149,7 +156,7 @@ class Contest:
             allowed = margin if margin is not None else self._margin(second)
             counts, others = (first.failures, first.n_pictures), (second.failures, second.n_pictures)
             said = is_same(counts, others, margin=allowed, error_rate=error_rate)
-            if said is not None:
+            if said is not None and min(first.n_pictures, second.n_pictures) >= fewest:
                 return said
             can_grow = [one for one in (first, second) if self._room(one)]
             if not can_grow:

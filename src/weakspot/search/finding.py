@@ -17,7 +17,7 @@ from weakspot.search.refinement import Refinement, Sentences
 from weakspot.search.sampling import Sampler
 from weakspot.search.search_records import CaptionFinding, ClusterRecord, SearchRequest, SearchResult
 from weakspot.search.sentences import CaptionEffort, CaptionWriter
-from weakspot.search.shorter_sentences import said_words
+from weakspot.search.shorter_sentences import n_content_words, said_words
 
 N_EXAMPLES = 16
 
@@ -138,16 +138,23 @@ class _Search:
             return "", "nothing sets it apart from pictures that are right"
         refinement = self.refinement
         whole = refinement.tried(captioned.sentences, step="cluster")
-        if whole.is_proven:
-            refined = refinement.shortest(captioned.sentences, whole)
-            self.found.append((refined.sentences, refined.trial, whole))
+        self._keep_if_proven(captioned.sentences, whole)
+        if whole.stopped_because is StoppedBecause.REFUSED and len(captioned.sentences) > 1:
+            for sentence in captioned.sentences:
+                self._keep_if_proven((sentence,), refinement.tried((sentence,), step="sentence"))
         return caption_of(captioned.sentences), "" if whole.is_drawable else whole.note
+
+    def _keep_if_proven(self, sentences: Sentences, trial: CaptionTrial) -> None:
+        """Shorten a caption that is proven, and note it as found."""
+        if trial.is_proven:
+            refined = self.refinement.shortest(sentences, trial)
+            self.found.append((refined.sentences, refined.trial, trial))
 
     def drop_longer_ones(self) -> None:
         """Leave out what says more than another finding and does not fail more often."""
         kept: list[tuple[Sentences, CaptionTrial, CaptionTrial]] = []
-        for said, trial, whole in sorted(self.found, key=lambda one: len(one[0])):
-            shorter = [other for words, other, _ in kept if set(words) < set(said) and trial.step != "user"]
+        for said, trial, whole in sorted(self.found, key=lambda one: n_content_words(one[0])):
+            shorter = [other for words, other, _ in kept if trial.step != "user" and _says(caption_of(said), words)]
             if not any(self.refinement.fails_as_often(other, trial) for other in shorter):
                 kept.append((said, trial, whole))
         self.found = kept
@@ -166,7 +173,7 @@ class _Search:
         return SearchResult(
             class_name=self.request.class_name,
             target=self.request.target,
-            criterion=describe_criterion(self.request.criterion),
+            criterion=describe_criterion(self._counted),
             baseline=self.contest.baseline_trial,
             trials=trials,
             findings=self._findings(trials),
@@ -176,6 +183,11 @@ class _Search:
             notes=self._notes(trials),
             n_pictures=self.contest.n_asked,
         )
+
+    @property
+    def _counted(self) -> FailureCriterion:
+        target = self.request.target
+        return FailureCriterion(kind="target", target=target) if target else self.request.criterion
 
     def _findings(self, trials: Sequence[CaptionTrial]) -> tuple[CaptionFinding, ...]:
         """Return what is proven in the end, each caption once."""

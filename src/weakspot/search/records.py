@@ -5,7 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from weakspot.core.evidence import Interval, Share
+from weakspot.core.evidence import Share
 from weakspot.core.record import Record
 
 TrialStep = Literal["baseline", "cluster", "sentence", "adjective", "user"]
@@ -30,11 +30,15 @@ class Contrast(Record):
 
     Args:
         value: the difference of the two rates, or their ratio; None for a ratio to a baseline that never failed.
-        interval: holds at whatever time one looks; the upper end of a ratio is infinite if the baseline never failed.
+        low: lower end of its interval, which holds at whatever time one looks.
+        high: upper end; None where a ratio has none because the baseline may never fail.
+        level: of the interval.
     """
 
     value: float | None
-    interval: Interval
+    low: float
+    high: float | None
+    level: float = 0.95
 
 
 class CaptionTrial(Record):

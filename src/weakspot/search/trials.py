@@ -1,6 +1,7 @@
 """Series of pictures as records, corrected together."""
 
 from collections.abc import Sequence
+from math import isfinite
 
 from numpy import log
 
@@ -70,6 +71,6 @@ def _contrasts(series: PictureSeries, baseline: PictureSeries | None, *, level: 
         (series.failures, series.n_pictures), (baseline.failures, baseline.n_pictures), level=level
     )
     return (
-        Contrast(value=rate - other, interval=Interval(low=low, high=high, level=level)),
-        Contrast(value=rate / other if other else None, interval=Interval(low=least, high=largest, level=level)),
+        Contrast(value=rate - other, low=low, high=high, level=level),
+        Contrast(value=rate / other if other else None, low=least, high=largest if isfinite(largest) else None, level=level),
     )

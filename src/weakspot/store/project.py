@@ -16,7 +16,7 @@ from weakspot.store.sample_parts import SampleParts
 from weakspot.store.samples import SampleTables
 from weakspot.store.vectors import VectorCache
 
-DATA_FOLDER = ".weakspot"
+DATA_FOLDER, DRAWN_FOLDER = ".weakspot", "drawn"
 
 
 class ProjectStore:
@@ -76,10 +76,23 @@ class ProjectStore:
             with lock.exclusive(self.data / "lock"):
                 self._depth += 1
                 try:
-                    atomic.remove_leftovers(self.data)
+                    self._remove_leftovers()
                     yield
                 finally:
                     self._depth -= 1
+
+    def _remove_leftovers(self) -> None:
+        """Clean up after interrupted writers everywhere but among drawings, which are very many files and look after themselves."""
+        for found in sorted(self.data.iterdir()):
+            if found.is_dir() and found.name != DRAWN_FOLDER:
+                atomic.remove_leftovers(found)
+            elif atomic.TEMPORARY_MARK in found.name:
+                atomic.remove(found)
+
+    @property
+    def drawn(self) -> Path:
+        """Return where generated pictures and what models say of them are kept."""
+        return self.data / DRAWN_FOLDER
 
     def sample_parts(self, fingerprint: str) -> SampleParts:
         """Return what a reading of the source with this fingerprint has brought."""

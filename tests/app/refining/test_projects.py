@@ -4,7 +4,7 @@ import pytest
 
 from weakspot.app.config import GeneratorSettings, PartSettings, Settings
 from weakspot.app.project import Project
-from weakspot.app.refining.page import contact_sheet, write_refined_family, write_refinement
+from weakspot.app.refining.page import contact_sheet, refinement_page, write_refined_family, write_refinement
 from weakspot.app.refining.projects import refine_project, refine_projects
 from weakspot.app.refining.records import Refinement
 from weakspot.app.refining.request import RefineRequest
@@ -133,6 +133,16 @@ def test_refinement_lines__one_line_an_arm_with_counts(refined):
     assert f"of {held.total} held-out failures" in lines[0]
     row = next(line for line in lines if line.startswith("refine "))
     assert f"{held.count}/{held.total}" in row
+
+
+def test_refinement_page__names_are_text_and_not_markup(refined):
+    arm = refined.refinement.arms[0]
+    prompts = tuple(one.model_copy(update={"class_name": "<b>disc"}) for one in arm.prompts)
+    changed = refined.refinement.model_copy(update={"arms": (arm.model_copy(update={"prompts": prompts}),), "name": "<i>one"})
+    page = refinement_page(changed, None)
+    assert "&lt;b&gt;disc" in page
+    assert "<b>" not in page
+    assert "<i>" not in page
 
 
 def test_contact_sheet__nothing_to_show():

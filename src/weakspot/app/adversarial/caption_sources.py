@@ -19,9 +19,11 @@ from weakspot.core.run import Progress
 from weakspot.core.seeding import generator
 from weakspot.search.adversarial import SourceCaption, caption_from, merged
 from weakspot.search.prompts import baseline_prompt, parent_of
+from weakspot.search.word_sentences import ASSEMBLED
 from weakspot.store.project import ProjectStore
 
 LABEL, CAPTION = "label", "caption"
+WordsOfRows = Callable[[IntArray, str], list[str]]
 ANY_NUMBER = 1000
 MOST_NAMED = 20
 
@@ -68,16 +70,24 @@ class PictureCaptions:
     """Captions labelled pictures.
 
     Args:
-        captioner: whom to ask; None for captions that came with the pictures.
+        captioner: whom to ask; None for captions that came with the pictures, or else words.
         baselines: the prompts that captions go on from.
         engine: reads and decodes pictures.
         progress: told how many pictures are done.
+        words: rows and their class to words that the embedder ranks; None if it cannot.
     """
 
     captioner: Captioner | None
     baselines: Baselines
     engine: Engine
     progress: Progress
+    words: WordsOfRows | None = None
+
+    def source(self, dataset: Dataset) -> str:
+        """Return who captions the pictures of a data set."""
+        if self.captioner is not None:
+            return self.captioner.captioner_id
+        return "captions that came with them" if CAPTION in dataset.metadata_names else ASSEMBLED
 
     def of(self, dataset: Dataset, rows: IntArray, store: ProjectStore) -> tuple[SourceCaption, ...]:
         """Return the different captions of some rows.
@@ -104,6 +114,9 @@ class PictureCaptions:
 
     def _said(self, dataset: Dataset, store: ProjectStore) -> Callable[[IntArray, str, str], list[str]]:
         captioner = self.captioner
+        words = self.words
+        if captioner is None and words is not None and CAPTION not in dataset.metadata_names:
+            return lambda rows, _baseline, name: words(rows, name)
         if captioner is None:
             return _column(dataset)
         speaker = Speaker(who="captioner", part=captioner, identity=lambda: captioner.captioner_id)

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.app.adversarial.caption_sources import Baselines, PictureCaptions, captions_of_table, chosen_rows, failed_rows
-from weakspot.app.adversarial.drawn_series import DrawnSeries
+from weakspot.app.adversarial.caption_sources import (
+    Baselines,
+    PictureCaptions,
+    WordsOfRows,
+    captions_of_table,
+    chosen_rows,
+    failed_rows,
+)
 from weakspot.app.adversarial.export import refuse_foreign, write_pictures
 from weakspot.app.adversarial.measuring import Ruler, inception, transferred
 from weakspot.app.adversarial.picture_lists import ListReader, ModelUnderTest, PictureList
@@ -16,10 +22,11 @@ from weakspot.app.adversarial.records import AdversarialRequest, AdversarialSet,
 from weakspot.app.assisting import assistant_parts
 from weakspot.app.config import Settings
 from weakspot.app.drawn_outcomes import DrawnOutcomes
+from weakspot.app.drawn_series import DrawnSeries
 from weakspot.app.generator_choice import build_generator
-from weakspot.app.preparation import Prepared
+from weakspot.app.preparation import JOINT, Prepared
 from weakspot.app.records import library_versions
-from weakspot.app.studio import Studio, confirm_cost, studio_for
+from weakspot.app.studio import confirm_cost
 from weakspot.app.wiring import build_engine
 from weakspot.core.dataset import Task
 from weakspot.core.drawn import DrawnPicture
@@ -29,9 +36,8 @@ from weakspot.core.roles import Captioner, Embedder, ImageGenerator
 from weakspot.core.run import Progress, StageProgress, no_stage_progress
 from weakspot.core.seeding import generator as named_generator
 from weakspot.search.adversarial import AdversarialEffort, CaptionYield, SourceCaption, collect, pooled
+from weakspot.search.word_sentences import WordSentences
 from weakspot.store.project import ProjectStore
-
-DRAWN_FOLDER = "drawn"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -91,11 +97,11 @@ class AdversarialStage:
         reader = ListReader(store=self.store, class_names=self._class_names, engine=build_engine(self.settings), told=self._told)
         beside = self._beside(request, reader)
         captions, source = self._captions(request, reader)
-        drawings = self.store.data / DRAWN_FOLDER
+        drawings = self.store.drawn
         with self.store.writing():
-            series, studio = self._series(drawings, n_most=len(captions) * request.effort.most_per_caption)
+            series, drawer = self._series(drawings, n_most=len(captions) * request.effort.most_per_caption)
             yields, baselines = self._drawn(series, captions, request)
-        record = self._record(request, yields, baselines, source, {**further, "generator": studio.generator_id})
+        record = self._record(request, yields, baselines, source, {**further, "generator": drawer.generator_id})
         write_pictures(request.to, record, series.drawn, drawings)
         record = self._measured(record, request, reader, beside, network)
         return MadeSet(record=record, drawn=series.drawn, drawings=drawings)
@@ -157,7 +163,11 @@ class AdversarialStage:
             return _some(captions, request.most_captions, seed=self.settings.seed), f"the table {request.captions.name}"
         captioner = self.captioner or assistant_parts(self.settings, self.store.root).captioner
         speaks = PictureCaptions(
-            captioner=captioner, baselines=baselines, engine=build_engine(self.settings), progress=self._told("caption")
+            captioner=captioner,
+            baselines=baselines,
+            engine=build_engine(self.settings),
+            progress=self._told("caption"),
+            words=self._words if request.images is None else None,
         )
         if request.images is not None:
             pictures, whose = reader.labelled(request.images), f"the pictures in {request.images.name}"
@@ -167,14 +177,21 @@ class AdversarialStage:
             rows, whose = failed_rows(pictures.dataset, self.criterion), "the project's failures on validation and test samples"
         rows = chosen_rows(rows, request.most_captions, seed=self.settings.seed)
         captions = speaks.of(pictures.dataset, rows, pictures.store)
-        by = "captions that came with them" if captioner is None else captioner.captioner_id
-        return captions, f"{len(rows)} of {whose}, by {by}"
+        return captions, f"{len(rows)} of {whose}, by {speaks.source(pictures.dataset)}"
 
-    def _series(self, folder: Path, *, n_most: int) -> tuple[DrawnSeries, Studio]:
+    @property
+    def _words(self) -> WordsOfRows | None:
+        """Return rows of the project and their class to words that the embedder ranks; None if it has no text side."""
+        embed_texts, samples = self.prepared.assistants.embed_texts, self.prepared.samples
+        if embed_texts is None or JOINT not in samples.spaces:
+            return None
+        return lambda rows, name: WordSentences(embed_texts=embed_texts, class_name=name).completion(samples.vectors(JOINT, rows))
+
+    def _series(self, folder: Path, *, n_most: int) -> tuple[DrawnSeries, ImageGenerator]:
         drawer = self.generator or build_generator(self.settings, self.store.root, self.prepared, purpose="measure")
         confirm_cost(drawer, min(n_most, self.settings.generator.max_pictures), self.settings.generator)
-        studio = studio_for(self.settings, drawer, folder, embedder=self.prepared.embedder, class_names=self._class_names)
-        return DrawnSeries(outcomes=DrawnOutcomes(studio, self.prepared, folder), seed=self.settings.seed), studio
+        outcomes = DrawnOutcomes.of(drawer, self.prepared, folder, settings=self.settings)
+        return DrawnSeries(outcomes=outcomes, seed=self.settings.seed), drawer
 
     def _drawn(
         self, series: DrawnSeries, captions: Sequence[SourceCaption], request: AdversarialRequest

@@ -27,7 +27,7 @@ from weakspot.app.refining.wording import (
 from weakspot.app.written_files import written
 from weakspot.media.charts import heat_map, interval_chart
 from weakspot.media.picture_grid import labelled_grid
-from weakspot.report.small_page import figure, paragraph, share_cell, small_page, table
+from weakspot.report.small_page import figure, paragraph, share_cell, small_page, table, text_cell
 
 PAGE, TEXT, DATA, SHEET = "refinement.html", "refinement.md", "refinement.json", "refinement.png"
 HEAD_FILE = "refined_head.safetensors"
@@ -92,7 +92,7 @@ def refinement_page(record: Refinement, sheet: Image.Image | None) -> str:
     chart = [(arm.arm, arm.held_out.interval.low, arm.held_out.value, arm.held_out.interval.high) for arm in record.arms]
     rows = [[arm.arm, f"<td>{arm.n_pictures}</td>", *_cells(arm)] for arm in record.arms]
     drawn = [
-        [one.prompt, f"<td>{one.class_name}</td>", f"<td>{one.n_kept} of {one.n_asked}</td>", f"<td>{one.weight:.2f}</td>"]
+        [one.prompt, text_cell(one.class_name), text_cell(f"{one.n_kept} of {one.n_asked}"), text_cell(f"{one.weight:.2f}")]
         for one in record.arms[0].prompts
     ]
     return small_page(

@@ -82,6 +82,14 @@ class ComposeGenerator:
             raise ConfigError("Every prompt needs one seed.", given=(len(prompts), len(seeds)))
         return [self._generated(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
+    def check_prompt(self, prompt: str) -> None:
+        """Do nothing if a prompt can be composed.
+
+        Raises:
+            RefusedPromptError: if not; the error names what can.
+        """
+        read_prompt(prompt, self._shelf.own)
+
     def _generated(self, prompt: str, seed: int) -> GeneratedPicture:
         wanted = read_prompt(prompt, self._shelf.own)
         pixels, parents = _Composition(shelf=self._shelf, wanted=wanted, side=self.side, seed=seed).made()

@@ -132,7 +132,7 @@ def cut_by_colours(pixels: ByteArray, *, least_outline: float = LEAST_OUTLINE) -
 
 
 def _grabbed(pixels: ByteArray, margin: float) -> BoolArray:
-    """Return what belongs to the object if most of the ellipse within a margin does; the frame of the picture never belongs to it."""
+    """Return what belongs to the object if most of the ellipse within a margin does; the frame of the picture never does."""
     import cv2
 
     height, width = pixels.shape[:2]

@@ -23,7 +23,7 @@ N_BEST = 12
 N_LOOKED_AT = 3
 MOST_KEPT = 96
 MOST_REASONS = 65_536
-N_TYPICAL = 24
+N_TYPICAL = 64
 UNTYPICAL = "its colours are those of the surroundings of this class"
 UNREADABLE = "the picture cannot be read"
 

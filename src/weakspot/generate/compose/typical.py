@@ -12,7 +12,7 @@ MIDDLE = 0.5
 STEPS = (25.0, 16.0, 16.0)
 N_STEPS = (5, 16, 16)
 RARE = 2e-3
-LEAST_TYPICAL = -0.15
+LEAST_TYPICAL = 0.0
 
 
 class TypicalColours:

@@ -229,12 +229,12 @@ class _Reader:
     def _found_place(self, spoken: str, *, is_backdrop: bool) -> Place | None:
         bare = spoken.removesuffix(" background").strip()
         is_backdrop = is_backdrop or bare != spoken
-        full = f"{bare} background" if is_backdrop and bare in (*COLOURS, "plain") else spoken
-        asked = [known for known in self._own.background_words if same_contrast(known, full)] + [full, bare]
-        for words in dict.fromkeys(asked):
+        can_be_painted = is_backdrop and bare in (*COLOURS, "plain")
+        asked = [known for known in self._own.background_words if same_contrast(known, spoken)]
+        for words in asked if can_be_painted else dict.fromkeys([*asked, spoken, bare]):
             if words and (candidates := tuple(self._own.backgrounds(words))):
                 return Place(words=spoken, candidates=candidates)
-        return Place(words=spoken, paint=bare) if is_backdrop and bare in (*COLOURS, "plain") else None
+        return Place(words=spoken, paint=bare) if can_be_painted else None
 
     def _take_single_places(self) -> None:
         for position, text in enumerate(self._texts):
