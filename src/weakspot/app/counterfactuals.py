@@ -8,17 +8,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from PIL import Image
 
-from weakspot.app.config import Settings
+from weakspot.app.drawing_tools import DrawingTools
 from weakspot.app.drawn_outcomes import DrawnOutcomes
-from weakspot.app.generator_choice import build_generator
-from weakspot.app.preparation import Prepared
-from weakspot.app.studio import confirm_cost
 from weakspot.core.drawn import PictureOrder, rejections
 from weakspot.core.errors import ConfigError, RefusedPromptError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import FailureCriterion, describe_criterion
-from weakspot.core.roles import ImageGenerator
-from weakspot.core.run import Progress, no_progress
 from weakspot.core.seeding import child_seed
 from weakspot.search.counterfactuals import CounterfactualRate, CounterfactualSeries, counterfactual_prompt, paired_rate
 from weakspot.store.project import ProjectStore
@@ -60,23 +55,13 @@ class CounterfactualResult:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class CounterfactualStage:
-    """What is needed to measure captions.
+    """Measures captions.
 
     Args:
-        prepared: the project's samples and models.
-        settings: of the project.
-        criterion: what counts as a failure.
-        store: of the project.
-        progress: told how many pictures are there.
-        generator: a ready generator, instead of the configured one.
+        tools: the project, and who draws.
     """
 
-    prepared: Prepared
-    settings: Settings
-    criterion: FailureCriterion
-    store: ProjectStore
-    progress: Progress = no_progress
-    generator: ImageGenerator | None = None
+    tools: DrawingTools
 
     def run(self, request: CounterfactualRequest) -> CounterfactualResult:
         """Draw, classify and compare; what was drawn before is not drawn again.
@@ -87,28 +72,27 @@ class CounterfactualStage:
             RefusedPromptError: if the generator can draw not one of the captions.
         """
         captions = _checked(request)
-        dataset, seed = self.prepared.samples.dataset, self.settings.seed
-        dataset.class_code(request.class_name)
-        drawer = self.generator or build_generator(self.settings, self.store.root, self.prepared, purpose="measure")
-        folder = self.store.drawn
+        tools, store, seed = self.tools, self.tools.store, self.tools.settings.seed
+        tools.prepared.samples.dataset.class_code(request.class_name)
+        drawer = tools.drawer()
         prompts = {caption: counterfactual_prompt(request.class_name, caption) for caption in ("", *captions)}
-        confirm_cost(drawer, request.n_each * len(prompts), self.settings.generator)
-        with self.store.writing():
+        tools.confirm_cost(drawer, request.n_each * len(prompts))
+        with store.writing():
             work = _Work(
-                outcomes=DrawnOutcomes.of(drawer, self.prepared, folder, settings=self.settings, progress=self.progress),
-                criterion=self.criterion,
+                outcomes=tools.outcomes(drawer, progress=tools.progress),
+                criterion=tools.criterion,
                 class_name=request.class_name,
                 seeds=tuple(child_seed(seed, "counterfactual", request.class_name, str(place)) for place in range(request.n_each)),
             )
             rows = work.rows(prompts)
-            n_looks = _n_looks(self.store, drawer.generator_id, request.class_name, captions)
-            _write_down(self.store, drawer.generator_id, request.class_name, captions)
+            n_looks = _n_looks(store, drawer.generator_id, request.class_name, captions)
+            _write_down(store, drawer.generator_id, request.class_name, captions)
         rates = [_rate(caption, prompts[caption], rows[""], row, n_looks) for caption, row in rows.items()]
         series = CounterfactualSeries(
             class_name=request.class_name,
-            criterion=describe_criterion(self.criterion),
+            criterion=describe_criterion(tools.criterion),
             generator_id=drawer.generator_id,
-            classifier_id=self.prepared.summary.classifier_id,
+            classifier_id=tools.prepared.summary.classifier_id,
             seed=seed,
             n_each=request.n_each,
             n_looks=n_looks,

@@ -8,27 +8,24 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
-from weakspot.app.config import Settings
 from weakspot.app.decoding_space import Decoder, chosen_slice, decoder_of, embedder_of, normal_in_space, refuse_other_space
+from weakspot.app.drawing_tools import DrawingTools
 from weakspot.app.drawn_outcomes import DrawnOutcomes
-from weakspot.app.generator_choice import build_generator
-from weakspot.app.preparation import Prepared
 from weakspot.app.project import Project
-from weakspot.app.studio import Studio, confirm_cost, studio_for
+from weakspot.app.studio import Studio, studio_for
 from weakspot.core.arrays import FloatArray
 from weakspot.core.dataset import Task
 from weakspot.core.drawn import DrawnPicture, PictureOrder, rejections
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Share
-from weakspot.core.failures import FailureCriterion, Side, describe_criterion
+from weakspot.core.failures import Side, describe_criterion
 from weakspot.core.record import Record
 from weakspot.core.roles import GeneratedPicture, ImageGenerator
-from weakspot.core.run import Progress, RunRecord, no_progress
+from weakspot.core.run import RunRecord
 from weakspot.core.seeding import child_seed
 from weakspot.embed.phrases import embed_phrases
 from weakspot.generate.interpolation import harder_and_easier
 from weakspot.lexicon.captions import plain_caption
-from weakspot.store.project import ProjectStore
 
 SeriesName = Literal["harder", "easier"]
 SERIES: tuple[SeriesName, SeriesName] = ("harder", "easier")
@@ -116,16 +113,8 @@ def decode_direction(
 ) -> DecodeResult:
     """Decode the direction of a slice of a run, the newest by default; see `DecodeStage`."""
     record = project.run_record(run_id)
-    stage = DecodeStage(
-        record=record,
-        prepared=project.prepared(record),
-        settings=project.settings,
-        criterion=project.settings.failure.criterion(),
-        store=project.store,
-        progress=project.told("draw"),
-        generator=generator,
-    )
-    return stage.run(request)
+    tools = project.drawing_tools("draw", generator=generator, record=record)
+    return DecodeStage(record=record, tools=tools).run(request)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -154,25 +143,15 @@ class OneVector:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DecodeStage:
-    """What is needed to decode a direction.
+    """Decodes a direction.
 
     Args:
         record: the run whose slices are looked at.
-        prepared: the project's samples and models.
-        settings: of the project.
-        criterion: what counts as a failure.
-        store: of the project.
-        progress: told how many pictures are there.
-        generator: a ready generator, instead of the configured one.
+        tools: the project, and who draws.
     """
 
     record: RunRecord
-    prepared: Prepared
-    settings: Settings
-    criterion: FailureCriterion
-    store: ProjectStore
-    progress: Progress = no_progress
-    generator: ImageGenerator | None = None
+    tools: DrawingTools
 
     def run(self, request: DecodeRequest) -> DecodeResult:
         """Rotate, decode and ask the classifier; what was drawn before is not drawn again.
@@ -183,17 +162,18 @@ class DecodeStage:
         """
         _refuse_meaningless(request)
         found = chosen_slice(self.record, request.slice_id)
-        drawer = self.generator or build_generator(self.settings, self.store.root, self.prepared, purpose="measure")
-        decoder, embedder = decoder_of(drawer), embedder_of(self.prepared)
+        tools = self.tools
+        drawer = tools.drawer()
+        decoder, embedder = decoder_of(drawer), embedder_of(tools.prepared)
         refuse_other_space(decoder, embedder)
-        confirm_cost(drawer, 2 * len(request.alphas) * request.n_each, self.settings.generator)
+        tools.confirm_cost(drawer, 2 * len(request.alphas) * request.n_each)
         caption = plain_caption(found.class_name, is_absent=found.side is Side.ABSENT).phrase
         reference = embed_phrases([caption], embedder)[0]
         both = harder_and_easier(reference, normal_in_space(found.rule), request.alphas)
-        seeds = [child_seed(self.settings.seed, "decode", found.slice_id, str(place)) for place in range(request.n_each)]
+        seeds = [child_seed(tools.settings.seed, "decode", found.slice_id, str(place)) for place in range(request.n_each)]
         orders = [PictureOrder(class_name=found.class_name, prompt=caption, seed=seed) for seed in seeds]
         points, draws = [], []
-        with self.store.writing():
+        with tools.store.writing():
             for number, (name, alpha, vector) in enumerate(_steps(request.alphas, both)):
                 row = self._row(OneVector(decoder=decoder, vector=vector), orders, number * len(orders), request)
                 points.append(_point(name, alpha, row, is_judged=self._has_outcomes))
@@ -204,7 +184,7 @@ class DecodeStage:
             title=found.title,
             class_name=found.class_name,
             caption=caption,
-            criterion=describe_criterion(self.criterion),
+            criterion=describe_criterion(tools.criterion),
             generator_id=drawer.generator_id,
             encoder_id=embedder.encoder_id,
             points=tuple(points),
@@ -214,22 +194,26 @@ class DecodeStage:
     @property
     def _has_outcomes(self) -> bool:
         """Whether failures of new pictures can be told."""
-        return self.prepared.classifier is not None and self.prepared.samples.dataset.task is Task.SINGLE_LABEL
+        prepared = self.tools.prepared
+        return prepared.classifier is not None and prepared.samples.dataset.task is Task.SINGLE_LABEL
 
     def _row(
         self, generator: OneVector, orders: Sequence[PictureOrder], n_before: int, request: DecodeRequest
     ) -> tuple[DecodedDraw, ...]:
         total = 2 * len(request.alphas) * len(orders)
-        folder = self.store.drawn
+        tools = self.tools
 
         def told(done: int, _total: int | None) -> None:
-            self.progress(n_before + done, total)
+            tools.progress(n_before + done, total)
 
         if not self._has_outcomes:
-            names = self.prepared.samples.dataset.class_names
-            studio = studio_for(self.settings, generator, folder, embedder=self.prepared.embedder, class_names=names, progress=told)
+            prepared = tools.prepared
+            names = prepared.samples.dataset.class_names
+            studio = studio_for(
+                tools.settings, generator, tools.store.drawn, embedder=prepared.embedder, class_names=names, progress=told
+            )
             return tuple(_shown(one, studio) for one in studio.draw(orders))
-        outcomes = DrawnOutcomes.of(generator, self.prepared, folder, settings=self.settings, progress=told)
+        outcomes = tools.outcomes(generator, progress=told)
         try:
             drawn = outcomes.draw(orders)
             return self._judged(drawn, outcomes)
@@ -241,7 +225,7 @@ class DecodeStage:
         names = outcomes.class_names
         probabilities = outcomes.probabilities(kept)
         labels = np.full(len(kept), names.index(drawn[0].order.class_name))
-        fails = self.criterion.failed_outcomes(probabilities, labels, names).tolist()
+        fails = self.tools.criterion.failed_outcomes(probabilities, labels, names).tolist()
         said = iter(zip(kept, probabilities, fails, strict=True))
         rows = []
         for one in drawn:

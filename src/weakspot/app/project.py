@@ -8,6 +8,7 @@ from pathlib import Path
 from weakspot.app import loop
 from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings, with_methods, with_phrases
 from weakspot.app.counterfactuals import CounterfactualRequest, CounterfactualResult, CounterfactualStage
+from weakspot.app.drawing_tools import DrawingTools
 from weakspot.app.guess import classifier_settings
 from weakspot.app.hypothesising import HypothesisReport, ask
 from weakspot.app.ingesting import IngestSummary
@@ -222,30 +223,26 @@ class Project:
 
     def counterfactual(self, request: CounterfactualRequest, *, generator: ImageGenerator | None = None) -> CounterfactualResult:
         """Draw pictures of a class with one thing changed, and measure how much more often the classifier fails."""
-        stage = CounterfactualStage(
-            prepared=self.prepared(),
-            settings=self.settings,
-            criterion=self._criterion,
-            store=self.store,
-            progress=self.told("draw"),
-            generator=generator,
-        )
-        return stage.run(request)
+        return CounterfactualStage(tools=self.drawing_tools("draw", generator=generator)).run(request)
 
     def search(
         self, call: SearchCall, *, generator: ImageGenerator | None = None, captioner: Captioner | None = None
     ) -> SearchOutcome:
         """Search for captions on whose pictures the classifier fails more often than on pictures of the class alone."""
-        stage = SearchStage(
-            prepared=self.prepared(),
+        return SearchStage(tools=self.drawing_tools("search", generator=generator), captioner=captioner).run(call)
+
+    def drawing_tools(
+        self, stage: str, *, generator: ImageGenerator | None = None, record: RunRecord | None = None
+    ) -> DrawingTools:
+        """Return what commands that draw need; a generator, if given, takes the place of the configured one."""
+        return DrawingTools(
+            prepared=self.prepared(record),
             settings=self.settings,
             criterion=self._criterion,
             store=self.store,
-            progress=self.told("search"),
             generator=generator,
-            captioner=captioner,
+            progress=self.told(stage),
         )
-        return stage.run(call)
 
     def prove(self, class_name: str, phrases: Sequence[str]) -> RunRecord:
         """Start a run whose only candidates are phrases, and verify them on the confirmation half of the project's own samples."""

@@ -2,29 +2,22 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 
 from PIL import Image
 from pydantic import JsonValue
 
-from weakspot.app.config import Settings
+from weakspot.app.drawing_tools import DrawingTools
 from weakspot.app.drawn_outcomes import DrawnOutcomes
 from weakspot.app.drawn_series import DrawnSeries
-from weakspot.app.generator_choice import build_generator
-from weakspot.app.preparation import Prepared
 from weakspot.app.records import command_line, library_versions
 from weakspot.app.sampling import SamplerParts, StoredSampler, configured_captioner
-from weakspot.app.studio import confirm_cost
-from weakspot.core.failures import FailureCriterion
 from weakspot.core.record import Record
 from weakspot.core.roles import Captioner, ImageGenerator
-from weakspot.core.run import Progress, no_progress
 from weakspot.search.contest import SequentialDesign
 from weakspot.search.finding import search_failures
 from weakspot.search.search_records import SearchRequest, SearchResult
-from weakspot.store.project import ProjectStore
 
 N_PICTURES = 12
 _CARRIED = re.compile(r"^(it is|there is|there are|the background is)\s+(?:a |an |the )?(.+)$", re.IGNORECASE)
@@ -83,25 +76,15 @@ class SearchOutcome:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SearchStage:
-    """What is needed to search.
+    """Searches.
 
     Args:
-        prepared: the project's samples and models.
-        settings: of the project.
-        criterion: what counts as a failure.
-        store: of the project.
-        progress: told pictures drawn and the budget.
-        generator: a ready generator, instead of the configured one.
+        tools: the project, and who draws.
         captioner: a ready captioner, instead of the configured one.
     """
 
-    prepared: Prepared
-    settings: Settings
-    criterion: FailureCriterion
-    store: ProjectStore
-    progress: Progress = no_progress
-    generator: ImageGenerator | None = None
-    captioner: Captioner | None = field(default=None)
+    tools: DrawingTools
+    captioner: Captioner | None = None
 
     def run(self, call: SearchCall) -> SearchOutcome:
         """Search; pictures that were drawn before are not drawn again, so that an interrupted search goes on where it was.
@@ -112,37 +95,39 @@ class SearchStage:
             RefusedPromptError: if the generator cannot draw the class at all.
         """
         started = _now()
-        self.prepared.samples.dataset.class_code(call.class_name)
-        drawer = self.generator or build_generator(self.settings, self.store.root, self.prepared, purpose="measure")
-        confirm_cost(drawer, self.settings.search.budget, self.settings.generator)
-        folder = self.store.drawn
-        with self.store.writing():
-            outcomes = DrawnOutcomes.of(drawer, self.prepared, folder, settings=self.settings)
-            sampler = self._sampler(outcomes, drawer, call.class_name, folder)
+        tools = self.tools
+        tools.prepared.samples.dataset.class_code(call.class_name)
+        drawer = tools.drawer()
+        tools.confirm_cost(drawer, tools.settings.search.budget)
+        with tools.store.writing():
+            outcomes = tools.outcomes(drawer)
+            sampler = self._sampler(outcomes, drawer, call.class_name)
             try:
-                result = search_failures(sampler, self._request(call), self.progress)
+                result = search_failures(sampler, self._request(call), tools.progress)
             finally:
                 outcomes.flush()
             pictures = {key: outcomes.picture(key) for key in _shown_keys(result)}
         return SearchOutcome(record=self._record(started, drawer, outcomes, result), pictures=pictures)
 
-    def _sampler(self, outcomes: DrawnOutcomes, drawer: ImageGenerator, class_name: str, folder: Path) -> StoredSampler:
+    def _sampler(self, outcomes: DrawnOutcomes, drawer: ImageGenerator, class_name: str) -> StoredSampler:
+        settings, store = self.tools.settings, self.tools.store
         parts = SamplerParts(
             generator=drawer,
-            captioner=self.captioner or configured_captioner(self.settings, self.store.root),
-            embed_texts=self.prepared.assistants.embed_texts,
+            captioner=self.captioner or configured_captioner(settings, store.root),
+            embed_texts=self.tools.prepared.assistants.embed_texts,
         )
-        series = DrawnSeries(outcomes=outcomes, seed=self.settings.seed)
-        return StoredSampler(series, parts, class_name=class_name, folder=folder)
+        series = DrawnSeries(outcomes=outcomes, seed=settings.seed)
+        return StoredSampler(series, parts, class_name=class_name, folder=store.drawn)
 
     def _request(self, call: SearchCall) -> SearchRequest:
-        chosen = self.settings.search
+        settings = self.tools.settings
+        chosen = settings.search
         return SearchRequest(
             class_name=call.class_name,
             target=call.target or None,
-            criterion=self.criterion,
+            criterion=self.tools.criterion,
             template=chosen.prompt,
-            parents=self.settings.failure.parents,
+            parents=settings.failure.parents,
             design=SequentialDesign(
                 alpha=chosen.alpha,
                 smallest_gain=chosen.smallest_gain,
@@ -158,13 +143,14 @@ class SearchStage:
         )
 
     def _record(self, started: str, drawer: ImageGenerator, outcomes: DrawnOutcomes, result: SearchResult) -> SearchRecord:
-        inputs = self.prepared.inputs | {"generator": drawer.generator_id, "captions": result.caption_source}
+        settings = self.tools.settings
+        inputs = self.tools.prepared.inputs | {"generator": drawer.generator_id, "captions": result.caption_source}
         return SearchRecord(
             command=command_line(),
             started=started,
             finished=_now(),
-            seed=self.settings.seed,
-            settings=self.settings.model_dump(mode="json"),
+            seed=settings.seed,
+            settings=settings.model_dump(mode="json"),
             versions=library_versions(),
             inputs=inputs,
             tally=outcomes.tally,

@@ -1,6 +1,7 @@
 """What every endpoint needs: an address that can be used, and a token that is never written down."""
 
 import os
+from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 from weakspot.core.errors import ConfigError
@@ -47,3 +48,26 @@ def bearer_headers(token_variable: str | None) -> dict[str, str]:
             fix=f"export {token_variable}=...",
         )
     return {"Authorization": f"Bearer {token}"}
+
+
+def address_with(url: str, path: str) -> str:
+    """Return an address that ends in a path, whether or not the given one does.
+
+    >>> address_with("http://localhost:8000/v1/", "/chat"), address_with("http://localhost:8000/v1/chat", "/chat")
+    ('http://localhost:8000/v1/chat', 'http://localhost:8000/v1/chat')
+    """
+    address = urlsplit(url)
+    own = address.path.rstrip("/")
+    return address._replace(path=own if own.endswith(path) else own + path).geturl()
+
+
+def client_of(*, token_variable: str | None, timeout_seconds: float, concurrency: int) -> Any:
+    """Return a client that sends the token of an environment variable, follows no redirect, and opens few connections."""
+    import httpx
+
+    return httpx.Client(
+        headers=bearer_headers(token_variable),
+        timeout=timeout_seconds,
+        limits=httpx.Limits(max_connections=concurrency),
+        follow_redirects=False,
+    )

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from weakspot.backends.endpoint_address import address_problems, bearer_headers, shown_address
+from weakspot.backends.endpoint_address import address_problems, address_with, client_of, shown_address
 from weakspot.backends.endpoint_retries import RequestRefusedError, Retries
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id, settings_hash
@@ -202,9 +202,7 @@ class ChatEndpoint:
 
     @property
     def _address(self) -> str:
-        address = urlsplit(self.settings.url)
-        path = address.path.rstrip("/")
-        return address._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
+        return address_with(self.settings.url, PATH)
 
     @property
     def _where(self) -> str:
@@ -212,13 +210,10 @@ class ChatEndpoint:
 
     @LoadedOnce
     def _client(self) -> Any:
-        import httpx
-
-        return httpx.Client(
-            headers=bearer_headers(self.settings.token_variable),
-            timeout=self.settings.timeout_seconds,
-            limits=httpx.Limits(max_connections=self.settings.concurrency),
-            follow_redirects=False,
+        return client_of(
+            token_variable=self.settings.token_variable,
+            timeout_seconds=self.settings.timeout_seconds,
+            concurrency=self.settings.concurrency,
         )
 
 

@@ -11,7 +11,7 @@ from urllib.parse import urljoin, urlsplit
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from weakspot.backends.endpoint_address import bearer_headers, shown_address
+from weakspot.backends.endpoint_address import address_with, client_of, shown_address
 from weakspot.backends.endpoint_image_settings import ImageOptions, image_settings
 from weakspot.backends.endpoint_retries import RequestRefusedError, Retries
 from weakspot.backends.fetched_bytes import fetched_bytes
@@ -247,9 +247,7 @@ class EndpointImageGenerator:
 
     @property
     def _address(self) -> str:
-        address = urlsplit(self.settings.url)
-        path = address.path.rstrip("/")
-        return address._replace(path=path if path.endswith(PATH) else path + PATH).geturl()
+        return address_with(self.settings.url, PATH)
 
     @property
     def _where(self) -> str:
@@ -257,13 +255,10 @@ class EndpointImageGenerator:
 
     @LoadedOnce
     def _client(self) -> Any:
-        import httpx
-
-        return httpx.Client(
-            headers=bearer_headers(self.settings.token_variable),
-            timeout=self.settings.timeout_seconds,
-            limits=httpx.Limits(max_connections=self.settings.concurrency),
-            follow_redirects=False,
+        return client_of(
+            token_variable=self.settings.token_variable,
+            timeout_seconds=self.settings.timeout_seconds,
+            concurrency=self.settings.concurrency,
         )
 
 

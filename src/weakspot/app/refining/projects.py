@@ -28,7 +28,6 @@ from weakspot.core.roles import ImageGenerator
 from weakspot.core.run import StageProgress, no_stage_progress
 from weakspot.repair.collective import FamilyType
 
-DRAWN_FOLDER = "drawn"
 MOST_SHOWN = 6
 
 
@@ -166,7 +165,7 @@ def _drawing(
     """Give pictures that are kept in the first project; features are kept in the project of their classifier."""
     first, prepared = projects[0], members[0].bench.prepared
     drawer = generator or build_generator(first.settings, first.folder, prepared, purpose="train")
-    folder = first.store.data / DRAWN_FOLDER
+    folder = first.store.drawn
     with first.store.writing():
         studio = studio_for(
             first.settings,
@@ -177,7 +176,7 @@ def _drawing(
             progress=lambda done, total: progress("draw", done, total),
         )
         models = {
-            member.name: ClassifierFeatures(member.bench.prepared, project.store.data / DRAWN_FOLDER)
+            member.name: ClassifierFeatures(member.bench.prepared, project.store.drawn)
             for project, member in zip(projects, members, strict=True)
         }
         terms = DrawingTerms(generator=drawer, settings=first.settings.generator, seed=first.settings.seed)
