@@ -66,7 +66,7 @@ class DrawnOutcomes:
         """Return outcomes with a studio as the settings want it; what its gate has embedded is not embedded again."""
         embedder = prepared.embedder
         if embedder is not None and not isinstance(embedder, KnowsVectors):
-            embedder = RememberingEmbedder(embedder)
+            embedder = RememberingEmbedder(embedder=embedder)
         names = prepared.samples.dataset.class_names
         studio = studio_for(settings, generator, folder, embedder=embedder, class_names=names, progress=progress)
         return cls(studio, replace(prepared, embedder=embedder), folder)

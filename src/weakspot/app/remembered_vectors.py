@@ -19,7 +19,7 @@ class RememberingEmbedder:
         embedder: does the work.
     """
 
-    def __init__(self, embedder: Embedder) -> None:
+    def __init__(self, *, embedder: Embedder) -> None:
         self._embedder = embedder
         self._known: dict[bytes, FloatArray] = {}
 

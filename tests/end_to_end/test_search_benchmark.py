@@ -10,7 +10,8 @@ import pytest
 from weakspot.core.roles import ImageGenerator
 from weakspot.search.memory_sampler import MemorySampler
 from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, PlantedImageGenerator, planted_classifier
-from weakspot.testing.planted import PlantedWorld
+from weakspot.testing.planted import PlantedWorld, plant
+from weakspot.testing.planted_problems import PlantedProblem
 
 PROMPT = "a realistic photograph of a disc. it is green."
 
@@ -25,6 +26,13 @@ def benchmark() -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def green_discs() -> PlantedWorld:
+    """Return a world whose classifier takes most green discs for stars."""
+    problem = PlantedProblem(kind="rare", strength=0.0, factor="colour", value="green", usual_value="red")
+    return plant(problem, 3000, classes=("disc", "star"))
 
 
 def _sampler(world: PlantedWorld, generator: ImageGenerator) -> MemorySampler:

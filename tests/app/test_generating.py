@@ -1,0 +1,54 @@
+import json
+
+import pytest
+
+from weakspot.app.config import GeneratorSettings, Settings
+from weakspot.app.generating import GenerateRequest, generate_pictures
+from weakspot.app.project import Project
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, world, manifest):
+    settings = Settings(generator=GeneratorSettings(name="planted", max_pictures=30), verify={"splits": ("validation", "test")})
+    made = Project.create(
+        tmp_path_factory.mktemp("drawn"),
+        data=str(manifest),
+        classifier=planted_classifier(world),
+        embedder=PlantedEmbedder(),
+        settings=settings,
+    )
+    made.ingest()
+    made.verify(made.discover().run_id)
+    return made
+
+
+def test_generate_pictures__of_confirmed_slices(project, tmp_path):
+    facts = generate_pictures(project, tmp_path / "out", GenerateRequest(n_each=5))
+    assert list(facts.prompts) == ["disc"]
+    assert any("green" in prompt for prompt in facts.prompts["disc"])
+    assert sum(facts.kept.values()) == len(list((tmp_path / "out" / "disc").glob("*.png")))
+    assert facts.model_validate(json.loads(facts.model_dump_json())) == facts
+    assert any("pictures of “" in line for line in facts.lines())
+
+
+def test_generate_pictures__of_a_person_s_captions(project, tmp_path):
+    facts = generate_pictures(
+        project, tmp_path / "out", GenerateRequest(class_name="star", captions=("red", "in the dark"), n_each=2)
+    )
+    assert facts.prompts == {"star": ("a photo of a red star", "a photo of a star in the dark")}
+
+
+@pytest.mark.parametrize(
+    ("request_", "error", "told"),
+    [
+        (GenerateRequest(captions=("red",)), ConfigError, "need a class"),
+        (GenerateRequest(class_name="whale", captions=("red",)), DataError, "whale"),
+        (GenerateRequest(class_name="star", captions=("red",), n_each=31), ConfigError, "more than the generator may"),
+    ],
+)
+def test_generate_pictures__what_cannot_be_is_refused(project, tmp_path, request_, error, told):
+    with pytest.raises(error, match=told):
+        generate_pictures(project, tmp_path / "out", request_)
+    assert not (tmp_path / "out").exists()

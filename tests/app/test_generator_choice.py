@@ -1,0 +1,38 @@
+import pytest
+
+from weakspot.app.config import GeneratorSettings, Settings
+from weakspot.app.generator_choice import build_generator, with_generator
+from weakspot.app.project import Project
+from weakspot.core.errors import ConfigError
+from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
+
+
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory, world, manifest):
+    made = Project.create(
+        tmp_path_factory.mktemp("generators"), data=str(manifest), classifier=planted_classifier(world), embedder=PlantedEmbedder()
+    )
+    made.ingest()
+    return made.prepared()
+
+
+def test_with_generator__options_stay_with_the_generator_they_were_given_for():
+    settings = Settings(generator=GeneratorSettings(name="planted", options={"side": 48}))
+    assert with_generator(settings, "").generator.options == {"side": 48}
+    assert with_generator(settings, "planted") is settings
+    assert with_generator(settings, "compose").generator.options == {}
+
+
+def test_build_generator__by_name_and_options(tmp_path):
+    settings = Settings(generator=GeneratorSettings(name="planted", options={"side": 48}))
+    assert build_generator(settings, tmp_path, purpose="train") == PlantedImageGenerator(side=48)
+    with pytest.raises(ConfigError, match="No image generator"):
+        build_generator(Settings(generator=GeneratorSettings(name="")), tmp_path, purpose="train")
+    with pytest.raises(ConfigError, match="pencil"):
+        build_generator(with_generator(settings, "pencil"), tmp_path, purpose="train")
+
+
+def test_build_generator__the_default_composes_from_other_pictures_to_train_and_to_measure(prepared, tmp_path):
+    ids = {build_generator(Settings(), tmp_path, prepared, purpose=purpose).generator_id for purpose in ("train", "measure")}
+    assert len(ids) == 2
+    assert all(one.startswith("compose-") for one in ids)
