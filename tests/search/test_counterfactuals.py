@@ -3,9 +3,9 @@ import pytest
 from weakspot.search.counterfactuals import counterfactual_prompt, paired_rate
 
 
-def test_paired_rate__counts_pairs_and_single_pictures_apart():
+def test_paired_rate__only_pairs_count():
     found = paired_rate("dark", "a dark disc", [False, False, True, None, False], [True, False, False, True, None], n_looks=1)
-    assert (found.share.count, found.share.total) == (2, 4)
+    assert (found.share.count, found.share.total) == (1, 3)
     assert (found.pairs, found.gained, found.lost, found.change) == (3, 1, 1, 0.0)
     assert found.p_value == 1.0
 
@@ -15,7 +15,8 @@ def test_paired_rate__a_clear_change_survives_a_few_looks_and_not_many():
     once, often = (paired_rate("dark", "", before, after, n_looks=looks) for looks in (3, 1000))
     assert once.change == pytest.approx(0.6)
     assert once.change_interval.low > 0.25
-    assert once.p_after_looks == pytest.approx(3 * once.p_value) < 0.01
+    assert once.p_after_looks == pytest.approx(3 * once.p_value)
+    assert once.p_after_looks < 0.01
     assert often.p_after_looks > 0.05
 
 
@@ -23,7 +24,7 @@ def test_paired_rate__without_any_picture_nothing_is_said():
     found = paired_rate("dark", "", [None, True], [False, None], n_looks=2)
     assert (found.pairs, found.change, found.p_value) == (0, 0.0, 1.0)
     assert (found.change_interval.low, found.change_interval.high) == (-1.0, 1.0)
-    assert found.share.total == 1
+    assert found.share.total == 0
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ LEAST_SCORE = 1.0
 FEWEST_PICTURES = 3
 MOST_SHOWN = 24
 PLACE_ATTRIBUTES = ("background", "place")
+_PREPOSITIONS = frozenset({"on", "in", "at", "by", "under", "behind", "near", "among", "with", "beside", "against"})
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,8 +58,9 @@ class BackgroundWords:
         """Return the pictures that show a place, best first, at most so many that the choice stays a good one."""
         if self.embed_texts is None or not words.strip():
             return np.zeros(0, dtype=np.int64)
-        own = self._likeness([_phrases(words)])
         names, known = self._known
+        named = [place for place, name in enumerate(names) if _content(name) == _content(words)]
+        own = known.only(named[:1]) if named else self._likeness([_phrases(words)])
         together = own.beside(known, [not _is_same(words, name) for name in names])
         found = np.flatnonzero(together.best() == 0)
         if len(found) < FEWEST_PICTURES:
@@ -92,6 +94,10 @@ class _Likeness:
         spread = np.maximum(self.plain.std(axis=0), 1e-6)
         return np.asarray((self.plain - np.median(self.plain, axis=0)) / spread, dtype=np.float32)
 
+    def only(self, columns: Sequence[int]) -> "_Likeness":
+        """Return some of the words."""
+        return _Likeness(plain=self.plain[:, list(columns)])
+
     def beside(self, other: "_Likeness", chosen: Sequence[bool]) -> "_Likeness":
         """Return these words followed by some of others."""
         return _Likeness(plain=np.hstack([self.plain, other.plain[:, list(chosen)]]))
@@ -105,9 +111,17 @@ class _Likeness:
 
 def _phrases(words: str) -> list[str]:
     """Return captions of a place that comes with or without its preposition."""
-    return [f"a photo {words}", f"a photo of {words}"]
+    return (
+        [f"a photo {words}"]
+        if words.split(maxsplit=1)[0].lower() in _PREPOSITIONS
+        else [f"a photo of {words}", f"a photo with {words}"]
+    )
+
+
+def _content(words: str) -> frozenset[str]:
+    return frozenset(content_words(words))
 
 
 def _is_same(first: str, second: str) -> bool:
     """Return whether two names of places share what they are about."""
-    return bool(set(content_words(first, with_carriers=True)) & set(content_words(second, with_carriers=True)))
+    return bool(_content(first) & _content(second))

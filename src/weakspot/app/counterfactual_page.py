@@ -39,7 +39,8 @@ def write_counterfactuals(result: CounterfactualResult, folder: Path) -> tuple[P
 
 def contact_sheet(result: CounterfactualResult) -> Image.Image:
     """Return the first pictures of every caption, one row a caption, one column a seed; failures have a red frame."""
-    rows = [row[:MOST_COLUMNS] for row in result.rows]
+    usable = [place for place, one in enumerate(result.rows[0]) if one.picture is not None][:MOST_COLUMNS] or [0]
+    rows = [[row[place] for place in usable] for row in result.rows]
     rates = (result.series.baseline, *result.series.rates)
     return labelled_grid(
         [[_framed(one) for one in row] for row in rows],

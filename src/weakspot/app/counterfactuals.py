@@ -3,7 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from PIL import Image
@@ -98,6 +98,7 @@ class CounterfactualStage:
             n_looks=n_looks,
             baseline=rates[0],
             rates=tuple(rates[1:]),
+            notes=_notes(rates[0], request.n_each),
         )
         return CounterfactualResult(series=series, rows=tuple(row.shown for row in rows.values()))
 
@@ -126,26 +127,30 @@ class _Work:
     seeds: tuple[int, ...]
 
     def rows(self, prompts: Mapping[str, str]) -> dict[str, _Row]:
-        """Return the pictures of every prompt, by caption; the unchanged ones have the empty caption."""
+        """Return the pictures of every prompt, by caption; the unchanged ones have the empty caption.
+
+        A place of the series whose unchanged picture did not pass the gate is drawn with no caption either.
+        """
         try:
-            rows = {caption: self._row(prompt) for caption, prompt in prompts.items()}
+            unchanged = self._row(prompts[""], [True] * len(self.seeds))
+            is_usable = [one.fails is not None for one in unchanged.shown]
+            rows = {"": unchanged} | {caption: self._row(prompt, is_usable) for caption, prompt in prompts.items() if caption}
         finally:
             self.outcomes.flush()
         _refuse_all(rows)
         return rows
 
-    def _row(self, prompt: str) -> _Row:
+    def _row(self, prompt: str, is_wanted: Sequence[bool]) -> _Row:
         """Return the pictures of a prompt; the same place of every prompt has the same seed, so that only the words differ."""
-        orders = [PictureOrder(class_name=self.class_name, prompt=prompt, seed=seed) for seed in self.seeds]
+        seeds = [seed for seed, wanted in zip(self.seeds, is_wanted, strict=True) if wanted]
+        nothing = ShownDraw(picture=None, answer="", fails=None)
         try:
-            drawn = self.outcomes.draw(orders)
+            drawn = self.outcomes.draw([PictureOrder(class_name=self.class_name, prompt=prompt, seed=seed) for seed in seeds])
         except RefusedPromptError as error:
-            nothing = ShownDraw(picture=None, answer="", fails=None)
-            return _Row(shown=(nothing,) * len(orders), refusal=f"{error.what} {error.fix or ''}".strip())
-        kept = [one.content_hash for one in drawn if one.is_kept]
-        said = iter(self._said(kept))
-        shown = tuple(next(said) if one.is_kept else ShownDraw(picture=None, answer=one.rejected_by, fails=None) for one in drawn)
-        return _Row(shown=shown, rejected=rejections(drawn))
+            return _Row(shown=(nothing,) * len(self.seeds), refusal=f"{error.what} {error.fix or ''}".strip())
+        said = iter(self._said([one.content_hash for one in drawn if one.is_kept]))
+        shown = iter([next(said) if one.is_kept else replace(nothing, answer=one.rejected_by) for one in drawn])
+        return _Row(shown=tuple(next(shown) if wanted else nothing for wanted in is_wanted), rejected=rejections(drawn))
 
     def _said(self, keys: Sequence[str]) -> Iterator[ShownDraw]:
         names = self.outcomes.class_names
@@ -162,6 +167,13 @@ def _rate(caption: str, prompt: str, unchanged: _Row, row: _Row, n_looks: int) -
         return CounterfactualRate(caption=caption, prompt=prompt, share=Share.of(0, 0), note=row.refusal)
     found = paired_rate(caption, prompt, before, after, n_looks=n_looks)
     return found.model_copy(update={"wrong_labels": row.wrong_labels, "rejected": row.rejected})
+
+
+def _notes(unchanged: CounterfactualRate, n_asked: int) -> tuple[str, ...]:
+    if not unchanged.rejected:
+        return ()
+    why = ", ".join(f"{number} {gate}" for gate, number in unchanged.rejected.items())
+    return (f"Of {n_asked} unchanged pictures {unchanged.share.total} count; the gate rejected the others: {why}.",)
 
 
 def _checked(request: CounterfactualRequest) -> tuple[str, ...]:

@@ -33,7 +33,8 @@ def counterfactual(
     if as_json:
         terminal.print_json(result.series.model_dump(mode="json"))
         return
-    terminal.say("\n".join([*explanation(result.series), *(f"  {sentence(rate)}" for rate in result.series.rates)]))
+    told = [*explanation(result.series), *(f"  {sentence(rate)}" for rate in result.series.rates), *result.series.notes]
+    terminal.say("\n".join(told))
     terminal.say(f"Page with the pictures: {files[0]}")
 
 

@@ -26,8 +26,9 @@ class CounterfactualRate(Record):
     Args:
         caption: what was asked for; empty for the unchanged pictures.
         prompt: the words the pictures were made from.
-        share: failures among the pictures that passed the gate.
-        pairs: pictures that passed the gate with and without the change.
+        share: failures among the pairs.
+        pairs: pictures that passed the gate with and without the change. An unchanged picture that is a near-duplicate of another
+            shows the same thing again, and does not count twice.
         gained: pairs that fail only with it.
         lost: pairs that fail only without it.
         change: of the failure rate over the pairs.
@@ -115,13 +116,12 @@ def paired_rate(
     both = [(one, other) for one, other in zip(before, after, strict=True) if one is not None and other is not None]
     first, second = _columns(both)
     gained, lost = int((second & ~first).sum()), int((first & ~second).sum())
-    judged = [fails for fails in after if fails is not None]
     low, high = change_interval(gained, lost, len(both))
     p_value = mcnemar_p(gained, lost)
     return CounterfactualRate(
         caption=caption,
         prompt=prompt,
-        share=Share.of(sum(judged), len(judged)),
+        share=Share.of(int(second.sum()), len(both)),
         pairs=len(both),
         gained=gained,
         lost=lost,

@@ -190,15 +190,20 @@ class _Search:
         return FailureCriterion(kind="target", target=target) if target else self.request.criterion
 
     def _findings(self, trials: Sequence[CaptionTrial]) -> tuple[CaptionFinding, ...]:
-        """Return what is proven in the end, each caption once."""
+        """Return what is proven in the end, each caption once, corrected for reporting these only."""
         now = {trial.prompt: trial for trial in trials}
-        proven: dict[str, CaptionFinding] = {}
+        chosen: dict[str, CaptionTrial] = {}
         for _, short, whole in self.found:
             last = next((now[one.prompt] for one in (short, whole) if now[one.prompt].is_proven), None)
-            if last is not None and last.prompt not in proven:
-                keys = self.contest.failed_pictures(last).keys[:N_EXAMPLES]
-                proven[last.prompt] = CaptionFinding(trial=last, whole=now[whole.prompt], example_keys=keys)
-        return tuple(sorted(proven.values(), key=lambda finding: -finding.trial.rate.value))
+            if last is not None:
+                chosen.setdefault(last.prompt, now[whole.prompt])
+        found = [
+            CaptionFinding(
+                trial=trial, whole=chosen[trial.prompt], example_keys=self.contest.failed_pictures(trial).keys[:N_EXAMPLES]
+            )
+            for trial in self.contest.proven_among([now[prompt] for prompt in chosen])
+        ]
+        return tuple(sorted(found, key=lambda finding: -finding.trial.rate.value))
 
     def _notes(self, trials: Sequence[CaptionTrial]) -> tuple[str, ...]:
         baseline = self.contest.baseline_trial
