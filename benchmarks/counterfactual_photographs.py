@@ -2,8 +2,9 @@
 
     python benchmarks/counterfactual_photographs.py --to FOLDER
 
-The first run fetches and embeds 1,393 photographs of groceries and 1,600 CIFAR-10 pictures (15 minutes on two cores). The
-classifier is a linear layer on the embedder's own vectors, trained on one half; pictures are composed from the other half.
+The first run fetches and embeds 1,393 photographs of groceries and 2,480 CIFAR-10 pictures (20 minutes on two cores). The
+classifier is a linear layer on the embedder's own vectors, trained on one half; pictures are composed from the other half, and
+for CIFAR-10 from more airplanes and ships that nothing is trained on.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression
 
 from weakspot.app.bench_photographs import photograph_problems
-from weakspot.app.bench_pictures import bench_folder
+from weakspot.app.bench_pictures import PER_KIND, bench_folder, cifar_photographs
 from weakspot.app.config import DataSettings, GeneratorSettings, Settings
 from weakspot.app.counterfactual_page import sentence, write_counterfactuals
 from weakspot.app.counterfactuals import CounterfactualRequest
@@ -27,7 +28,23 @@ from weakspot.core.dataset import Split
 CONTROL = "on its own background"
 PLACES = (CONTROL, "in the sky", "on the water", "on the grass", "in the snow")
 SHOP = (CONTROL, "on a plate", "in a garden", "on a white background", "red", "dark", "blurred", "small", "partly hidden")
+N_FURTHER = 440
 SERIES = {"groceries": {"melon": SHOP}, "cifar10": {"airplane": PLACES, "ship": PLACES}}
+
+
+def further_cifar(folder: Path) -> list[tuple[str, str, str]]:
+    """Write airplanes and ships that the benchmark's own set lacks, and return their rows."""
+    rows = []
+    numbers = dict.fromkeys(SERIES["cifar10"], 0)
+    (folder / "further").mkdir(parents=True, exist_ok=True)
+    for _, kind, data in cifar_photographs(per_kind=PER_KIND + N_FURTHER):
+        if kind in numbers:
+            numbers[kind] += 1
+            if numbers[kind] > PER_KIND:
+                path = f"further/{kind}-{numbers[kind]:05d}.png"
+                (folder / path).write_bytes(data)
+                rows.append((path, kind, "validation"))
+    return rows
 
 
 def manifest_of(name: str, folder: Path) -> Path:
@@ -42,6 +59,7 @@ def manifest_of(name: str, folder: Path) -> Path:
         for row in rows:
             split = "train" if zlib.crc32(row["path"].encode()) % 2 else "validation"
             writer.writerow((f"../{name}/{row['path']}", row["kind" if name == "cifar10" else "label"], split))
+        writer.writerows(further_cifar(folder) if name == "cifar10" else [])
     if not (folder / ".weakspot" / "vectors").exists():
         shutil.copytree(source / ".weakspot" / "vectors", folder / ".weakspot" / "vectors")
     return folder / "manifest.csv"

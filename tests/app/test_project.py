@@ -168,3 +168,8 @@ def test_run__multi_label(tmp_path):
     assert record.classifier is not None
     assert any(name.startswith("no ") for name in record.classifier.per_class)
     assert len(record.evidence) == len(record.slices)
+
+
+def test_store__is_one_so_that_a_writer_inside_a_writer_is_no_stranger(project, record):
+    with project.store.writing(), project.store.writing():
+        assert project.store.runs.load(record.run_id) == record

@@ -13,7 +13,7 @@ from weakspot.lexicon.captions import content_words
 
 LEAST_SCORE = 1.0
 FEWEST_PICTURES = 3
-MOST_SHOWN = 24
+MOST_SHOWN = 60
 PLACE_ATTRIBUTES = ("background", "place")
 _PREPOSITIONS = frozenset({"on", "in", "at", "by", "under", "behind", "near", "among", "with", "beside", "against"})
 

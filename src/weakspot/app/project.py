@@ -60,6 +60,7 @@ class Project:
         self._progress = progress
         self._clock = StageClock()
         self._made: dict[str, Prepared] = {}
+        self._store: ProjectStore | None = None
 
     @classmethod
     def open(
@@ -123,13 +124,15 @@ class Project:
 
     @property
     def store(self) -> ProjectStore:
-        """Return the project's data on disk; nothing is there before the first ingest."""
-        return ProjectStore.open(self.folder)
+        """Return the project's data on disk, the same object every time; nothing is there before the first ingest."""
+        if self._store is None:
+            self._store = ProjectStore.open(self.folder)
+        return self._store
 
     def ingest(self) -> IngestSummary:
         """Read the samples: hash, examine, quarantine what is broken, assign splits."""
         with self._clock.stage("ingest") as facts:
-            store = ProjectStore.create(self.folder)
+            store = self._store = ProjectStore.create(self.folder) if self._store is None else self._store
             source = self._given_source or loop.open_data(self.settings.data, self.folder)
             summary = loop.ingest_samples(store, source, self.settings, self.told("ingest"))
             facts["summary"] = f"{summary.n_samples} samples, {summary.n_quarantined} quarantined"

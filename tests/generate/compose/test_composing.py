@@ -171,8 +171,27 @@ def test_generate__refuses_what_it_cannot_draw_and_says_what_it_can(compose):
 
 def test_generate__refuses_backgrounds_of_which_none_can_be_read(own):
     broken = dataclasses.replace(own, backgrounds=lambda words: ["grass-broken"] if words == "grass" else [])
-    with pytest.raises(ModelError, match="None of the pictures that show 'grass' can be read"):
+    with pytest.raises(RefusedPromptError, match="'grass' cannot be read, or also show things of other classes"):
         _one(ComposeGenerator(side=SIDE).with_pictures(broken), "a photo of a disc on grass")
+
+
+def test_generate__what_another_class_shows_is_no_background_unless_it_can_be_removed(own):
+    """A heap of stars cannot be cut out: discs on it would be labelled disc and show stars."""
+    pixels = np.tile(np.asarray(own.picture("star-blue-0").resize((32, 32))), (4, 4, 1))
+
+    def picture(name):
+        return Image.fromarray(pixels) if name.endswith("heap") else own.picture(name)
+
+    def objects(class_name):
+        return [*own.objects(class_name), f"{class_name}-heap"]
+
+    heaps = dataclasses.replace(
+        own, picture=picture, objects=objects, backgrounds=lambda words: [f"{words}-heap"] if words in ("star", "disc") else []
+    )
+    compose = ComposeGenerator(side=SIDE).with_pictures(heaps)
+    with pytest.raises(RefusedPromptError, match="other classes"):
+        _one(compose, "a photo of a disc. the background is star.")
+    assert _one(compose, "a photo of a star. the background is star.").parents[1] == "star-heap"
 
 
 def test_generate__removes_the_object_of_a_background(own):

@@ -166,5 +166,6 @@ class _Composition:
             return square_view(self.shelf.own_backdrop(objects[0]), side=self.side, anchor=anchor), ()
         if place.paint:
             return painted(place.paint, side=self.side), ()
-        name, backdrop = self.shelf.backdrop(place, seed=self.seed, without=frozenset(one.sample_id for one in objects))
+        without = frozenset(one.sample_id for one in objects)
+        name, backdrop = self.shelf.backdrop(place, class_name=self.wanted.class_name, seed=self.seed, without=without)
         return square_view(backdrop, side=self.side, anchor=anchor), (name,)

@@ -11,7 +11,7 @@ import numpy as np
 from PIL import Image
 
 from weakspot.core.arrays import ByteArray
-from weakspot.core.errors import ModelError, WeakspotError
+from weakspot.core.errors import ModelError, RefusedPromptError, WeakspotError
 from weakspot.core.own_pictures import OwnPictures
 from weakspot.core.seeding import generator
 from weakspot.generate.compose.backdrop import Backdrop, emptied
@@ -20,7 +20,6 @@ from weakspot.generate.compose.typical import LEAST_TYPICAL, TypicalColours
 from weakspot.generate.compose.wording import Place
 
 N_BEST = 12
-N_LOOKED_AT = 3
 MOST_KEPT = 96
 MOST_REASONS = 65_536
 N_TYPICAL = 64
@@ -77,6 +76,7 @@ class Shelf:
         self._n_tried = n_tried
         self._cuts: _Memory[Cut] = _Memory(MOST_KEPT)
         self._backdrops: _Memory[Backdrop] = _Memory(MOST_KEPT)
+        self._usable: _Memory[tuple[str, ...]] = _Memory(MOST_KEPT)
         self._typical: _Memory[TypicalColours] = _Memory(MOST_KEPT)
         self._reasons: _Memory[str] = _Memory(MOST_REASONS)
 
@@ -134,24 +134,39 @@ class Shelf:
         """Return the picture of an object without the object."""
         return self._backdrops.get(one.sample_id, lambda: emptied(one.cut))
 
-    def backdrop(self, place: Place, *, seed: int, without: frozenset[str]) -> tuple[str, Backdrop]:
-        """Return a picture that shows a place, and its id: by seed, one of the best; those whose own object can be removed first.
+    def backdrop(self, place: Place, *, class_name: str, seed: int, without: frozenset[str]) -> tuple[str, Backdrop]:
+        """Return a picture that shows a place, and its id: by seed, one of the best.
 
         Raises:
-            ModelError: if none of them can be read.
+            RefusedPromptError: if all of them show something of another class that cannot be removed, or cannot be read.
         """
-        best = [name for name in place.candidates if name not in without][:N_BEST] or list(place.candidates[:N_BEST])
-        order = generator(seed, "backdrop", place.words).permutation(len(best))
-        as_it_is: tuple[str, Backdrop] | None = None
-        for n_seen, found in enumerate(self._readable(best[position] for position in order), start=1):
-            if found[1].hole is not None or found[0] not in self._class_pictures:
-                return found
-            as_it_is = as_it_is or found
-            if n_seen >= N_LOOKED_AT:
+        usable = self._usable.get(f"{class_name}\n{place.words}", partial(self._usable_backdrops, place, class_name))
+        if not usable:
+            raise RefusedPromptError(
+                f"The pictures that show {place.words!r} cannot be read, or also show things of other classes that cannot be removed.",
+                where="generator compose",
+                given=list(place.candidates[:N_BEST]),
+                fix="Give pictures of the empty place, or masks; or choose another place.",
+            )
+        names = [name for name in usable if name not in without] or list(usable)
+        chosen = names[int(generator(seed, "backdrop", place.words).integers(len(names)))]
+        return chosen, self._backdrops.get(chosen, partial(self._background, chosen))
+
+    def _usable_backdrops(self, place: Place, class_name: str) -> tuple[str, ...]:
+        """Return the best pictures that show a place and nothing of another class; own ones as they are only if need be.
+
+        A picture in which something of another class is left would be wrongly labelled with the class of what is put on it.
+        """
+        own = frozenset(self.own.objects(class_name))
+        empty, as_they_are = [], []
+        for name, backdrop in self._readable(iter(place.candidates)):
+            if backdrop.hole is not None or name not in self._class_pictures:
+                empty.append(name)
+            elif name in own:
+                as_they_are.append(name)
+            if len(empty) >= N_BEST:
                 break
-        if as_it_is is None:
-            raise ModelError(f"None of the pictures that show {place.words!r} can be read.", where="generator compose", given=best)
-        return as_it_is
+        return tuple((empty + as_they_are)[:N_BEST])
 
     def _readable(self, names: Iterator[str]) -> Iterator[tuple[str, Backdrop]]:
         for name in names:
