@@ -32,7 +32,9 @@ def test_build_generator__by_name_and_options(tmp_path):
         build_generator(with_generator(settings, "pencil"), tmp_path, purpose="train")
 
 
-def test_build_generator__the_default_composes_from_other_pictures_to_train_and_to_measure(prepared, tmp_path):
-    ids = {build_generator(Settings(), tmp_path, prepared, purpose=purpose).generator_id for purpose in ("train", "measure")}
-    assert len(ids) == 2
+def test_build_generator__the_default_composes_from_other_pictures_for_every_purpose(prepared, tmp_path):
+    ids = {
+        build_generator(Settings(), tmp_path, prepared, purpose=purpose).generator_id for purpose in ("train", "measure", "search")
+    }
+    assert len(ids) == 3
     assert all(one.startswith("compose-") for one in ids)

@@ -5,6 +5,8 @@ import pytest
 from PIL import Image
 
 from weakspot.app.background_words import BackgroundWords
+from weakspot.app.config import Settings
+from weakspot.app.loop import halves
 from weakspot.app.own_pictures import own_pictures
 from weakspot.app.project import Project
 from weakspot.core.dataset import Split
@@ -24,7 +26,7 @@ def prepared(tmp_path_factory, world, manifest):
 
 
 def test_own_pictures__to_train_and_to_measure_share_no_sample(prepared, world):
-    train, measure = (own_pictures(prepared, purpose) for purpose in ("train", "measure"))
+    train, measure = (own_pictures(prepared, purpose, Settings()) for purpose in ("train", "measure"))
     apart = {own.digest for own in (train, measure)}
     assert len(apart) == 2
     for name in world.dataset.class_names:
@@ -32,8 +34,19 @@ def test_own_pictures__to_train_and_to_measure_share_no_sample(prepared, world):
         assert not set(train.objects(name)) & set(measure.objects(name))
 
 
+def test_own_pictures__a_search_never_sees_the_confirmation_half(prepared, world):
+    settings = Settings()
+    _, confirmation = halves(prepared.samples, settings, settings.failure.criterion())[0]
+    kept_back = set(confirmation.dataset.sample_ids(confirmation.rows))
+    own = own_pictures(prepared, "search", settings)
+    seen = {sample for name in world.dataset.class_names for sample in own.objects(name)}
+    seen |= set(own.backgrounds("on a striped background"))
+    assert seen
+    assert not seen & kept_back
+
+
 def test_own_pictures__objects_are_of_the_class_and_backgrounds_show_the_words(prepared):
-    own = own_pictures(prepared, "train")
+    own = own_pictures(prepared, "train", Settings())
     assert all(read_marker(own.picture(name)).kinds == ("star",) for name in own.objects("star")[:20])
     found = own.backgrounds("on a striped background")
     assert len(found) >= 3
@@ -43,7 +56,7 @@ def test_own_pictures__objects_are_of_the_class_and_backgrounds_show_the_words(p
 
 
 def test_own_pictures__a_place_that_no_picture_shows_has_none(prepared):
-    own = own_pictures(prepared, "train")
+    own = own_pictures(prepared, "train", Settings())
     assert own.backgrounds("on the moon") == ()
     assert own.backgrounds(" ") == ()
     assert own.mask(own.objects("disc")[0]) is None
@@ -65,7 +78,7 @@ def test_own_pictures__masks_come_from_a_column(tmp_path, world):
         tmp_path / "project", data=str(tmp_path / "manifest.csv"), classifier=planted_classifier(world), embedder=PlantedEmbedder()
     )
     project.ingest()
-    own = own_pictures(project.prepared(), "train", masks_from=tmp_path)
+    own = own_pictures(project.prepared(), "train", Settings(), masks_from=tmp_path)
     masks = [own.mask(name) for kind in world.dataset.class_names for name in own.objects(kind)]
     assert [mask.size for mask in masks if mask is not None] == [(64, 64)]
 
@@ -78,7 +91,7 @@ def test_own_pictures__without_any_picture_of_the_split_it_is_said(tmp_path, wor
     )
     project.ingest()
     with pytest.raises(DataError, match="none in the splits train and pool"):
-        own_pictures(project.prepared(), "train")
+        own_pictures(project.prepared(), "train", Settings())
 
 
 def test_background_words__without_a_text_side_no_words_are_known():

@@ -276,11 +276,15 @@ def with_methods(settings: Settings, methods: Sequence[str]) -> Settings:
 
 
 def with_phrases(settings: Settings, class_name: str, phrases: Sequence[str]) -> Settings:
-    """Return settings in which phrases about a class are the only candidates; templates given for the method stay."""
+    """Return settings in which phrases about a class are the only candidates, confirmed on the confirmation half alone.
+
+    Templates given for the method stay. Not both ways round: the phrases may come from looking at the discovery half.
+    """
     given = settings.discover.parameters.get("hypothesis", {})
     parameters: dict[str, dict[str, JsonValue]] = {"hypothesis": {**given, "phrases": {class_name: [*phrases]}}}
     update = {"methods": ("hypothesis",), "parameters": parameters, "screen_p": 1.0}
-    return settings.model_copy(update={"discover": settings.discover.model_copy(update=update)})
+    verify = settings.verify.model_copy(update={"scheme": "halves"})
+    return settings.model_copy(update={"discover": settings.discover.model_copy(update=update), "verify": verify})
 
 
 def with_repair(settings: Settings, *, method: str = "", budget: int | None = None, synthetic: str = "") -> Settings:

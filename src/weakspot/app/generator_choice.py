@@ -32,7 +32,7 @@ def build_generator(settings: Settings, folder: Path, prepared: Prepared | None 
         settings: of the project.
         folder: where relative paths start.
         prepared: the project's samples and models; None where there are none.
-        purpose: what the pictures are for, which decides from which splits they are composed.
+        purpose: what the pictures are for, which decides from which samples they are composed.
 
     Raises:
         ConfigError: if there is no such generator, or one of its options does not exist.
@@ -46,7 +46,8 @@ def build_generator(settings: Settings, folder: Path, prepared: Prepared | None 
     options = resolved_options(chosen.options, folder)
     built = build_part("image_generators", chosen.name, options, where="[generator] options")
     if isinstance(built, ComposesPictures) and prepared is not None and not options.get("pictures"):
-        return built.with_pictures(own_pictures(prepared, purpose, masks_from=_start_of_paths(folder / settings.data.source)))
+        masks_from = _start_of_paths(folder / settings.data.source)
+        return built.with_pictures(own_pictures(prepared, purpose, settings, masks_from=masks_from))
     return cast(ImageGenerator, built)
 
 

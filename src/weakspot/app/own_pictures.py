@@ -11,6 +11,8 @@ import numpy as np
 from PIL import Image
 
 from weakspot.app.background_words import BackgroundWords
+from weakspot.app.config import Settings
+from weakspot.app.loop import halves
 from weakspot.app.preparation import JOINT, Prepared
 from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Split, Task
@@ -19,31 +21,34 @@ from weakspot.core.own_pictures import OwnPictures
 from weakspot.media.locations import join_location, read_location
 from weakspot.media.pictures import decode_picture
 
-Purpose = Literal["measure", "train"]
-"""What composed pictures are for. To measure with, they are made from samples that the classifier was not trained on; to train on,
-from samples that nothing is measured on."""
+Purpose = Literal["search", "measure", "train"]
+"""What composed pictures are for. To train on, they are made from samples that nothing is measured on; to measure with, from
+samples that the classifier was not trained on; to search with, only from those of the discovery half, because what is found is then
+put to the confirmation half."""
 
 SPLITS: dict[Purpose, tuple[Split, ...]] = {"measure": (Split.VALIDATION, Split.TEST), "train": (Split.TRAIN, Split.POOL)}
 MASK_COLUMN = "mask"
 
 
-def own_pictures(prepared: Prepared, purpose: Purpose, *, masks_from: Path | str = "") -> OwnPictures:
+def own_pictures(prepared: Prepared, purpose: Purpose, settings: Settings, *, masks_from: Path | str = "") -> OwnPictures:
     """Return the pictures of a project that suit a purpose.
 
     Args:
         prepared: the project's samples and models.
-        purpose: decides the splits.
+        purpose: decides the samples.
+        settings: of the project; they say what the discovery half is.
         masks_from: where relative paths in the metadata column `mask` start.
 
     Raises:
-        DataError: if no sample of these splits has a picture.
+        DataError: if none of these samples has a picture.
     """
     dataset = prepared.samples.dataset
-    rows = dataset.rows_of(*SPLITS[purpose])
+    rows = _rows(prepared, purpose, settings)
     rows = rows[[location is not None for location in dataset.locations(rows)]] if len(rows) else rows
     if not len(rows):
+        where = "of the discovery half" if purpose == "search" else f"in the splits {' and '.join(SPLITS[purpose])}"
         raise DataError(
-            f"There are no pictures to compose from: none in the splits {' and '.join(SPLITS[purpose])}.",
+            f"There are no pictures to compose from: none {where}.",
             fix="Add such samples, or choose a generator that needs none ([generator] name).",
         )
     shelf = _Shelf(prepared=prepared, rows=rows, masks_from=str(masks_from))
@@ -56,6 +61,13 @@ def own_pictures(prepared: Prepared, purpose: Purpose, *, masks_from: Path | str
         mask=shelf.mask,
         digest=shelf.digest,
     )
+
+
+def _rows(prepared: Prepared, purpose: Purpose, settings: Settings) -> IntArray:
+    if purpose != "search":
+        return prepared.samples.dataset.rows_of(*SPLITS[purpose])
+    discovery, _ = halves(prepared.samples, settings, settings.failure.criterion())[0]
+    return discovery.rows
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -97,7 +97,7 @@ class SearchStage:
         started = _now()
         tools = self.tools
         tools.prepared.samples.dataset.class_code(call.class_name)
-        drawer = tools.drawer()
+        drawer = tools.drawer(purpose="search")
         tools.confirm_cost(drawer, tools.settings.search.budget)
         with tools.store.writing():
             outcomes = tools.outcomes(drawer)

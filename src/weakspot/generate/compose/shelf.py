@@ -143,7 +143,7 @@ class Shelf:
         usable = self._usable.get(f"{class_name}\n{place.words}", partial(self._usable_backdrops, place, class_name))
         if not usable:
             raise RefusedPromptError(
-                f"The pictures that show {place.words!r} cannot be read, or also show things of other classes that cannot be removed.",
+                f"The pictures that show {place.words!r} cannot be read, or also show things of other classes for good.",
                 where="generator compose",
                 given=list(place.candidates[:N_BEST]),
                 fix="Give pictures of the empty place, or masks; or choose another place.",
