@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from weakspot.app.config import Settings
+    from weakspot.app.counterfactuals import CounterfactualRequest
     from weakspot.app.project import Project
+    from weakspot.app.searching import SearchCall
     from weakspot.core.dataset import Dataset, Split, Task
     from weakspot.core.errors import WeakspotError
     from weakspot.core.evidence import Evidence, Verdict
@@ -25,6 +27,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ArraySource",
+    "CounterfactualRequest",
     "Dataset",
     "Evidence",
     "FailureCriterion",
@@ -35,6 +38,7 @@ __all__ = [
     "RepairPlan",
     "RunRecord",
     "SampleSet",
+    "SearchCall",
     "Settings",
     "Split",
     "Task",
@@ -46,6 +50,7 @@ __all__ = [
 
 _HOMES = {
     "ArraySource": "weakspot.ingest.arrays",
+    "CounterfactualRequest": "weakspot.app.counterfactuals",
     "Dataset": "weakspot.core.dataset",
     "Evidence": "weakspot.core.evidence",
     "FailureCriterion": "weakspot.core.failures",
@@ -56,6 +61,7 @@ _HOMES = {
     "RepairPlan": "weakspot.core.repairs",
     "RunRecord": "weakspot.core.run",
     "SampleSet": "weakspot.core.samples",
+    "SearchCall": "weakspot.app.searching",
     "Settings": "weakspot.app.config",
     "Split": "weakspot.core.dataset",
     "Task": "weakspot.core.dataset",

@@ -1,7 +1,7 @@
 import pytest
 
 from weakspot.app.config import GeneratorSettings, Settings
-from weakspot.app.generator_choice import build_generator, with_generator
+from weakspot.app.generator_choice import build_generator, expected_cost, with_generator
 from weakspot.app.project import Project
 from weakspot.core.errors import ConfigError
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
@@ -38,3 +38,13 @@ def test_build_generator__the_default_composes_from_other_pictures_for_every_pur
     }
     assert len(ids) == 3
     assert all(one.startswith("compose-") for one in ids)
+
+
+def test_expected_cost__is_a_sentence_for_services_with_a_price_and_nothing_else(tmp_path):
+    priced = {"url": "http://127.0.0.1:9/v1", "model": "any", "price_per_picture": 0.04}
+    told = expected_cost(Settings(generator=GeneratorSettings(name="endpoint", options=priced)), tmp_path, 200)
+    assert told.startswith("Up to 200 pictures cost up to 8.00 USD (")
+    unpriced = {key: value for key, value in priced.items() if key != "price_per_picture"}
+    assert expected_cost(Settings(generator=GeneratorSettings(name="endpoint", options=unpriced)), tmp_path, 200) == ""
+    assert expected_cost(Settings(generator=GeneratorSettings(name="planted")), tmp_path, 200) == ""
+    assert expected_cost(Settings(), tmp_path, 200) == ""

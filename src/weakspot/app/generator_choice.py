@@ -8,7 +8,7 @@ from weakspot.app.own_pictures import Purpose, own_pictures
 from weakspot.app.preparation import Prepared
 from weakspot.app.wiring import build_part, resolved_options
 from weakspot.core.errors import ConfigError
-from weakspot.core.roles import ComposesPictures, ImageGenerator
+from weakspot.core.roles import ComposesPictures, CostsMoney, ImageGenerator
 
 COMPOSE = "compose"
 
@@ -49,6 +49,15 @@ def build_generator(settings: Settings, folder: Path, prepared: Prepared | None 
         masks_from = _start_of_paths(folder / settings.data.source)
         return built.with_pictures(own_pictures(prepared, purpose, settings, masks_from=masks_from))
     return cast(ImageGenerator, built)
+
+
+def expected_cost(settings: Settings, folder: Path, n_pictures: int) -> str:
+    """Return what pictures cost at most, in a sentence; empty if the generator charges nothing or its price is not known."""
+    if settings.generator.name == COMPOSE:
+        return ""
+    generator = build_generator(settings, folder, purpose="measure")
+    cost = generator.cost_of(n_pictures) if isinstance(generator, CostsMoney) else None
+    return "" if cost is None else f"Up to {n_pictures} pictures cost up to {cost.amount:.2f} {cost.currency} ({cost.basis})."
 
 
 def _start_of_paths(source: Path) -> Path:

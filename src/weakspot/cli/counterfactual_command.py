@@ -4,7 +4,7 @@ from pathlib import Path
 
 import typer
 
-from weakspot.cli.generators import GeneratorOption
+from weakspot.cli.generators import GeneratorOption, show_cost
 from weakspot.cli.running import JsonOption, ProjectOption
 
 FolderOption = typer.Option(None, "--to", help="Folder for the page, the contact sheet and the record; default: in the project.")
@@ -28,6 +28,7 @@ def counterfactual(
     with terminal.showing_progress() as progress:
         opened = opened_with(project, generator, progress)
         request = CounterfactualRequest(class_name=class_name, captions=tuple(captions), n_each=number)
+        show_cost(opened, number * (len(captions) + 1))
         result = opened.counterfactual(request)
         files = write_counterfactuals(result, to or opened.folder / "counterfactuals" / class_name)
     if as_json:

@@ -19,3 +19,11 @@ def opened_with(folder: Path, generator: str, progress: "StageProgress") -> "Pro
     from weakspot.app.project import Project
 
     return Project(folder, with_generator(load_settings(folder), generator), progress=progress)
+
+
+def show_cost(opened: "Project", n_pictures: int) -> None:
+    """Say on the error stream what the pictures cost at most, before any is asked for."""
+    from weakspot.app.generator_choice import expected_cost
+    from weakspot.cli import terminal
+
+    terminal.remark(expected_cost(opened.settings, opened.folder, n_pictures))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.generators import GeneratorOption
+from weakspot.cli.generators import GeneratorOption, show_cost
 from weakspot.cli.running import JsonOption, ProjectOption
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ def search(
     call = SearchCall(class_name=class_name, target=target, captions=tuple(captions), until_target_failures=until)
     with terminal.showing_progress() as progress:
         opened = _opened(project, generator, budget, progress)
+        show_cost(opened, opened.settings.search.budget)
         outcome = opened.search(call)
         files = write_search(outcome, to or opened.folder / "searches" / class_name)
         proven = list(_proven_lines(opened, outcome)) if prove else []

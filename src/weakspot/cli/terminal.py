@@ -32,6 +32,12 @@ def say(text: str = "") -> None:
     Console(soft_wrap=True, highlight=False).print(text, markup=False)
 
 
+def remark(text: str) -> None:
+    """Write a line to the error stream, beside progress; nothing for no text."""
+    if text:
+        Console(stderr=True, soft_wrap=True, highlight=False).print(text, markup=False)
+
+
 class ProgressDisplay:
     """One bar per stage."""
 
