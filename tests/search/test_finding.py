@@ -84,6 +84,16 @@ class EmptySampler(MemorySampler):
         return Draws(keys=(), probabilities=np.zeros((0, 2), dtype=np.float32), n_asked=n, rejected={"blank": n})
 
 
+class RepeatingSampler(MemorySampler):
+    """Of every eight pictures only the first is new."""
+
+    def draw(self, prompt: str, class_name: str, *, first: int, n: int) -> Draws:
+        """Leave out the copies."""
+        whole = super().draw(prompt, class_name, first=first, n=n)
+        kept = whole.keys[::8]
+        return replace(whole, keys=kept, probabilities=whole.probabilities[::8], rejected={"near-duplicate": n - len(kept)})
+
+
 @pytest.fixture(scope="module")
 def found(green_discs: PlantedWorld) -> SearchResult:
     """Return what a search finds with the planted captioner."""
@@ -203,6 +213,19 @@ def test_search_failures__a_classifier_without_failures_is_told(green_discs: Pla
     result = search_failures(sampler_of(green_discs, PlantedCaptioner()), request)
     assert (result.findings, result.clusters, result.trials) == ((), (), ())
     assert any("nothing to caption" in note for note in result.notes)
+
+
+def test_search_failures__few_different_pictures_are_told(green_discs: PlantedWorld) -> None:
+    sampler = RepeatingSampler(
+        generator=PlantedImageGenerator(side=32),
+        classifier=planted_classifier(green_discs),
+        embedder=PlantedEmbedder(),
+        captioner=PlantedCaptioner(),
+    )
+    result = search_failures(sampler, replace(DISC, design=SequentialDesign(budget=200)))
+    note = next(note for note in result.notes if "passed the gate" in note)
+    assert f"Only {result.baseline.n_pictures} of {result.baseline.n_asked}" in note
+    assert "near-duplicate" in note
 
 
 def test_usable_criterion__derives_parents_only_where_they_are_needed() -> None:

@@ -209,6 +209,12 @@ class _Search:
         baseline = self.contest.baseline_trial
         refused = [trial.caption for trial in trials if trial.stopped_because is StoppedBecause.REFUSED]
         notes = [f"Captions come from: {self.sampler.caption_source}."]
+        if 2 * baseline.n_pictures < baseline.n_asked:
+            why = ", ".join(f"{number} {gate}" for gate, number in baseline.rejected.items())
+            notes.append(
+                f"Only {baseline.n_pictures} of {baseline.n_asked} pictures of the baseline prompt passed the gate ({why}): "
+                "little can be found with so few different pictures."
+            )
         if not baseline.failures:
             notes.append(f"None of {baseline.n_pictures} pictures of the baseline prompt failed: there was nothing to caption.")
         if refused:
