@@ -5,7 +5,7 @@ import pytest
 from weakspot.app.config import GeneratorSettings, Settings
 from weakspot.app.generating import GenerateRequest, generate_pictures
 from weakspot.app.project import Project
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import ConfigError, DataError, RefusedPromptError
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 
 
@@ -52,3 +52,15 @@ def test_generate_pictures__what_cannot_be_is_refused(project, tmp_path, request
     with pytest.raises(error, match=told):
         generate_pictures(project, tmp_path / "out", request_)
     assert not (tmp_path / "out").exists()
+
+
+def test_generate_pictures__what_compose_cannot_draw_is_left_out_and_told(project, tmp_path):
+    settings = project.settings.model_copy(update={"generator": GeneratorSettings(options={"side": 64})})
+    composing = Project(project.folder, settings, classifier=project._given_classifier, embedder=PlantedEmbedder())
+    asked = GenerateRequest(class_name="disc", captions=("red", "singing"), n_each=2)
+    facts = generate_pictures(composing, tmp_path / "out", asked)
+    assert facts.prompts == {"disc": ("a photo of a red disc",)}
+    assert list(facts.refused) == ["a photo of a singing disc"]
+    assert any("Left out" in line for line in facts.lines())
+    with pytest.raises(RefusedPromptError, match="singing"):
+        generate_pictures(composing, tmp_path / "other", GenerateRequest(class_name="disc", captions=("singing",)))

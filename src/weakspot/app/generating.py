@@ -1,7 +1,7 @@
 """Pictures of what a classifier fails on, drawn into a folder that a repair can train on."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +11,9 @@ from weakspot.app.own_pictures import Purpose
 from weakspot.app.project import Project
 from weakspot.app.studio import confirm_cost, gate_for
 from weakspot.core.drawn import rejections
-from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.errors import ConfigError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.record import Record
+from weakspot.core.roles import ChecksPrompts, ImageGenerator
 from weakspot.repair.synthetic import slice_prompts
 from weakspot.search.counterfactuals import counterfactual_prompt
 
@@ -43,6 +44,7 @@ class GeneratedFolderFacts(Record):
         prompts: by class.
         kept: pictures by prompt that passed the gate.
         rejected: pictures that a gate rejected, by gate.
+        refused: prompts that the generator cannot draw, with why.
     """
 
     folder: str
@@ -50,11 +52,13 @@ class GeneratedFolderFacts(Record):
     prompts: dict[str, tuple[str, ...]]
     kept: dict[str, int]
     rejected: dict[str, int]
+    refused: dict[str, str]
 
     def lines(self) -> Iterator[str]:
         """Yield the facts in sentences."""
         for class_name, prompts in self.prompts.items():
             yield from (f"{class_name}: {self.kept.get(prompt, 0)} pictures of “{prompt}”" for prompt in prompts)
+        yield from (f"Left out, “{prompt}”: {why}" for prompt, why in self.refused.items())
         if self.rejected:
             yield "Rejected: " + ", ".join(f"{number} {gate}" for gate, number in self.rejected.items()) + "."
         yield f"Pictures and their table: {self.folder}"
@@ -68,11 +72,11 @@ def generate_pictures(
     Raises:
         ConfigError: if captions come without a class, the folder cannot be taken, or the cost is not agreed to.
         NotEnoughDataError: if there is no confirmed slice with a name.
-        RefusedPromptError: if the generator cannot draw a prompt.
+        RefusedPromptError: if the generator can draw none of the prompts.
     """
-    prompts = _prompts(project, request, run_id)
     prepared = project.prepared()
     generator = build_generator(project.settings, project.folder, prepared, purpose=request.purpose)
+    prompts, refused = _drawable(_prompts(project, request, run_id), generator)
     chosen = project.settings.generator
     n_pictures = request.n_each * sum(map(len, prompts.values()))
     if n_pictures > chosen.max_pictures:
@@ -101,7 +105,28 @@ def generate_pictures(
         prompts={name: tuple(own) for name, own in prompts.items()},
         kept=dict(Counter(one.order.prompt for one in drawn if one.is_kept)),
         rejected=rejections(drawn),
+        refused=refused,
     )
+
+
+def _drawable(prompts: Mapping[str, Sequence[str]], generator: ImageGenerator) -> tuple[dict[str, tuple[str, ...]], dict[str, str]]:
+    """Return the prompts by class that a generator can draw, and why it cannot draw the others; who cannot say takes all.
+
+    Raises:
+        RefusedPromptError: if it can draw none of them.
+    """
+    if not isinstance(generator, ChecksPrompts):
+        return {name: tuple(own) for name, own in prompts.items()}, {}
+    refusals: dict[str, RefusedPromptError] = {}
+    for prompt in dict.fromkeys(prompt for own in prompts.values() for prompt in own):
+        try:
+            generator.check_prompt(prompt)
+        except RefusedPromptError as error:
+            refusals[prompt] = error
+    kept = {name: tuple(prompt for prompt in own if prompt not in refusals) for name, own in prompts.items()}
+    if refusals and not any(kept.values()):
+        raise next(iter(refusals.values()))
+    return {name: own for name, own in kept.items() if own}, {prompt: error.what for prompt, error in refusals.items()}
 
 
 def _prompts(project: Project, request: GenerateRequest, run_id: str | None) -> dict[str, tuple[str, ...]]:
