@@ -310,17 +310,12 @@ def test_gate_for__no_comparison_with_classes_without_the_means():
         def vectors_for(self, dataset):
             return None
 
-    class Composer(PlantedImageGenerator):
-        def with_pictures(self, own):
-            return self
-
     settings, names = GeneratorSettings(near_duplicate_bits=5), ("disc", "star")
     for embedder, classes in ((None, names), (NoText(), names), (Given(), names), (PlantedEmbedder(), ("disc",))):
-        assert gate_for(settings, PLANTED, embedder=embedder, class_names=classes).off_class is None
-    found = gate_for(settings, PLANTED, embedder=PlantedEmbedder(), class_names=names)
+        assert gate_for(settings, embedder=embedder, class_names=classes).off_class is None
+    found = gate_for(settings, embedder=PlantedEmbedder(), class_names=names)
     assert found.off_class.margin == settings.off_class_margin
     assert (found.near_duplicate_bits, found.has_one_size) == (5, True)
-    assert not gate_for(settings, Composer()).has_one_size
 
 
 class Priced(PlantedImageGenerator):
@@ -348,7 +343,7 @@ def test_draw__an_embedder_that_is_gone_ends_the_call_but_not_the_studio(tmp_pat
                 raise UnavailableError("The embedder is gone.")
             return super().embed_prepared(prepared)
 
-    gate = gate_for(GeneratorSettings(), PLANTED, embedder=Gone(), class_names=("disc", "star"))
+    gate = gate_for(GeneratorSettings(), embedder=Gone(), class_names=("disc", "star"))
     generator = _copying()
     studio = _studio(tmp_path, generator, gate=gate, batch_size=4)
     with pytest.raises(UnavailableError, match="embedder is gone"):

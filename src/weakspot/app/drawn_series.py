@@ -6,8 +6,7 @@ import numpy as np
 
 from weakspot.app.drawn_outcomes import DrawnOutcomes
 from weakspot.core.drawn import DrawnPicture, PictureOrder, rejections
-from weakspot.core.seeding import child_seed
-from weakspot.search.sampling import Draws
+from weakspot.search.sampling import Draws, place_seed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,7 +35,7 @@ class DrawnSeries:
             RefusedPromptError: if the generator cannot draw what the prompt says.
         """
         orders = [
-            PictureOrder(class_name=class_name, prompt=prompt, seed=child_seed(self.seed, "search", class_name, prompt, str(place)))
+            PictureOrder(class_name=class_name, prompt=prompt, seed=place_seed(self.seed, class_name, prompt, place))
             for place in range(first, first + n)
         ]
         made = self.outcomes.draw(orders)

@@ -13,7 +13,7 @@ from pathlib import Path
 from weakspot.app.studio import Studio
 from weakspot.core.drawn import DrawnPicture, PictureOrder, rejections
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.roles import ComposesPictures, ImageGenerator
+from weakspot.core.roles import ImageGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.seeding import generator as named_generator
 from weakspot.generate.gate import Gate
@@ -68,7 +68,7 @@ def generated_samples(  # noqa: PLR0913 - what is drawn, where to, and the gate
     orders = list(_orders(prompts, n_each, seed))
     _take_folder(folder, generator.generator_id, orders)
     drawings = Drawings(folder / UNFINISHED)
-    asked = gate or Gate(has_one_size=not isinstance(generator, ComposesPictures))
+    asked = gate or Gate()
     drawn = Studio(generator, drawings, gate=asked, batch_size=batch_size, progress=progress).draw(orders)
     if not any(one.is_kept for one in drawn):
         counts = ", ".join(f"{n} {name}" for name, n in rejections(drawn).items())

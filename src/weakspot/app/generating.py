@@ -87,7 +87,7 @@ def generate_pictures(
             fix="Raise it, or ask for fewer.",
         )
     confirm_cost(generator, n_pictures, chosen)
-    gate = gate_for(chosen, generator, embedder=prepared.embedder, class_names=prepared.samples.dataset.class_names)
+    gate = gate_for(chosen, embedder=prepared.embedder, class_names=prepared.samples.dataset.class_names)
     generated_samples(
         generator,
         prompts,

@@ -16,7 +16,7 @@ from weakspot.app.embedding import KnowsVectors
 from weakspot.core.arrays import FloatArray
 from weakspot.core.drawn import DrawnPicture, PictureOrder
 from weakspot.core.errors import ConfigError, RefusedPromptError, raise_all
-from weakspot.core.roles import ComposesPictures, CostsMoney, Embedder, ImageGenerator
+from weakspot.core.roles import CostsMoney, Embedder, ImageGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.embed.phrases import embed_phrases
 from weakspot.generate.gate import FAILED, Gate, GateMemory, OffClass
@@ -172,20 +172,16 @@ class _PictureSide:
         return np.asarray(self.embedder.embed_prepared([self.embedder.prepare(picture) for picture in pictures]), dtype=np.float32)
 
 
-def gate_for(
-    settings: GeneratorSettings, generator: ImageGenerator, *, embedder: Embedder | None = None, class_names: Sequence[str] = ()
-) -> Gate:
+def gate_for(settings: GeneratorSettings, *, embedder: Embedder | None = None, class_names: Sequence[str] = ()) -> Gate:
     """Return the gate that settings mean.
 
     Args:
         settings: section `generator`.
-        generator: one that composes from a user's pictures may give pictures of any size.
         embedder: compares pictures with classes, if it has a text side and can take new pictures; None: they are not compared.
         class_names: the classes; with fewer than two there is nothing to compare.
     """
     return Gate(
         near_duplicate_bits=settings.near_duplicate_bits,
-        has_one_size=not isinstance(generator, ComposesPictures),
         off_class=_off_class(embedder, tuple(class_names), settings.off_class_margin),
     )
 
@@ -213,7 +209,7 @@ def studio_for(
     return Studio(
         generator,
         Drawings(folder),
-        gate=gate_for(chosen, generator, embedder=embedder, class_names=class_names),
+        gate=gate_for(chosen, embedder=embedder, class_names=class_names),
         batch_size=chosen.batch_size,
         max_new=chosen.max_pictures,
         progress=progress,

@@ -10,9 +10,8 @@ from PIL import Image
 from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.roles import Captioner, Classifier, CompletesCaptions, Embedder, ImageGenerator, ScoresCaptions
-from weakspot.core.seeding import child_seed
 from weakspot.lexicon.captions import noun_of
-from weakspot.search.sampling import Draws
+from weakspot.search.sampling import Draws, place_seed
 from weakspot.search.word_sentences import ASSEMBLED, WordSentences
 
 
@@ -70,7 +69,7 @@ class MemorySampler:
         series = self._keys.setdefault((prompt, class_name), [])
         missing = range(len(series), first + n)
         if missing:
-            seeds = [child_seed(self.seed, "search", class_name, prompt, str(place)) for place in missing]
+            seeds = [place_seed(self.seed, class_name, prompt, place) for place in missing]
             made = self.generator.generate([prompt] * len(seeds), seeds=seeds)
             series.extend(self._kept([one.picture for one in made], class_name))
         keys = tuple(series[first : first + n])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from weakspot.core.arrays import FloatArray
+from weakspot.core.seeding import child_seed
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -22,6 +23,15 @@ class Draws:
     probabilities: FloatArray
     n_asked: int
     rejected: Mapping[str, int]
+
+
+def place_seed(seed: int, class_name: str, prompt: str, place: int) -> int:
+    """Return the seed of a place in the series of a prompt; other prompts have other seeds, so that their pictures are independent.
+
+    >>> place_seed(0, "fly", "a fly.", 1) == place_seed(0, "fly", "a fly. it is dark.", 1)
+    False
+    """
+    return child_seed(seed, "search", class_name, prompt, str(place))
 
 
 class Sampler(Protocol):

@@ -8,10 +8,8 @@ from weakspot.app.adversarial.measuring import model_of
 from weakspot.app.adversarial.records import AdversarialRequest
 from weakspot.app.config import load_settings
 from weakspot.app.generator_choice import with_generator
-from weakspot.app.preparation import Preparation
-from weakspot.app.records import StageClock
+from weakspot.app.project import Project
 from weakspot.core.run import StageProgress, no_stage_progress
-from weakspot.store.project import ProjectStore
 
 
 def make_for_project(
@@ -31,23 +29,13 @@ def make_for_project(
         generator: name of another generator than the configured one.
         progress: told how far every step is.
     """
-    settings = with_generator(load_settings(folder), generator)
+    project = Project(folder, with_generator(load_settings(folder), generator), progress=progress)
     further = tuple(model_of(one) for one in models)
-    store = ProjectStore.open(folder)
-    prepared = Preparation(
-        store=store,
-        folder=folder,
-        settings=settings,
-        classifier=None,
-        embedder=None,
-        clock=StageClock(),
-        told=lambda stage: lambda done, total: progress(stage, done, total),
-    ).run()
     stage = AdversarialStage(
-        prepared=prepared,
-        settings=settings,
-        criterion=settings.failure.criterion(),
-        store=store,
+        prepared=project.prepared(),
+        settings=project.settings,
+        criterion=project.settings.failure.criterion(),
+        store=project.store,
         progress=progress,
         models=further,
     )
