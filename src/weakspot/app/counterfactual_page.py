@@ -1,6 +1,7 @@
 """A series of counterfactual pictures as a page, a contact sheet and a record."""
 
 from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 
 from PIL import Image, ImageOps
@@ -111,7 +112,7 @@ def _rates_table(series: CounterfactualSeries) -> str:
 
 def _cells(rate: CounterfactualRate) -> Sequence[str]:
     if rate.note or rate.change_interval is None:
-        return [f"<td class='words' colspan='6'>{text_cell(rate.note)[4:-5]}</td>"]
+        return [f"<td class='words' colspan='6'>{escape(rate.note)}</td>"]
     ends = f"{points(rate.change_interval.low)} to {points(rate.change_interval.high)}"
     chance = "" if rate.p_after_looks <= CERTAIN else "may be chance"
     return [
