@@ -4,7 +4,8 @@ from dataclasses import replace
 import pytest
 
 import weakspot
-from weakspot.app.hypothesising import HYPOTHESES_FILE, Fit, ask
+from weakspot.app.hypothesising import Fit, ask
+from weakspot.app.looks import HYPOTHESES_FILE
 from weakspot.app.project import Project
 from weakspot.core.assistants import NOBODY
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError

@@ -3,16 +3,14 @@
 Every phrase asked is written down, because each look at the confirmation half by hand is a test that counts.
 """
 
-import json
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
 
 import numpy as np
 from pydantic import JsonValue
 
 from weakspot.app.config import Settings
+from weakspot.app.looks import Look, LookLog
 from weakspot.app.loop import halves
 from weakspot.app.preparation import Prepared
 from weakspot.app.wiring import build_part
@@ -32,7 +30,6 @@ from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases
 from weakspot.lexicon.captions import counted, noun_of
 from weakspot.store.project import ProjectStore
 
-HYPOTHESES_FILE = "hypotheses.jsonl"
 LEAST_MATCHING = 0.02
 CERTAIN = 0.05
 
@@ -180,12 +177,13 @@ def ask(
     discovery, confirmation = halves(prepared.samples, settings, criterion)[0]
     found_on, held_out = (_Half(half, criterion, class_name, method) for half in (discovery, confirmation))
     with store.writing():
-        n_looks = _n_looks(store, held_out, wanted)
+        log = LookLog(store)
+        n_looks = _n_looks(log, held_out, wanted)
         vectors = method.phrase_vectors(wanted, embed)
         answers = tuple(
             _answer(phrase, vectors[phrase], (found_on, held_out), embed, method, (settings.seed, n_looks)) for phrase in wanted
         )
-        _write_down(store, answers)
+        log.add([_look(answer) for answer in answers])
     return HypothesisReport(answers=answers, n_looks=n_looks)
 
 
@@ -251,35 +249,18 @@ def _problem(samples: SampleSet, criterion: FailureCriterion, title: str) -> Cla
     )
 
 
-def _log_path(store: ProjectStore) -> Path:
-    return store.root / HYPOTHESES_FILE
-
-
-def _n_looks(store: ProjectStore, held_out: _Half, phrases: Sequence[str]) -> int:
+def _n_looks(log: LookLog, held_out: _Half, phrases: Sequence[str]) -> int:
     """Return how many different questions the confirmation half has had to answer, these ones among them."""
-    asked = {(held_out.problem.title, phrase) for phrase in phrases}
-    path = _log_path(store)
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(entry, dict) and entry.get("measured_on") == held_out.use.digest:
-            asked.add((str(entry.get("class")), str(entry.get("phrase"))))
-    return len(asked)
+    asked = {look.question for look in log.at(held_out.use.digest)}
+    return len(asked | {(held_out.problem.title, phrase, None) for phrase in phrases})
 
 
-def _write_down(store: ProjectStore, answers: Sequence[PhraseAnswer]) -> None:
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    with _log_path(store).open("a", encoding="utf-8") as stream:
-        for answer in answers:
-            entry = {
-                "time": now,
-                "class": answer.class_name,
-                "phrase": answer.phrase,
-                "error_score": answer.discovery.error_score,
-                "held_out_error_score": answer.confirmation.error_score,
-                "p_value": answer.p_value,
-                "measured_on": answer.confirmation.samples.digest,
-            }
-            stream.write(json.dumps(entry, ensure_ascii=False) + "\n")
+def _look(answer: PhraseAnswer) -> Look:
+    return Look(
+        class_name=answer.class_name,
+        phrase=answer.phrase,
+        measured_on=answer.confirmation.samples.digest,
+        p_value=answer.p_value,
+        error_score=answer.discovery.error_score,
+        held_out_error_score=answer.confirmation.error_score,
+    )

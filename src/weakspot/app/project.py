@@ -29,6 +29,8 @@ from weakspot.core.slices import DataUse
 from weakspot.ingest.source import SampleSource
 from weakspot.store.project import ProjectStore
 
+PATIENCE_SECONDS = 30.0
+
 
 class Project:
     """A folder with settings, samples, vectors and runs.
@@ -183,7 +185,7 @@ class Project:
             )
             record = stage.run(asked)
             facts["summary"] = f"{sum(bool(outcome.arms) for outcome in record.repairs)} repairs measured"
-        return self._saved(record)
+        return self._saved(record, only=("repairs", "notes"))
 
     def sweep(self, folder: Path, run_id: str | None = None) -> tuple[Path, ...]:
         """Try several weights and numbers of names of a synthetic repair; write the trade-off into a folder, the page first."""
@@ -287,12 +289,14 @@ class Project:
             )
         return record
 
-    def _saved(self, record: RunRecord) -> RunRecord:
-        stages = (*record.stages, *self._clock.stages)
-        self._clock.stages.clear()
-        complete = finished(record, stages=stages)
+    def _saved(self, record: RunRecord, *, only: Sequence[str] = ()) -> RunRecord:
+        """Write a run; if only some of its fields are meant, the others stay as they are on disk now."""
         store = self.store
-        with store.writing():
+        with store.writing(patience=PATIENCE_SECONDS):
+            if only and record.run_id in store.runs.run_ids():
+                record = store.runs.load(record.run_id).model_copy(update={name: getattr(record, name) for name in only})
+            complete = finished(record, stages=(*record.stages, *self._clock.stages))
+            self._clock.stages.clear()
             store.runs.save(complete)
         return complete
 

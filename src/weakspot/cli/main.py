@@ -10,6 +10,7 @@ from weakspot.cli.asking import register as register_asking
 from weakspot.cli.comparing import register as register_comparing
 from weakspot.cli.counterfactual_command import register as register_counterfactual
 from weakspot.cli.decode_command import register as register_decode
+from weakspot.cli.export_command import register as register_export
 from weakspot.cli.generate_command import register as register_generate
 from weakspot.cli.making import register as register_making
 from weakspot.cli.refine_command import register as register_refine
@@ -18,6 +19,7 @@ from weakspot.cli.repair_command import register as register_repair
 from weakspot.cli.repairing import register as register_repairing
 from weakspot.cli.running import register as register_running
 from weakspot.cli.search_command import register as register_search
+from weakspot.cli.serve_command import register as register_serve
 from weakspot.cli.setting_up import register as register_setting_up
 
 app = typer.Typer(
@@ -42,6 +44,8 @@ register_generate(app)
 register_decode(app)
 register_refine(app)
 register_adversarial(app)
+register_serve(app)
+register_export(app)
 
 
 def _show_version(asked: bool) -> None:

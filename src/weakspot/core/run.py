@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from pydantic import Field, JsonValue
 
+from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.evidence import Evidence
 from weakspot.core.record import Record
 from weakspot.core.repairs import RepairOutcome
@@ -99,6 +100,7 @@ class RunRecord(Record):
         repairs: what repairs did.
         notes: what to know about single classes.
         methods: what every discoverer did.
+        decisions: what people decided about slices, oldest first.
         record_version: version of this layout.
     """
 
@@ -119,6 +121,7 @@ class RunRecord(Record):
     repairs: tuple[RepairOutcome, ...] = ()
     notes: tuple[ClassNote, ...] = ()
     methods: tuple[MethodRecord, ...] = ()
+    decisions: tuple[Decision, ...] = ()
     record_version: int = RECORD_VERSION
 
     def slice_by_id(self, slice_id: str) -> FailureSlice:
@@ -129,8 +132,19 @@ class RunRecord(Record):
         """Return the confirmed slices that no stronger one explains, largest gap first: what is repaired and compared."""
         return tuple(found for found, evidence in self.published() if evidence.explained is None)
 
+    def dismissed(self) -> dict[str, Decision]:
+        """Return the slices that people dismissed and nobody restored, with the decision."""
+        found: dict[str, Decision] = {}
+        for decision in self.decisions:
+            if decision.kind is DecisionKind.DISMISSED:
+                found[decision.slice_id] = decision
+            elif decision.kind is DecisionKind.RESTORED:
+                found.pop(decision.slice_id, None)
+        return found
+
     def published(self) -> tuple[tuple[FailureSlice, Evidence], ...]:
-        """Return the confirmed slices with their evidence, largest gap first, those that another one explains last."""
-        confirmed = [item for item in self.evidence if item.verdict == "confirmed"]
+        """Return the confirmed slices that nobody dismissed, with evidence, largest gap first, those that another explains last."""
+        dismissed = self.dismissed()
+        confirmed = [item for item in self.evidence if item.verdict == "confirmed" and item.slice_id not in dismissed]
         ordered = sorted(confirmed, key=lambda item: (item.explained is not None, -item.gap, item.slice_id))
         return tuple((self.slice_by_id(item.slice_id), item) for item in ordered)

@@ -63,17 +63,20 @@ class ProjectStore:
         return cls.open(root)
 
     @contextmanager
-    def writing(self) -> Iterator[None]:
+    def writing(self, *, patience: float = 0.0) -> Iterator[None]:
         """Be the only writer of the project; leftovers of interrupted writers are removed first.
 
+        Args:
+            patience: seconds to wait for another process that writes.
+
         Raises:
-            StoreError: if another process writes, with its id.
+            StoreError: if another process writes for longer than that, with its id.
         """
         with self._guard:
             if self._depth:
                 yield
                 return
-            with lock.exclusive(self.data / "lock"):
+            with lock.exclusive(self.data / "lock", patience=patience):
                 self._depth += 1
                 try:
                     self._remove_leftovers()

@@ -1,0 +1,61 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState } from "react";
+import { PictureTile, type Sample } from "./PictureTile";
+
+type Props = {
+  count: number;
+  sampleAt: (place: number) => Sample | undefined;
+  onNeed?: (first: number, last: number) => void;
+  tables: string;
+  label: string;
+  side?: number;
+  height?: number | string;
+  onOpen?: (sample: Sample) => void;
+};
+
+const GAP = 8;
+const WORDS = 22;
+
+/** Any number of samples, of which only those in sight exist as elements; `onNeed` is told which places come into sight. */
+export function PictureGrid({ count, sampleAt, onNeed, tables, label, side = 112, height = 420, onOpen }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const [columns, setColumns] = useState(4);
+  useEffect(() => {
+    const watch = new ResizeObserver(([entry]) => {
+      if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + GAP) / (side + GAP))));
+    });
+    if (box.current) watch.observe(box.current);
+    return () => watch.disconnect();
+  }, [side]);
+  const lines = useVirtualizer({
+    count: Math.ceil(count / columns),
+    getScrollElement: () => box.current,
+    estimateSize: () => side + WORDS + GAP,
+    overscan: 2,
+  });
+  const items = lines.getVirtualItems();
+  const first = (items[0]?.index ?? 0) * columns;
+  const last = Math.min(count, ((items[items.length - 1]?.index ?? 0) + 1) * columns);
+  useEffect(() => onNeed?.(first, last), [first, last, onNeed]);
+  return (
+    <div ref={box} className="picture-grid" style={{ height }} tabIndex={0} role="region" aria-label={`${label}, ${count} samples`}>
+      {count === 0 && <p className="quiet">None.</p>}
+      <div style={{ height: lines.getTotalSize(), position: "relative" }}>
+        {items.map((item) => (
+          <div key={item.key} className="picture-row" style={{ transform: `translateY(${item.start}px)`, gap: GAP }}>
+            {Array.from({ length: columns }, (_, column) => item.index * columns + column)
+              .filter((place) => place < count)
+              .map((place) => {
+                const sample = sampleAt(place);
+                return sample ? (
+                  <PictureTile key={place} sample={sample} tables={tables} side={side} {...(onOpen ? { onOpen } : {})} />
+                ) : (
+                  <span key={place} className="tile waiting" style={{ width: side, height: side + WORDS }} />
+                );
+              })}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

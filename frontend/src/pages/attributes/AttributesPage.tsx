@@ -1,0 +1,6 @@
+import { PageHead } from "../../components/PageHead";
+
+/** Attributes. */
+export function AttributesPage() {
+  return <PageHead title="Attributes" />;
+}

@@ -1,0 +1,6 @@
+import { PageHead } from "../../components/PageHead";
+
+/** Overview. */
+export function OverviewPage() {
+  return <PageHead title="Overview" />;
+}

@@ -1,0 +1,6 @@
+import { PageHead } from "../../components/PageHead";
+
+/** Search. */
+export function SearchPage() {
+  return <PageHead title="Search" />;
+}

@@ -1,0 +1,6 @@
+import { PageHead } from "../../components/PageHead";
+
+/** Slices. */
+export function SlicesPage() {
+  return <PageHead title="Slices" />;
+}

@@ -1,0 +1,38 @@
+"""The server as one object: routes, gate, refusals, pages."""
+
+from fastapi import FastAPI
+from fastapi.routing import APIRoute
+
+from weakspot import __version__
+from weakspot.web import problems
+from weakspot.web.gate.middleware import Gate
+from weakspot.web.pages import add_pages
+from weakspot.web.routes import attributes, classes, jobs, overview, pictures, repair, sample_map, search, session, slices, studies
+from weakspot.web.server_parts import ServerParts
+
+ROUTERS = (session, overview, classes, slices, attributes, sample_map, repair, search, studies, pictures, jobs)
+
+
+def create_app(parts: ServerParts) -> FastAPI:
+    """Return the server of a project."""
+    app = FastAPI(
+        title="weakspot",
+        version=__version__,
+        summary="Finds, names, proves and repairs the systematic failures of image classifiers.",
+        openapi_url="/api/openapi.json",
+        docs_url=None,
+        redoc_url=None,
+        responses=problems.PROBLEMS,
+        generate_unique_id_function=_operation_id,
+    )
+    app.state.parts = parts
+    problems.add_handlers(app)
+    app.add_middleware(Gate)
+    for page in ROUTERS:
+        app.include_router(page.router)
+    add_pages(app)
+    return app
+
+
+def _operation_id(route: APIRoute) -> str:
+    return f"{route.tags[0]}_{route.name}" if route.tags else route.name

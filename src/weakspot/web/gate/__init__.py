@@ -1,0 +1,1 @@
+"""Everything that a request has to pass before a route sees it."""

@@ -1,0 +1,5 @@
+"""Class view: right and wrong samples, phrases and their scores."""
+
+from fastapi import APIRouter
+
+router = APIRouter(prefix="/api", tags=["classes"])

@@ -1,0 +1,16 @@
+"""How migrations reach the database: through the connection that the state store hands over."""
+
+from alembic import context
+
+from weakspot.web.state.tables import Table
+
+
+def run_migrations() -> None:
+    """Bring the database to the newest tables inside one transaction."""
+    connection = context.config.attributes["connection"]
+    context.configure(connection=connection, target_metadata=Table.metadata, render_as_batch=True)
+    with context.begin_transaction():
+        context.run_migrations()
+
+
+run_migrations()

@@ -1,0 +1,146 @@
+"""The tables of the shared state. Times are UTC; identifiers are unguessable texts; no table holds a secret, only hashes of them."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from sqlalchemy import JSON, DateTime, ForeignKey, Index, TypeDecorator
+from sqlalchemy.engine import Dialect
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+class UtcTime(TypeDecorator[datetime]):
+    """A time that comes back as it went in, also from SQLite, which knows no zones."""
+
+    impl = DateTime(timezone=True)
+    cache_ok = True
+
+    def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Refuse a time without a zone: it would mean something else on another machine."""
+        del dialect
+        if value is not None and value.tzinfo is None:
+            raise ValueError("A time needs a zone.")
+        return value if value is None else value.astimezone(UTC)
+
+    def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
+        """Return the time with its zone."""
+        del dialect
+        return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
+
+
+class Table(DeclarativeBase):
+    """Base of all tables."""
+
+    type_annotation_map = {datetime: UtcTime, dict[str, Any]: JSON}
+
+
+class PersonRow(Table):
+    """Somebody who may come back. Without a password hash they can come in only through an invitation or the owner's token."""
+
+    __tablename__ = "people"
+
+    person_id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str]
+    login: Mapped[str | None] = mapped_column(unique=True)
+    role: Mapped[str]
+    study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
+    password_hash: Mapped[str | None]
+    created: Mapped[datetime]
+    did_tutorial: Mapped[bool] = mapped_column(default=False)
+
+
+class SessionRow(Table):
+    """A browser that somebody came in with."""
+
+    __tablename__ = "sessions"
+
+    token_hash: Mapped[str] = mapped_column(primary_key=True)
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"))
+    csrf_hash: Mapped[str]
+    created: Mapped[datetime]
+    last_seen: Mapped[datetime]
+    expires: Mapped[datetime]
+
+
+class StudyRow(Table):
+    """An annotation study: some classes that several people describe, each on their own."""
+
+    __tablename__ = "studies"
+
+    study_id: Mapped[str] = mapped_column(primary_key=True)
+    title: Mapped[str]
+    classes: Mapped[dict[str, Any]] = mapped_column(doc="{'titles': [...]}")
+    instructions: Mapped[str] = mapped_column(default="")
+    is_open: Mapped[bool] = mapped_column(default=True)
+    created: Mapped[datetime]
+
+
+class InviteRow(Table):
+    """A link that lets people into a study, in a role."""
+
+    __tablename__ = "invites"
+
+    invite_id: Mapped[str] = mapped_column(primary_key=True)
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
+    role: Mapped[str]
+    uses_left: Mapped[int]
+    created: Mapped[datetime]
+    expires: Mapped[datetime]
+
+
+class PhraseRow(Table):
+    """Something that somebody said of a class, with what came of it; nothing is ever deleted or changed but what was accepted.
+
+    `score` and `held_out_score` are of the discovery half (threshold chosen on all of it, and on other parts of it);
+    `confirmed_score` and `p_value` of the confirmation half, null until it was asked.
+    """
+
+    __tablename__ = "phrases"
+    __table_args__ = (Index("phrases_by_place", "study_id", "person_id", "class_title"),)
+
+    phrase_id: Mapped[str] = mapped_column(primary_key=True)
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"))
+    study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
+    class_title: Mapped[str]
+    phrase: Mapped[str]
+    threshold: Mapped[float | None]
+    score: Mapped[float]
+    held_out_score: Mapped[float]
+    confirmed_score: Mapped[float | None]
+    p_value: Mapped[float | None]
+    fit: Mapped[str] = mapped_column(default="")
+    seconds: Mapped[float] = mapped_column(default=0.0, doc="active seconds of this person in this study when it was said")
+    created: Mapped[datetime]
+    slice_id: Mapped[str | None] = mapped_column(doc="set when it was accepted")
+
+
+class ActivityRow(Table):
+    """How long somebody was at work in a study, in short stretches that the page reports while it is looked at."""
+
+    __tablename__ = "activity"
+    __table_args__ = (Index("activity_by_person", "person_id", "study_id"),)
+
+    activity_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"))
+    study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
+    seconds: Mapped[float]
+    created: Mapped[datetime]
+
+
+class JobRow(Table):
+    """Long work that somebody started."""
+
+    __tablename__ = "jobs"
+
+    job_id: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    arguments: Mapped[dict[str, Any]]
+    state: Mapped[str] = mapped_column(doc="queued, running, done, failed, cancelled, interrupted")
+    stage: Mapped[str] = mapped_column(default="")
+    done: Mapped[int] = mapped_column(default=0)
+    total: Mapped[int | None]
+    message: Mapped[str] = mapped_column(default="")
+    result: Mapped[dict[str, Any]] = mapped_column(default=dict)
+    started_by: Mapped[str] = mapped_column(default="")
+    created: Mapped[datetime]
+    finished: Mapped[datetime | None]

@@ -1,0 +1,1 @@
+"""Migrations of the shared state, one file a step."""

@@ -1,0 +1,72 @@
+"""A planted project with a verified run, the server on it, and people who came in."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from starlette.testclient import TestClient
+
+from weakspot.app.browsing.workspace import Workspace
+from weakspot.app.project import Project
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import rare
+from weakspot.web.application import create_app
+from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.server_parts import ServerParts
+from weakspot.web.state.store import StateStore
+
+TOKEN = "the-owners-token"
+SETTINGS = """\
+[data]
+source = "manifest.csv"
+[classifier]
+name = "planted"
+[classifier.options]
+problem = "rare"
+strength = 0.01
+n_samples = 900
+seed = 3
+[embedder]
+name = "planted"
+"""
+
+
+@pytest.fixture(scope="session")
+def planted_folder(tmp_path_factory) -> Path:
+    """A folder with 900 planted pictures (green discs are rare), embedded, with one verified run; copy it before you change it."""
+    folder = tmp_path_factory.mktemp("planted") / "shapes"
+    folder.mkdir()
+    plant(rare(0.01), 900, seed=3).write_pictures(folder)
+    (folder / "weakspot.toml").write_text(SETTINGS)
+    project = Project.open(folder)
+    project.ingest()
+    project.verify(project.discover().run_id)
+    return folder
+
+
+@pytest.fixture
+def own_folder(planted_folder, tmp_path) -> Path:
+    """A copy of the planted project that a test may change."""
+    return Path(shutil.copytree(planted_folder, tmp_path / "shapes"))
+
+
+@pytest.fixture
+def parts(own_folder):
+    project = Project.open(own_folder)
+    state = StateStore.beside(project.store.data)
+    yield ServerParts(workspace=Workspace(project), state=state, jobs=JobRunner(), owner_token=TOKEN)
+    state.close()
+
+
+@pytest.fixture
+def owner(parts) -> TestClient:
+    """The owner's browser."""
+    return entered(TestClient(create_app(parts), base_url="http://127.0.0.1:8765"), TOKEN)
+
+
+def entered(client: TestClient, token: str) -> TestClient:
+    """Come in with a token; every further request carries the session."""
+    answer = client.post("/api/session", json={"token": token})
+    assert answer.status_code == 200, answer.text
+    client.headers["X-Weakspot-Token"] = answer.json()["request_token"]
+    return client
