@@ -1,7 +1,7 @@
 """What every request can ask for: the project, the shared state, running work, and who is asking."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
@@ -53,7 +53,7 @@ def person_of(request: Request) -> Person:
     return person
 
 
-def _at_least(role: Role) -> Depends:
+def _at_least(role: Role) -> Any:
     def check(person: Annotated[Person, Depends(person_of)]) -> Person:
         if ORDER.index(person.role) < ORDER.index(role):
             raise RefusedError(403, f"Only {'an' if role is not Role.VIEWER else 'a'} {role.value} may do this.")

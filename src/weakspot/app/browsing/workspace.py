@@ -90,7 +90,7 @@ class Workspace:
         return found
 
     def class_vectors(self, title: str) -> tuple[ClassProblem, FloatArray]:
-        """Return the samples of a class on the discovery half that have vectors, and these, unit vectors [n, d] of the joint space."""
+        """Return the samples of a class on the discovery half that have vectors, and their unit vectors [n, d]."""
         return self._current.class_vectors(self.problem(title))
 
     def embed_texts(self, phrases: Sequence[str]) -> FloatArray:

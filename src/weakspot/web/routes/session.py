@@ -57,7 +57,7 @@ def session(person: Anyone, parts: Parts, request: Request) -> SessionView:
 
 
 @router.delete("/session")
-def leave(person: Anyone, parts: Parts, request: Request, response: Response) -> dict[str, bool]:
+def leave(_person: Anyone, parts: Parts, request: Request, response: Response) -> dict[str, bool]:
     """Go out; the session is forgotten."""
     with parts.state.writing() as rows:
         row = rows.get(SessionRow, token_hash(request.cookies.get(COOKIE, "")))

@@ -94,7 +94,7 @@ def _engine(url: str) -> Engine:
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError("This is no address of a database.", where="--state", given=_shown(url)) from error
     except ModuleNotFoundError as error:
-        raise MissingExtraError("PostgreSQL needs its driver.", fix='pip install "weakspot[postgres]"') from error
+        raise MissingExtraError("psycopg", extra="postgres", purpose="PostgreSQL addresses") from error
 
 
 def _sqlite_engine(url: Any) -> Engine:

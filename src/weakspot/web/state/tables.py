@@ -1,7 +1,7 @@
-"""The tables of the shared state. Times are UTC; identifiers are unguessable texts; no table holds a secret, only hashes of them."""
+"""The tables of the shared state. Times are UTC, identifiers unguessable; no table holds a secret, only hashes of them."""
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from sqlalchemy import JSON, DateTime, ForeignKey, Index, TypeDecorator
 from sqlalchemy.engine import Dialect
@@ -30,7 +30,7 @@ class UtcTime(TypeDecorator[datetime]):
 class Table(DeclarativeBase):
     """Base of all tables."""
 
-    type_annotation_map = {datetime: UtcTime, dict[str, Any]: JSON}
+    type_annotation_map: ClassVar = {datetime: UtcTime, dict[str, Any]: JSON}
 
 
 class PersonRow(Table):
