@@ -19,6 +19,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: false,
     cssCodeSplit: false,
+    license: { fileName: "licences.md" },
     rollupOptions: { output: { format: "iife" } },
     chunkSizeWarningLimit: 1500,
   },

@@ -17,7 +17,7 @@ from weakspot.core.evidence import (
     sides_of,
 )
 from weakspot.core.failures import FailureCriterion, class_problems
-from weakspot.core.rules import AllOfRule, IdRule, LinearRule
+from weakspot.core.rules import AllOfRule, AnyOfRule, IdRule, LinearRule
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.slices import DataUse, FailureSlice
 
@@ -114,3 +114,7 @@ def test_sides_of__samples_without_vectors_are_on_neither_side():
     assert sides_of(found.model_copy(update={"rule": listed}), samples, problems).table == (2, 3, 1, 2)
     both = found.model_copy(update={"rule": AllOfRule(rules=(rule, listed))})
     assert sides_of(both, samples, problems).table == (1, 2, 1, 2)
+    either = found.model_copy(update={"rule": AnyOfRule(rules=(rule, listed))})
+    assert sides_of(either, samples, problems).outside.tolist() == [False, False, False, True, False]
+    everybody = found.model_copy(update={"rule": AnyOfRule(rules=(rule, IdRule(sample_ids=tuple(dataset.sample_ids()))))})
+    assert sides_of(everybody, samples, problems).inside.all()

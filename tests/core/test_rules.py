@@ -7,6 +7,7 @@ from weakspot.core.errors import DataError
 from weakspot.core.record import PackedArray
 from weakspot.core.rules import (
     AllOfRule,
+    AnyOfRule,
     BallRule,
     ColumnRule,
     LinearRule,
@@ -14,6 +15,7 @@ from weakspot.core.rules import (
     MixtureRule,
     NearestRule,
     OutcomeRule,
+    single_rules,
 )
 from weakspot.core.samples import SampleSet, VectorSpace
 
@@ -170,6 +172,24 @@ def test_all_of_rule__members_satisfy_every_rule():
     assert AllOfRule(rules=(at_a, OutcomeRule(measure="doubt", threshold=0.35))).reads_outcomes
 
 
+def test_any_of_rule__members_satisfy_at_least_one_rule():
+    at_a, at_b = ColumnRule(column="site", values=("a",)), ColumnRule(column="site", values=("b",))
+    either = AnyOfRule(rules=(_ball(), at_a))
+    assert either.scores(_samples(), ROWS).tolist() == [2.0, 1.0, 1.0, 0.0]
+    assert either.members(_samples(), ROWS).tolist() == [True, True, True, False]
+    assert either.columns == frozenset({"site"})
+    assert not either.reads_outcomes
+    nested = AnyOfRule(rules=(AllOfRule(rules=(_ball(), at_a)), at_b))
+    assert nested.members(_samples(), ROWS).tolist() == [True, False, True, True]
+    assert AnyOfRule(rules=(at_a, OutcomeRule(measure="doubt", threshold=0.35))).reads_outcomes
+
+
+def test_single_rules__of_nested_rules__are_all_their_parts():
+    at_a, at_b = ColumnRule(column="site", values=("a",)), ColumnRule(column="site", values=("b",))
+    assert single_rules(at_a) == (at_a,)
+    assert single_rules(AnyOfRule(rules=(AllOfRule(rules=(_ball(), at_a)), at_b))) == (_ball(), at_a, at_b)
+
+
 @pytest.mark.parametrize(
     "rule",
     [
@@ -178,6 +198,7 @@ def test_all_of_rule__members_satisfy_every_rule():
         _mixture(),
         OutcomeRule(measure="loss", threshold=0.7),
         AllOfRule(rules=(_ball(), _mixture(), OutcomeRule(measure="doubt", threshold=0.3))),
+        AnyOfRule(rules=(AllOfRule(rules=(_ball(), _mixture())), ColumnRule(column="site", values=("a",)))),
         LinearRule(encoder_id="toy", direction=(1.0, 0.0)),
     ],
 )

@@ -2,13 +2,12 @@
 
 import pytest
 
-from weakspot.app.demo import run_demo
 from weakspot.core.repairs import GroupKind
 
 
 @pytest.fixture(scope="module")
-def outcome(tmp_path_factory):
-    return run_demo(tmp_path_factory.mktemp("demo") / "project")
+def outcome(demo_outcome):
+    return demo_outcome
 
 
 def _slice_accuracy(outcome, arm_name):

@@ -7,7 +7,7 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.rules import AllOfRule, ColumnRule, OutcomeRule
+from weakspot.core.rules import AllOfRule, AnyOfRule, ColumnRule, OutcomeRule
 from weakspot.core.samples import SampleSet, VectorSpace
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.discover.directions import DirectionsDiscoverer
@@ -233,6 +233,16 @@ def test_verify__of_equal_slices_the_simpler_rule_is_tested():
     assert [entry.verdict for entry in evidence] == [Verdict.SAME, Verdict.CONFIRMED]
     apart = HoldoutVerifier(same_at=1.0).verify([double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
     assert apart[0].verdict is Verdict.SAME
+
+
+def test_verify__a_slice_of_either_rule_is_tested_like_others():
+    discovery, confirmation = _two_halves({"first": FIRST_20, "wide": FIRST_40}, WRONG)
+    simple = _column_slice("first")
+    either = AnyOfRule(rules=(ColumnRule(column="first", values=(True,)), ColumnRule(column="wide", values=(True,))))
+    merged = simple.model_copy(update={"rule": either, "method": "merged"})
+    evidence = HoldoutVerifier().verify([merged, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    assert evidence[0].n_inside == 40
+    assert evidence[0].verdict is Verdict.CONFIRMED
 
 
 def test_verify__slices_by_outcomes_cannot_be_tested():

@@ -54,7 +54,9 @@ def own_folder(planted_folder, tmp_path) -> Path:
 def parts(own_folder):
     project = Project.open(own_folder)
     state = StateStore.beside(project.store.data)
-    yield ServerParts(workspace=Workspace(project), state=state, jobs=JobRunner(), owner_token=TOKEN)
+    jobs = JobRunner(own_folder, state)
+    yield ServerParts(workspace=Workspace(project), state=state, jobs=jobs, owner_token=TOKEN)
+    jobs.close()
     state.close()
 
 

@@ -223,6 +223,12 @@ class ReportSettings(Section):
 
     n_pictures: int = Field(default=8, ge=0, le=64, description="Pictures shown at each end of a slice.")
     thumbnail_side: int = Field(default=160, ge=32, le=512, description="Longest side of a thumbnail in pixels.")
+    most_megabytes: float = Field(
+        default=10.0,
+        ge=0.5,
+        le=1000.0,
+        description="Largest HTML file; with very many slices fewer and smaller pictures are shown.",
+    )
 
 
 class Settings(Section):

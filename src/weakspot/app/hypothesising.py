@@ -3,14 +3,15 @@
 Every phrase asked is written down, because each look at the confirmation half by hand is a test that counts.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 
 import numpy as np
 from pydantic import JsonValue
 
 from weakspot.app.config import Settings
-from weakspot.app.looks import Look, LookLog
+from weakspot.app.looks import Look, LookLog, rounded
 from weakspot.app.loop import halves
 from weakspot.app.preparation import Prepared
 from weakspot.app.wiring import build_part
@@ -29,9 +30,13 @@ from weakspot.core.statistics import fisher_p
 from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases
 from weakspot.lexicon.captions import counted, noun_of
 from weakspot.store.project import ProjectStore
+from weakspot.verify.holdout import fresh_samples
 
 LEAST_MATCHING = 0.02
 CERTAIN = 0.05
+PATIENCE_SECONDS = 20.0
+FEWEST_SHUFFLES = 100
+MOST_SHUFFLED = 50_000_000
 
 
 class Fit(StrEnum):
@@ -52,6 +57,18 @@ ADVICE = {
     Fit.NEITHER: "Hardly any picture looks like these words to the encoder, and they do not separate failures: say the same in "
     "other words (`red square` or `crimson` for `red`) before giving it up.",
 }
+
+
+class Question(Record):
+    """What is asked of the confirmation half.
+
+    Args:
+        phrase: a person's words.
+        threshold: similarity from which on a sample is meant; None for the one that is best on the discovery half.
+    """
+
+    phrase: str
+    threshold: float | None = None
 
 
 class HalfAnswer(Record):
@@ -114,16 +131,33 @@ class HypothesisReport(Record):
     n_looks: int
 
 
-class _Half:
-    """The samples of a class on one half, with similarities to phrases."""
+class PhraseHalf:
+    """The samples of a class on one half, ready to be compared with phrases.
 
-    def __init__(self, samples: SampleSet, criterion: FailureCriterion, title: str, method: HypothesisDiscoverer) -> None:
-        problem = _problem(samples, criterion, title)
-        known, raw = with_vectors(samples, problem, method.space)
+    Args:
+        samples: the half.
+        criterion: what counts as a failure.
+        title: the class, as problems call it.
+        method: whose settings hold.
+        seen: samples that were looked at before; pictures that are among them, and repeated ones, are left out.
+    """
+
+    def __init__(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        title: str,
+        method: HypothesisDiscoverer,
+        *,
+        seen: SampleSet | None = None,
+    ) -> None:
+        self.use = DataUse.of(samples)
+        fresh = samples if seen is None else fresh_samples((), discovery=seen, confirmation=samples)
+        problem = _problem(fresh, criterion, title)
+        known, raw = with_vectors(fresh, problem, method.space)
         note = obstacle(known, min_failures=method.min_failures, min_right=method.min_right)
         if note:
             raise NotEnoughDataError(note, where=f"{problem.title}, {samples.name}")
-        self.use = DataUse.of(samples)
         self.problem: ClassProblem = known
         self.vectors: FloatArray = unit_rows(raw)
 
@@ -131,11 +165,13 @@ class _Half:
         """Measure a phrase vector [d], with the given threshold and with the best one of this half."""
         similarities, failed = phrase[None] @ self.vectors.T, self.problem.failed
         best = error_scores(similarities, failed)
-        null = error_score_null(similarities, failed, n_permutations=n_shuffles, generator=draws)
-        inside: BoolArray = similarities[0] >= cut
+        affordable = max(FEWEST_SHUFFLES, MOST_SHUFFLED // max(len(failed), 1))
+        null = error_score_null(similarities, failed, n_permutations=min(n_shuffles, affordable), generator=draws)
+        exact = similarities[0].astype(np.float64)
+        inside: BoolArray = exact >= cut
         return HalfAnswer(
             samples=self.use,
-            error_score=score_at(similarities[0], failed, cut),
+            error_score=score_at(exact, failed, cut),
             best_score=float(best.score[0]),
             best_p=float(null.p_value[0]),
             inside=Share.of(int(failed[inside].sum()), int(inside.sum())),
@@ -145,6 +181,40 @@ class _Half:
     def threshold(self, phrase: FloatArray) -> float:
         """Return the best threshold of this half."""
         return float(error_scores(phrase[None] @ self.vectors.T, self.problem.failed).threshold[0])
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassHalves:
+    """The samples of a class on both halves.
+
+    Args:
+        discovery: where thresholds are chosen.
+        confirmation: what every question to counts; without pictures that the discovery half has too, as evidence is measured.
+        method: whose templates and shuffles hold.
+    """
+
+    discovery: PhraseHalf
+    confirmation: PhraseHalf
+    method: HypothesisDiscoverer
+
+    @classmethod
+    def of(
+        cls, halves: tuple[SampleSet, SampleSet], criterion: FailureCriterion, title: str, method: HypothesisDiscoverer
+    ) -> "ClassHalves":
+        """Return the samples of a class of the discovery half and the confirmation half."""
+        return cls(
+            discovery=PhraseHalf(halves[0], criterion, title, method),
+            confirmation=PhraseHalf(halves[1], criterion, title, method, seen=halves[0]),
+            method=method,
+        )
+
+
+def hypothesis_method(settings: Settings, phrases: Mapping[str, Sequence[str]] | None = None) -> HypothesisDiscoverer:
+    """Return the method `hypothesis` as it is configured, for other phrases than the configured ones."""
+    given = {name: [*listed] for name, listed in (phrases or {}).items()}
+    options: dict[str, JsonValue] = {**settings.discover.parameters.get("hypothesis", {}), "phrases": given}
+    method: HypothesisDiscoverer = build_part("discoverers", "hypothesis", options, where="[discover] parameters.hypothesis")
+    return method
 
 
 def ask(
@@ -172,43 +242,55 @@ def ask(
     embed = prepared.assistants.embed_texts
     if embed is None:
         raise ModelError("The embedder has no text side, so phrases cannot be compared with samples.", fix="weakspot align")
-    options: dict[str, JsonValue] = {**settings.discover.parameters.get("hypothesis", {}), "phrases": {class_name: [*wanted]}}
-    method: HypothesisDiscoverer = build_part("discoverers", "hypothesis", options, where="[discover] parameters.hypothesis")
-    discovery, confirmation = halves(prepared.samples, settings, criterion)[0]
-    found_on, held_out = (_Half(half, criterion, class_name, method) for half in (discovery, confirmation))
-    with store.writing():
+    method = hypothesis_method(settings, {class_name: wanted})
+    both = ClassHalves.of(halves(prepared.samples, settings, criterion)[0], criterion, class_name, method)
+    questions = [Question(phrase=phrase) for phrase in wanted]
+    return asked(both, questions, embed, store, seed=settings.seed)
+
+
+def asked(
+    both: ClassHalves, questions: Sequence[Question], embed: EmbedTexts, store: ProjectStore, *, seed: int, by: str = ""
+) -> HypothesisReport:
+    """Put questions to the confirmation half of a class, and write down that it was done.
+
+    Args:
+        both: the samples of the class.
+        questions: what is asked.
+        embed: phrases to vectors.
+        store: the project folder, where `hypotheses.jsonl` is kept.
+        seed: seed of the run.
+        by: who asks; empty for the command line.
+    """
+    with store.writing(patience=PATIENCE_SECONDS):
         log = LookLog(store)
-        n_looks = _n_looks(log, held_out, wanted)
-        vectors = method.phrase_vectors(wanted, embed)
-        answers = tuple(
-            _answer(phrase, vectors[phrase], (found_on, held_out), embed, method, (settings.seed, n_looks)) for phrase in wanted
-        )
-        log.add([_look(answer) for answer in answers])
+        title = both.discovery.problem.title
+        known = {look.question for look in log.at(both.confirmation.use.digest)}
+        n_looks = len(known | {(title, one.phrase, rounded(one.threshold)) for one in questions})
+        vectors = both.method.phrase_vectors({one.phrase for one in questions}, embed)
+        answers = tuple(_answer(one, vectors[one.phrase], both, embed, (seed, n_looks)) for one in questions)
+        pairs = zip(questions, answers, strict=True)
+        log.add([_look(answer, one.threshold, by) for one, answer in pairs])
     return HypothesisReport(answers=answers, n_looks=n_looks)
 
 
 def _answer(
-    phrase: str,
-    vector: FloatArray,
-    both: tuple[_Half, _Half],
-    embed: EmbedTexts,
-    method: HypothesisDiscoverer,
-    seed_and_looks: tuple[int, int],
+    question: Question, vector: FloatArray, both: ClassHalves, embed: EmbedTexts, seed_and_looks: tuple[int, int]
 ) -> PhraseAnswer:
     seed, n_looks = seed_and_looks
-    threshold = both[0].threshold(vector)
-    n_shuffles = max(method.n_permutations, 1)
+    threshold = both.discovery.threshold(vector) if question.threshold is None else question.threshold
+    n_shuffles = max(both.method.n_permutations, 1)
     measured = [
         half.answer(vector, threshold, generator(seed, "hypothesis", half.problem.title, name), n_shuffles)
-        for half, name in zip(both, ("discovery", "confirmation"), strict=True)
+        for half, name in ((both.discovery, "discovery"), (both.confirmation, "confirmation"))
     ]
     inside, outside = measured[1].inside, measured[1].outside
     p_value = fisher_p(inside.count, inside.total, outside.count, outside.total)
-    matching = _matching(phrase, both, embed)
-    fit = _fit(separates=p_value * n_looks <= CERTAIN, matches=matching.value >= LEAST_MATCHING)
+    words = unit_rows(np.asarray(embed(matching_prompts(question.phrase, both.discovery.problem)), dtype=np.float32))
+    matching = share_matching(np.concatenate([half.vectors @ words.T for half in (both.discovery, both.confirmation)]))
+    fit = fit_of(separates=p_value * n_looks <= CERTAIN, matches=matching.value >= LEAST_MATCHING)
     return PhraseAnswer(
-        class_name=both[0].problem.title,
-        phrase=phrase,
+        class_name=both.discovery.problem.title,
+        phrase=question.phrase,
         threshold=threshold if np.isfinite(threshold) else None,
         discovery=measured[0],
         confirmation=measured[1],
@@ -220,20 +302,27 @@ def _answer(
     )
 
 
-def _fit(*, separates: bool, matches: bool) -> Fit:
+def fit_of(*, separates: bool, matches: bool) -> Fit:
+    """Return what became of a phrase."""
     if separates:
         return Fit.GOOD if matches else Fit.SEPARATES_ONLY
     return Fit.MATCHES_ONLY if matches else Fit.NEITHER
 
 
-def _matching(phrase: str, both: tuple[_Half, _Half], embed: EmbedTexts) -> Share:
-    """Return how many samples of the class the phrase fits: adding it to the class brings the words nearer."""
-    problem = both[0].problem
+def matching_prompts(phrase: str, problem: ClassProblem) -> tuple[str, str]:
+    """Return the class with a phrase, and the class alone, as they are put to the encoder."""
     noun = noun_of(problem.class_name)
     plain = "an image" if problem.side is Side.ABSENT else f"an image of {counted(noun, noun)}"
-    with_phrase, without = unit_rows(np.asarray(embed([f"{plain}, {phrase}", plain]), dtype=np.float32))
-    nearer = np.concatenate([half.vectors @ with_phrase > half.vectors @ without for half in both])
-    return Share.of(int(nearer.sum()), len(nearer))
+    return f"{plain}, {phrase}", plain
+
+
+def share_matching(similarities: FloatArray) -> Share:
+    """Return how many samples a phrase fits: adding it to the class brings the words nearer.
+
+    Args:
+        similarities: [n, 2] of samples with the two prompts of `matching_prompts`.
+    """
+    return Share.of(int((similarities[:, 0] > similarities[:, 1]).sum()), len(similarities))
 
 
 def _problem(samples: SampleSet, criterion: FailureCriterion, title: str) -> ClassProblem:
@@ -249,13 +338,7 @@ def _problem(samples: SampleSet, criterion: FailureCriterion, title: str) -> Cla
     )
 
 
-def _n_looks(log: LookLog, held_out: _Half, phrases: Sequence[str]) -> int:
-    """Return how many different questions the confirmation half has had to answer, these ones among them."""
-    asked = {look.question for look in log.at(held_out.use.digest)}
-    return len(asked | {(held_out.problem.title, phrase, None) for phrase in phrases})
-
-
-def _look(answer: PhraseAnswer) -> Look:
+def _look(answer: PhraseAnswer, threshold: float | None, by: str) -> Look:
     return Look(
         class_name=answer.class_name,
         phrase=answer.phrase,
@@ -263,4 +346,6 @@ def _look(answer: PhraseAnswer) -> Look:
         p_value=answer.p_value,
         error_score=answer.discovery.error_score,
         held_out_error_score=answer.confirmation.error_score,
+        threshold=threshold,
+        by=by,
     )

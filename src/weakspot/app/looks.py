@@ -36,7 +36,12 @@ class Look(Record):
     @property
     def question(self) -> tuple[str, str, float | None]:
         """Return what makes two looks the same question."""
-        return self.class_name, self.phrase, None if self.threshold is None else round(self.threshold, 6)
+        return self.class_name, self.phrase, rounded(self.threshold)
+
+
+def rounded(threshold: float | None) -> float | None:
+    """Return a threshold with the digits that make it another question."""
+    return None if threshold is None else round(threshold, 6)
 
 
 class LookLog:

@@ -1,56 +1,110 @@
 """Writing the report of a run: pictures from the samples, facts from the record."""
 
 import io
-from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
+
+import numpy as np
 
 from weakspot.app.config import Settings
 from weakspot.app.loop import halves
+from weakspot.core.dataset import Split
 from weakspot.core.errors import WeakspotError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.media.locations import read_location
 from weakspot.media.pictures import decode_picture
-from weakspot.report.document import build_document
+from weakspot.report.card_text import render_model_card
+from weakspot.report.document import ReportDocument, build_document
+from weakspot.report.model_card import DataFacts
+from weakspot.report.picture_budget import MEGABYTE, MakeThumbnail, PicturePlan, fit_pictures
 from weakspot.report.pictures import SlicePictures, choose_pictures
 from weakspot.report.render import render_html, render_json, render_markdown
 from weakspot.store.project import ProjectStore
 
 JPEG_QUALITY = 82
+CARD = "model-card.md"
+SAFETY_BYTES = 20_000
+MOST_REMEMBERED = 4096
 
 
 def write_report(
     record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion, store: ProjectStore
 ) -> tuple[Path, ...]:
-    """Write HTML, Markdown and JSON into the run's folder; the HTML file comes first."""
+    """Write HTML, Markdown and JSON into the run's folder, and the model card beside them; the HTML file comes first.
+
+    Returns:
+        Where HTML, Markdown and JSON are; the model card is the file `model-card.md` in the same folder.
+    """
+    pictures = _pictures(record, samples, settings, criterion)
+    document = build_document(record, pictures, data_facts(samples, settings, store))
+    contents = {
+        "report.html": _fitting_html(document, pictures, _thumbnail_maker(pictures, samples), settings),
+        "report.md": render_markdown(document),
+        "report.json": render_json(document),
+        CARD: render_model_card(document),
+    }
+    with store.writing():
+        paths = [store.runs.save_artefact(record.run_id, name, text.encode()) for name, text in contents.items()]
+    return tuple(path for path in paths if path.name != CARD)
+
+
+def data_facts(samples: SampleSet, settings: Settings, store: ProjectStore) -> DataFacts:
+    """Return what a model card says of the data."""
+    dataset, tables = samples.dataset, store.current_tables()
+    counts = {split.value: len(dataset.rows_of(split)) for split in Split}
+    return DataFacts(
+        name=store.root.resolve().name,
+        n_by_split={name: number for name, number in counts.items() if number},
+        n_classes=dataset.n_classes,
+        class_names=tuple(dataset.class_names),
+        n_unlabelled=int(np.count_nonzero(~dataset.is_labelled)),
+        n_quarantined=tables.quarantine().num_rows if tables is not None else 0,
+        task=dataset.task.value,
+        evaluated_splits=tuple(settings.verify.splits),
+    )
+
+
+def _pictures(record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion) -> dict[str, SlicePictures]:
     confirmed_on = {discovery.digest(): confirmation for discovery, confirmation in halves(samples, settings, criterion)}
-    pictures = {
+    return {
         found.slice_id: choose_pictures(
             found, confirmed_on[found.found_on.digest], criterion, n_pictures=settings.report.n_pictures
         )
         for found, _ in record.published()
     }
-    document = build_document(record, pictures)
-    thumbnails = _thumbnails(_shown_ids(pictures.values()), samples, settings.report.thumbnail_side)
-    contents = {
-        "report.html": render_html(document, thumbnails),
-        "report.md": render_markdown(document),
-        "report.json": render_json(document),
-    }
-    with store.writing():
-        return tuple(store.runs.save_artefact(record.run_id, name, text.encode()) for name, text in contents.items())
 
 
-def _shown_ids(pictures: Iterable[SlicePictures]) -> set[str]:
-    return {sample_id for each in pictures for sample_id in each.sample_ids}
+def _fitting_html(document: ReportDocument, pictures: dict[str, SlicePictures], make: MakeThumbnail, settings: Settings) -> str:
+    """Return the page, with as many pictures as keep it small enough."""
+    chosen = settings.report
+    plain = replace(document, findings=tuple(replace(one, pictures=SlicePictures()) for one in document.findings))
+    room = int(chosen.most_megabytes * MEGABYTE) - SAFETY_BYTES - len(render_html(plain).encode())
+    fitted = fit_pictures(
+        pictures,
+        make,
+        asked=PicturePlan(n_each=chosen.n_pictures, side=chosen.thumbnail_side),
+        most_bytes=max(0, room),
+        most_megabytes=chosen.most_megabytes,
+    )
+    shown = tuple(replace(one, pictures=fitted.pictures.get(one.slice_id, SlicePictures())) for one in document.findings)
+    return render_html(replace(document, findings=shown, picture_note=fitted.note), fitted.thumbnails)
 
 
-def _thumbnails(sample_ids: set[str], samples: SampleSet, side: int) -> dict[str, bytes]:
+def _thumbnail_maker(pictures: dict[str, SlicePictures], samples: SampleSet) -> MakeThumbnail:
+    """Return what makes a thumbnail of a shown sample; the same one is made once."""
+    wanted = {sample_id for each in pictures.values() for sample_id in each.sample_ids}
     dataset = samples.dataset
     places = zip(dataset.sample_ids(samples.rows), dataset.locations(samples.rows), strict=True)
-    made = {name: _thumbnail(location, side) for name, location in places if name in sample_ids}
-    return {name: data for name, data in made.items() if data is not None}
+    locations = {name: location for name, location in places if name in wanted}
+
+    @lru_cache(maxsize=MOST_REMEMBERED)
+    def make(sample_id: str, side: int) -> bytes | None:
+        return _thumbnail(locations.get(sample_id), side)
+
+    return make
 
 
 def _thumbnail(location: str | None, side: int) -> bytes | None:

@@ -12,6 +12,7 @@ SUFFIXES: dict[AttributeSource, str] = {
     "proposed": "assigned",
     "property": "measured",
     "metadata": "bands",
+    "given": "given",
 }
 
 

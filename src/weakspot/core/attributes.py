@@ -4,7 +4,7 @@ The values stand in metadata columns of the data set; the records here say what 
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import pyarrow as pa
@@ -14,15 +14,20 @@ from weakspot.core.record import Record
 BOOK_VERSION = 1
 _MARK = b"weakspot.attributes"
 _MARK_OF_WORDS = b"weakspot.told-by-words"
+_MARK_OF_TITLES = b"weakspot.attribute-titles"
+_MARK_OF_ADDED = b"weakspot.added-columns"
 
-AttributeSource = Literal["built-in", "proposed", "property", "metadata"]
+AttributeSource = Literal["built-in", "proposed", "property", "metadata", "given"]
+WORD_SOURCES: frozenset[AttributeSource] = frozenset({"built-in", "proposed", "given"})
+"""Sources whose values are told from vectors by words."""
 
 
 class AttributeValue(Record):
     """One value of an attribute.
 
     Args:
-        value: what stands in the column.
+        value: what stands in the column; it never changes, because stored slices read it.
+        title: what people call it now; empty for the value itself.
         phrases: what it was told from pictures by; those at even places are one half of the wordings, the others the second half.
         merged: answers that were taken to mean the same.
         low: lower end of a band of numbers, included; None for no end.
@@ -31,11 +36,17 @@ class AttributeValue(Record):
     """
 
     value: str
+    title: str = ""
     phrases: tuple[str, ...] = ()
     merged: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
     share: float = 0.0
+
+    @property
+    def shown(self) -> str:
+        """Return what people call it."""
+        return self.title or self.value
 
 
 class Attribute(Record):
@@ -43,8 +54,9 @@ class Attribute(Record):
 
     Args:
         name: what it is, for example `background`.
-        column: the metadata column; another than the name where the data set had a column of that name.
-        source: built-in vocabulary, proposed by a language model, measured property of pictures, or metadata that was there.
+        column: the metadata column; another than the name where the data set had a column of that name, or where people edited it.
+        source: built-in vocabulary, proposed by a language model, measured property of pictures, metadata that was there, or given
+            in words by a person.
         question: what a question answerer was asked.
         values: in the order of their making; every value of the column is among them.
         cut_points: where numbers were cut into bands.
@@ -118,3 +130,48 @@ def told_by_words(table: pa.Table) -> frozenset[str]:
     """
     mark = (table.schema.metadata or {}).get(_MARK_OF_WORDS)
     return frozenset() if mark is None else frozenset(str(name) for name in json.loads(mark))
+
+
+Titles = Mapping[str, tuple[str, Mapping[str, str]]]
+"""Of metadata columns: what the attribute is called, and what those of its values are called that people renamed."""
+
+
+def titles_of(attributes: Sequence[Attribute]) -> Titles:
+    """Return what columns and values are called."""
+    return {
+        each.column: (each.name, {value.value: value.title for value in each.values if value.title and value.title != value.value})
+        for each in attributes
+    }
+
+
+def mark_titles(table: pa.Table, titles: Titles) -> pa.Table:
+    """Return the table with a mark that says what its columns and values are called."""
+    content = {column: [name, dict(values)] for column, (name, values) in titles.items()}
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _MARK_OF_TITLES: json.dumps(content).encode()})
+
+
+def shown_as(table: pa.Table, column: str, value: str) -> tuple[str, str]:
+    """Return what people call a column and one of its values; as they are where nobody has said otherwise.
+
+    >>> table = mark_titles(pa.table({"meta.colour (1f)": ["green"]}), {"colour (1f)": ("hue", {"green": "unripe"})})
+    >>> shown_as(table, "colour (1f)", "green"), shown_as(table, "site", "north")
+    (('hue', 'unripe'), ('site', 'north'))
+    """
+    mark = (table.schema.metadata or {}).get(_MARK_OF_TITLES)
+    name, values = (json.loads(mark) if mark else {}).get(column, (column, {}))
+    return str(name), str(values.get(value, value))
+
+
+def mark_added(table: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the table with a mark that says which metadata columns were computed, and so are none of the user's."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _MARK_OF_ADDED: json.dumps(list(columns)).encode()})
+
+
+def added_columns(table: pa.Table) -> tuple[str, ...]:
+    """Return which metadata columns were computed.
+
+    >>> added_columns(mark_added(pa.table({"meta.colour": ["green"]}), ["colour"]))
+    ('colour',)
+    """
+    mark = (table.schema.metadata or {}).get(_MARK_OF_ADDED)
+    return () if mark is None else tuple(str(name) for name in json.loads(mark))

@@ -285,6 +285,9 @@ def _is_known(rule: MembershipRule, samples: SampleSet, rows: IntArray) -> BoolA
     if rule.kind == "all-of":
         parts = [_is_known(part, samples, rows) for part in rule.rules]
         return np.asarray(np.all(parts, axis=0), dtype=np.bool_) if parts else np.ones(len(rows), dtype=np.bool_)
+    if rule.kind == "any-of":
+        is_told = [_is_known(part, samples, rows) for part in rule.rules]
+        return np.asarray(np.all(is_told, axis=0) | rule.members(samples, rows), dtype=np.bool_)
     if rule.kind in ("column", "ids"):
         return np.ones(len(rows), dtype=np.bool_)
     return np.isfinite(rule.scores(samples, rows))

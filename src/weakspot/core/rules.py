@@ -311,9 +311,47 @@ class AllOfRule(Rule):
         return frozenset(name for rule in self.rules for name in rule.columns)
 
 
-MembershipRule = Annotated[
+PartRule = Annotated[
     LinearRule | ColumnRule | IdRule | NearestRule | BallRule | MixtureRule | OutcomeRule | AllOfRule, Field(discriminator="kind")
 ]
+
+
+class AnyOfRule(Rule):
+    """Members satisfy at least one of several rules, for example of slices that people found to be the same thing."""
+
+    kind: Literal["any-of"] = "any-of"
+    rules: tuple[PartRule, ...]
+
+    def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
+        """Return the number of rules that a row satisfies."""
+        return np.asarray(np.sum([rule.members(samples, rows) for rule in self.rules], axis=0), dtype=np.float64)
+
+    def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
+        """Return which rows are inside."""
+        return self.scores(samples, rows) > 0
+
+    @property
+    def reads_outcomes(self) -> bool:
+        """Return whether one of the rules reads outcomes."""
+        return any(rule.reads_outcomes for rule in self.rules)
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """Return the metadata columns that any of the rules reads."""
+        return frozenset(name for rule in self.rules for name in rule.columns)
+
+
+MembershipRule = Annotated[
+    LinearRule | ColumnRule | IdRule | NearestRule | BallRule | MixtureRule | OutcomeRule | AllOfRule | AnyOfRule,
+    Field(discriminator="kind"),
+]
+
+
+def single_rules(rule: MembershipRule) -> tuple[SingleRule, ...]:
+    """Return the rules that a rule is made of; one that is made of no others is its own only part."""
+    if rule.kind == "any-of":
+        return tuple(single for part in rule.rules for single in single_rules(part))
+    return rule.rules if rule.kind == "all-of" else (rule,)
 
 
 def _refuse_other_encoder(samples: SampleSet, space: str, encoder_id: str) -> None:

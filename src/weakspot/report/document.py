@@ -9,7 +9,17 @@ from pydantic import JsonValue
 
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.report import wording
-from weakspot.report.findings import Finding, TestedSlice, count_sentence, finding, methods_of, unconfirmed_slices
+from weakspot.report.findings import (
+    DismissedSlice,
+    Finding,
+    TestedSlice,
+    count_sentence,
+    dismissed_slices,
+    finding,
+    methods_of,
+    unconfirmed_slices,
+)
+from weakspot.report.model_card import ClassAccuracy, DataFacts, ModelCard, class_accuracies, model_card
 from weakspot.report.pictures import SlicePictures
 from weakspot.report.repairs import RepairSection, repair_section
 from weakspot.report.strategies import StrategyComparison, compare_strategies
@@ -20,7 +30,24 @@ _ADDRESS_WITH_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 
 @dataclass(frozen=True, kw_only=True)
 class ReportDocument:
-    """Everything a report says, in the order it is said; strategies are compared where there are several."""
+    """Everything a report says, in the order it is said; strategies are compared where there are several.
+
+    Args:
+        headline: the most important finding.
+        summary: the rest in short.
+        findings: confirmed slices.
+        not_confirmed: what was tested and not confirmed.
+        repairs: what repairs did.
+        methods: what every discoverer did.
+        control: which error rate is held.
+        record: the run.
+        card: the model card.
+        classes: accuracy by class.
+        dismissed: slices that people dismissed.
+        settings: dotted names and values, secrets left out.
+        strategies: side by side, None if there are not several.
+        picture_note: said if fewer pictures are shown than asked for.
+    """
 
     headline: str
     summary: tuple[str, ...]
@@ -30,26 +57,37 @@ class ReportDocument:
     methods: tuple[MethodRecord, ...]
     control: str
     record: RunRecord
+    card: ModelCard
+    classes: tuple[ClassAccuracy, ...] = ()
+    dismissed: tuple[DismissedSlice, ...] = ()
     settings: tuple[tuple[str, str], ...] = field(default=())
     strategies: StrategyComparison | None = None
+    picture_note: str = ""
 
 
-def build_document(record: RunRecord, pictures: Mapping[str, SlicePictures] | None = None) -> ReportDocument:
+def build_document(
+    record: RunRecord, pictures: Mapping[str, SlicePictures] | None = None, data: DataFacts | None = None
+) -> ReportDocument:
     """Order and word the facts of a run; pictures are given by slice id."""
     shown = pictures or {}
     findings = tuple(
         finding(number, found, evidence, record, shown.get(found.slice_id, SlicePictures()))
         for number, (found, evidence) in enumerate(record.published(), start=1)
     )
+    repairs = tuple(repair_section(outcome) for outcome in record.repairs)
+    dismissed = dismissed_slices(record)
     return ReportDocument(
         headline=_headline(findings, record),
         summary=tuple(_summary(record, findings)),
         findings=findings,
         not_confirmed=unconfirmed_slices(record),
-        repairs=tuple(repair_section(outcome) for outcome in record.repairs),
+        repairs=repairs,
         methods=methods_of(record),
         control=wording.CONTROL_WORDS[record.evidence[0].control] if record.evidence else "",
         record=record,
+        card=model_card(record, findings, repairs=repairs, dismissed=dismissed, data=data),
+        classes=class_accuracies(record),
+        dismissed=dismissed,
         settings=tuple(_flat(record.settings)),
         strategies=compare_strategies(record.repairs),
     )
@@ -71,6 +109,8 @@ def _summary(record: RunRecord, findings: Sequence[Finding]) -> Iterator[str]:
             f"({wording.percent(facts.n_failed / facts.n_samples)}); a failure means that {record.criterion or 'it is wrong'}."
         )
     yield count_sentence(record, findings)
+    if dismissed := dismissed_slices(record):
+        yield f"People dismissed {wording.count(len(dismissed), 'slice')}; see who and why below."
     if any(item.has_suspect_labels for item in findings):
         yield "Some failures look like wrong labels; see the findings that say so."
     for outcome in record.repairs[:1]:

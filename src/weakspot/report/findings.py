@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.evidence import Evidence, Measurement, Verdict
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
@@ -38,6 +39,7 @@ class Finding:
         explained: why it is no finding of its own; empty if it is one.
         also_found: other slices with nearly the same members, as `title (method)`.
         pictures: what to show.
+        people: what people decided about it, in words; empty if nobody did.
     """
 
     number: int
@@ -62,6 +64,32 @@ class Finding:
     explained: str
     also_found: tuple[str, ...]
     pictures: SlicePictures
+    people: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DismissedSlice:
+    """One slice that a person dismissed.
+
+    Args:
+        title: its name.
+        slice_id: which slice.
+        method: who found it.
+        verdict: what its evidence says, in words; empty if it has none.
+        by: who dismissed it.
+        time: when, ISO 8601.
+        reason: in that person's words.
+        evidence: the figures, None if it was never measured.
+    """
+
+    title: str
+    slice_id: str
+    method: str
+    verdict: str
+    by: str
+    time: str
+    reason: str
+    evidence: Evidence | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +138,40 @@ def finding(number: int, found: FailureSlice, evidence: Evidence, record: RunRec
         explained=_explained(evidence, record),
         also_found=tuple(_also_found(found.slice_id, record)),
         pictures=pictures,
+        people=_people(found.slice_id, record.decisions),
     )
+
+
+def dismissed_slices(record: RunRecord) -> tuple[DismissedSlice, ...]:
+    """Return the slices that people dismissed and nobody restored, oldest decision first."""
+    known = {found.slice_id: found for found in record.slices}
+    evidence = {entry.slice_id: entry for entry in record.evidence}
+    return tuple(
+        DismissedSlice(
+            title=known[slice_id].title,
+            slice_id=slice_id,
+            method=known[slice_id].method,
+            verdict=wording.VERDICT_WORDS[evidence[slice_id].verdict] if slice_id in evidence else "",
+            by=decision.by,
+            time=decision.time,
+            reason=decision.reason,
+            evidence=evidence.get(slice_id),
+        )
+        for slice_id, decision in record.dismissed().items()
+        if slice_id in known
+    )
+
+
+def _people(slice_id: str, decisions: Sequence[Decision]) -> str:
+    """Return who accepted, renamed or merged a slice, each once."""
+    words = {
+        DecisionKind.ACCEPTED: "Accepted by",
+        DecisionKind.RENAMED: "Put in words by",
+        DecisionKind.MERGED: "Merged by",
+    }
+    own = [one for one in decisions if one.slice_id == slice_id]
+    found = {kind: list(dict.fromkeys(one.by for one in own if one.kind is kind)) for kind in words}
+    return " ".join(f"{words[kind]} {', '.join(people)}." for kind, people in found.items() if people)
 
 
 def _strength(found: FailureSlice) -> str:
@@ -134,8 +195,9 @@ def _also_found(slice_id: str, record: RunRecord) -> Iterator[str]:
 
 
 def unconfirmed_slices(record: RunRecord) -> tuple[TestedSlice, ...]:
-    """Return the slices that were not confirmed, those with the smallest q-value first and those without a test last."""
-    others = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED]
+    """Return the slices that were neither confirmed nor dismissed, smallest q-value first and those without a test last."""
+    dismissed = record.dismissed()
+    others = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED and entry.slice_id not in dismissed]
     ordered = sorted(
         others, key=lambda entry: (entry.verdict is not Verdict.NOT_CONFIRMED, entry.q_value, entry.p_value, entry.slice_id)
     )

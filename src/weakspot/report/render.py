@@ -9,12 +9,15 @@ from typing import Any
 
 from weakspot.report import wording
 from weakspot.report.document import ReportDocument
+from weakspot.report.findings import DismissedSlice
+from weakspot.report.model_card import ModelCard
 from weakspot.report.repair_wording import FATE_WORDS, fine_interval, fine_points, signed_points
 from weakspot.report.repairs import RepairSection
 from weakspot.report.strategies import Move, StrategyComparison
 from weakspot.report.strategy_plot import trade_off_plot
 
 _NUMBER_AND_PERCENT = re.compile(r"(\d) %")
+MOST_LISTED = 500
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|])")
 
 
@@ -27,14 +30,19 @@ def render_html(document: ReportDocument, thumbnails: Mapping[str, bytes] | None
     page = (
         _environment(escape=True)
         .get_template("report.html")
-        .render(report=document, thumbnails=pictures, words=wording, plot=plot, fates=FATE_WORDS)
+        .render(report=document, thumbnails=pictures, words=wording, plot=plot, fates=FATE_WORDS, most_listed=MOST_LISTED)
     )
     return _NUMBER_AND_PERCENT.sub("\\1\u00a0%", page)
 
 
 def render_markdown(document: ReportDocument) -> str:
     """Return the report as Markdown, without pictures."""
-    text = _environment(escape=False).get_template("report.md").render(report=document, words=wording)
+    return render_template("report.md", document)
+
+
+def render_template(name: str, document: ReportDocument) -> str:
+    """Return a Markdown template filled with a report."""
+    text = _environment(escape=False).get_template(name).render(report=document, words=wording)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
@@ -57,6 +65,7 @@ def render_json(document: ReportDocument) -> str:
                 "evidence": item.evidence.model_dump(mode="json"),
                 "hard_samples": [picture.sample_id for picture in item.pictures.hard],
                 "easy_samples": [picture.sample_id for picture in item.pictures.easy],
+                "people": item.people,
             }
             for item in document.findings
         ],
@@ -64,12 +73,35 @@ def render_json(document: ReportDocument) -> str:
             {"title": item.title, "method": item.method, "verdict": item.verdict, "evidence": item.evidence.model_dump(mode="json")}
             for item in document.not_confirmed
         ],
+        "dismissed": [_dismissed_content(item) for item in document.dismissed],
+        "model_card": _card_content(document.card),
         "methods": [one.model_dump(mode="json") for one in document.methods],
         "control": document.control,
         "repairs": [_repair_content(item) for item in document.repairs],
         "strategies": _strategies_content(document.strategies),
     }
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def _dismissed_content(item: DismissedSlice) -> dict[str, Any]:
+    content = dataclasses.asdict(dataclasses.replace(item, evidence=None))
+    return {**content, "evidence": None if item.evidence is None else item.evidence.model_dump(mode="json")}
+
+
+def _card_content(card: ModelCard) -> dict[str, Any]:
+    return {
+        "classifier": card.classifier,
+        "evaluation": list(card.evaluation),
+        "samples_by_split": {} if card.data is None else dict(card.data.n_by_split),
+        "criterion": card.criterion,
+        "accuracy": None if card.accuracy is None else card.accuracy.model_dump(mode="json"),
+        "per_class": {one.class_name: one.right.model_dump(mode="json") for one in card.per_class},
+        "worst_slice": None if card.worst is None else card.worst.slice_id,
+        "known_failures": list(card.known_failures),
+        "repairs": list(card.repairs),
+        "caveats": list(card.caveats),
+        "limits": list(card.limits),
+    }
 
 
 def _repair_content(item: RepairSection) -> dict[str, Any]:

@@ -48,7 +48,14 @@ class ColumnShelf:
             return None
         return ShelvedColumns(book=book, columns=columns)
 
-    def save(self, key: str, book: AttributeBook, columns: pa.Table, *, group: str) -> None:
+    def written(self, key: str) -> int:
+        """Return when a key was last written, in nanoseconds; 0 if it is not there."""
+        try:
+            return (self._folder(key) / BOOK_FILE).stat().st_mtime_ns
+        except OSError:
+            return 0
+
+    def save(self, key: str, book: AttributeBook, columns: pa.Table, *, group: str, is_whole: bool = True) -> None:
         """Store columns; the caller holds the project's lock.
 
         Args:
@@ -56,6 +63,7 @@ class ColumnShelf:
             book: what the columns mean.
             columns: one row a sample.
             group: entries of other groups are deleted: they belong to samples that the project has no more.
+            is_whole: whether these are all attributes of the project, so that people are shown this book.
         """
         folder = self._folder(key)
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -66,10 +74,15 @@ class ColumnShelf:
             (temporary / BOOK_FILE).write_bytes(content)
             with pa.OSFile(str(temporary / COLUMNS_FILE), "wb") as sink, pa.ipc.new_file(sink, columns.schema) as writer:
                 writer.write_table(columns)
-        atomic.write_bytes(self.data / LATEST_FILE, content)
+        if is_whole:
+            self.show(book)
         for other in folder.parent.iterdir():
             if not other.name.startswith(group):
                 atomic.remove(other)
+
+    def show(self, book: AttributeBook) -> None:
+        """Write a book where people find it; the caller holds the project's lock."""
+        atomic.write_bytes(self.data / LATEST_FILE, (book.model_dump_json(indent=1) + "\n").encode())
 
     def _folder(self, key: str) -> Path:
         return self.data / "attributes" / key

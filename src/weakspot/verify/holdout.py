@@ -11,6 +11,7 @@ from weakspot.core.arrays import BoolArray, DoubleArray
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.evidence import Evidence, Interval, SliceSides, Verdict, effect_size, sides_of
 from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.rules import single_rules
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import CONTROLS, Control, adjusted_p_values, fisher_p, overlap, wilson_interval
@@ -199,8 +200,7 @@ class _Candidate:
     @property
     def order(self) -> tuple[float, int, int, str]:
         """Return what decides which of several alike slices is tested: smallest first."""
-        rule = self.found.rule
-        kinds = [part.kind for part in rule.rules] if rule.kind == "all-of" else [rule.kind]
+        kinds = [part.kind for part in single_rules(self.found.rule)]
         return self.discovery_p, len(kinds), max((SIMPLEST_FIRST.index(kind) for kind in kinds), default=0), self.found.slice_id
 
 

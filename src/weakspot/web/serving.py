@@ -17,11 +17,16 @@ from weakspot.web.state.store import StateStore
 def serve_project(folder: Path, *, port: int, say: Callable[[str], None]) -> None:
     """Serve a project on this machine only."""
     project = Project.open(folder)
+    state = StateStore.beside(project.store.data)
     parts = ServerParts(
         workspace=Workspace(project),
-        state=StateStore.beside(project.store.data),
-        jobs=JobRunner(),
+        state=state,
+        jobs=JobRunner(folder, state),
         owner_token=secrets.token_urlsafe(24),
     )
     say(f"http://127.0.0.1:{port}/#token={parts.owner_token}")
-    uvicorn.run(create_app(parts), host="127.0.0.1", port=port, log_level="warning")
+    try:
+        uvicorn.run(create_app(parts), host="127.0.0.1", port=port, log_level="warning")
+    finally:
+        parts.jobs.close()
+        state.close()

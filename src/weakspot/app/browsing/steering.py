@@ -10,10 +10,11 @@ from weakspot.app.project import Project
 from weakspot.app.records import finished, new_record
 from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.errors import DataError
+from weakspot.core.evidence import Evidence
 from weakspot.core.failures import describe_criterion
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
-from weakspot.verify.looks import with_looks
+from weakspot.verify.looks import TESTED, with_looks
 
 Change = Callable[[RunRecord], RunRecord]
 
@@ -40,18 +41,39 @@ def with_slices(workspace: Workspace, slices: Sequence[FailureSlice], *, by: str
 
 
 def proven(workspace: Workspace, record: RunRecord) -> RunRecord:
-    """Return a run whose slices are measured on the confirmation half, all questions by hand counted."""
+    """Return a run whose slices are measured on the confirmation half, all questions by hand counted.
+
+    What people dismissed keeps the figures that it had. It neither stands for slices with nearly the same members nor explains
+    others, so that a changed slice can take the place of the one it was made from; but its test was made, and counts.
+    """
     settings = workspace.project.settings
-    samples = workspace.samples_for(record)
-    verified = loop.verify_slices(record, samples, settings, workspace.criterion)
+    dismissed = record.dismissed()
+    kept = record.model_copy(update={"slices": tuple(one for one in record.slices if one.slice_id not in dismissed)})
+    verified = loop.verify_slices(kept, workspace.samples_for(record), settings, workspace.criterion)
+    set_aside = [entry for entry in record.evidence if entry.slice_id in dismissed]
     own = {(found.class_name, str(found.parameters.get("phrase", ""))) for found in record.slices}
     looks = [
-        look.p_value
-        for look in LookLog(workspace.project.store).at(workspace.confirmation_digest)
-        if (look.class_name, look.phrase) not in own
+        *(
+            look.p_value
+            for look in LookLog(workspace.project.store).at(workspace.confirmation_digest)
+            if (look.class_name, look.phrase) not in own
+        ),
+        *(entry.p_value if entry.gap > 0 else 1.0 for entry in set_aside if entry.verdict in TESTED),
     ]
     alpha = float(str(settings.verify.parameters.get("alpha", 0.05)))
-    return verified.model_copy(update={"evidence": with_looks(verified.evidence, looks, alpha=alpha)})
+    measured = with_looks(verified.evidence, looks, alpha=alpha)
+    by_slice = {entry.slice_id: entry for entry in (*measured, *_counted_with(set_aside, measured))}
+    ordered = tuple(by_slice[found.slice_id] for found in record.slices if found.slice_id in by_slice)
+    return record.model_copy(update={"evidence": ordered})
+
+
+def _counted_with(set_aside: Sequence[Evidence], measured: Sequence[Evidence]) -> list[Evidence]:
+    """Return evidence of dismissed slices with today's number of tests."""
+    n_tested = {entry.measured_on.digest: entry.n_tested for entry in measured}
+    return [
+        entry.model_copy(update={"n_tested": n_tested.get(entry.measured_on.digest, entry.n_tested), "explained": None})
+        for entry in set_aside
+    ]
 
 
 def changed_run(workspace: Workspace, change: Change, *, run_id: str | None = None) -> RunRecord:

@@ -4,14 +4,18 @@ It runs in a process of its own and may be ended at any moment, so it must leave
 started again. What it returns is small and can be written as JSON: ids and figures, never samples.
 """
 
+import json
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
+from weakspot.app.browsing.work_arguments import ARGUMENTS
 from weakspot.app.project import Project
 from weakspot.core.errors import ConfigError
 from weakspot.core.run import StageProgress
+
+LONGEST_ARGUMENTS = 20_000
 
 Arguments = Mapping[str, JsonValue]
 Work = Callable[[Project, Arguments, StageProgress], dict[str, JsonValue]]
@@ -35,8 +39,36 @@ def work_of(kind: str) -> Work:
     Raises:
         ConfigError: if there is none of that name.
     """
-    if kind not in KINDS:
-        raise ConfigError(f"There is no work called {kind!r}.", given=kind, fix=f"Choose one of {list(KINDS)}.")
-    module, _, name = KINDS[kind].partition(":")
+    module, _, name = _place(kind).partition(":")
     work: Work = getattr(import_module(module), name)
     return work
+
+
+def checked_arguments(kind: str, given: Arguments) -> dict[str, JsonValue]:
+    """Return arguments of a kind of work as its model has them, before a process is started for them.
+
+    Raises:
+        ConfigError: if there is no such kind, or with everything that is wrong with the arguments.
+    """
+    _place(kind)
+    try:
+        size = len(json.dumps(given, allow_nan=False, ensure_ascii=False).encode())
+    except (ValueError, RecursionError) as error:
+        raise ConfigError("The arguments of the work hold something that is no text or number.", where="arguments") from error
+    if size > LONGEST_ARGUMENTS:
+        raise ConfigError("The arguments of the work are too long.", where="arguments", given=f"{size} bytes")
+    model = ARGUMENTS.get(kind)
+    if model is None:
+        return dict(given)
+    try:
+        return model.model_validate(given).model_dump(mode="json", exclude_defaults=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(["arguments", *(str(part) for part in first["loc"])])
+        raise ConfigError(f"Work of the kind {kind!r} cannot be started with this.", where=where, fix=first["msg"]) from error
+
+
+def _place(kind: str) -> str:
+    if kind not in KINDS:
+        raise ConfigError("There is no such kind of work.", where="kind", fix=f"Choose one of {list(KINDS)}.")
+    return KINDS[kind]

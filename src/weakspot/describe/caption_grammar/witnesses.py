@@ -13,7 +13,7 @@ from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, uni
 from weakspot.core.assistants import Assistants, SecondEncoder
 from weakspot.core.attributes import told_by_words
 from weakspot.core.errors import ModelError, UnavailableError
-from weakspot.core.rules import AllOfRule, ColumnRule, MembershipRule
+from weakspot.core.rules import ColumnRule, MembershipRule, single_rules
 from weakspot.core.samples import SampleSet
 from weakspot.describe.caption_grammar.class_view import SliceView
 from weakspot.lexicon.captions import content_words
@@ -259,8 +259,7 @@ def _value_means(value: str, about: frozenset[str], wanted: frozenset[str]) -> b
 
 
 def _columns_of(rule: MembershipRule) -> set[str]:
-    rules = rule.rules if isinstance(rule, AllOfRule) else (rule,)
-    return {one.column for one in rules if isinstance(one, ColumnRule)}
+    return {one.column for one in single_rules(rule) if isinstance(one, ColumnRule)}
 
 
 def _is_of_words(kind: pa.DataType) -> bool:

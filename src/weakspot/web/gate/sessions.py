@@ -1,20 +1,25 @@
 """Sessions: who a browser belongs to. The browser holds a random token; the state holds only its hash."""
 
-import hashlib
 import hmac
 import secrets
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
-from weakspot.web.problems import RefusedError
+from sqlalchemy import delete
+from sqlalchemy.orm import Session
+
 from weakspot.web.roles import Person, Role
-from weakspot.web.server_parts import ServerParts
-from weakspot.web.state.store import now
+from weakspot.web.state.store import StateStore, now
 from weakspot.web.state.tables import PersonRow, SessionRow
+from weakspot.web.token_hash import token_hash
 
-COOKIE = "weakspot-session"
-OWNER_ID = "owner"
 LIFETIME = timedelta(days=7)
+SEEN_AGAIN_AFTER = timedelta(minutes=10)
+REMEMBERED_SECONDS = 2.0
+MOST_REMEMBERED = 4096
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,51 +37,93 @@ class OpenedSession:
     person: Person
 
 
-def token_hash(token: str) -> str:
-    """Return what is stored of a token."""
-    return hashlib.sha256(token.encode()).hexdigest()
-
-
 def request_token_of(token: str) -> str:
     """Return the request token of a session: it follows from the session's own token, which no page can read."""
-    return hmac.new(token.encode(), b"weakspot request token", "sha256").hexdigest()
+    return hmac.new(token.encode("utf-8", "surrogatepass"), b"weakspot request token", "sha256").hexdigest()
 
 
-def open_session(parts: ServerParts, token: str) -> OpenedSession:
-    """Let the owner in.
+class Sessions:
+    """The sessions of a server.
 
-    Raises:
-        RefusedError: 401 if the token is not the owner's.
+    Args:
+        state: where they are kept.
+        clock: seconds that only grow.
     """
-    if not hmac.compare_digest(token.encode(), parts.owner_token.encode()):
-        raise RefusedError(401, "This token lets nobody in.", fix="Open the newest address that `weakspot serve` printed.")
-    with parts.state.writing() as rows:
-        if rows.get(PersonRow, OWNER_ID) is None:
-            rows.add(PersonRow(person_id=OWNER_ID, name="owner", role=Role.OWNER.value, created=now()))
-            rows.flush()
-        return new_session(rows, Person(person_id=OWNER_ID, name="owner", role=Role.OWNER))
+
+    def __init__(self, state: StateStore, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._state = state
+        self._clock = clock
+        self._guard = threading.Lock()
+        self._remembered: dict[str, tuple[Person, float]] = {}
+
+    def open(self, rows: Session, person: Person) -> OpenedSession:
+        """Remember a new browser of a person, and forget sessions that have run out."""
+        secret, today = secrets.token_urlsafe(32), now()
+        rows.execute(delete(SessionRow).where(SessionRow.expires < today))
+        request_token = request_token_of(secret)
+        rows.add(
+            SessionRow(
+                token_hash=token_hash(secret),
+                person_id=person.person_id,
+                csrf_hash=token_hash(request_token),
+                created=today,
+                last_seen=today,
+                expires=today + LIFETIME,
+            )
+        )
+        return OpenedSession(token=secret, request_token=request_token, person=person)
+
+    def remembered(self, token: str) -> Person | None:
+        """Return who a session's token belonged to a moment ago, without asking; good enough for reading."""
+        with self._guard:
+            person, until = self._remembered.get(token_hash(token), (None, 0.0))
+        return person if self._clock() < until else None
+
+    def person_with(self, token: str) -> Person | None:
+        """Return who a session's token belongs to, None if to nobody."""
+        key = token_hash(token)
+        found = self._asked(key)
+        with self._guard:
+            self._remembered.pop(key, None)
+            if len(self._remembered) > MOST_REMEMBERED:
+                self._remembered.clear()
+            if found is not None:
+                self._remembered[key] = (found, self._clock() + REMEMBERED_SECONDS)
+        return found
+
+    def close(self, token: str) -> bool:
+        """Forget a session; return whether there was one."""
+        key = token_hash(token)
+        with self._guard:
+            self._remembered.pop(key, None)
+        with self._state.writing() as rows:
+            row = rows.get(SessionRow, key)
+            if row is None:
+                return False
+            rows.delete(row)
+        return True
+
+    def _asked(self, key: str) -> Person | None:
+        today = now()
+        with self._state.reading() as rows:
+            row = rows.get(SessionRow, key)
+            if row is None or row.expires < today:
+                return None
+            found = rows.get(PersonRow, row.person_id)
+            last_seen = row.last_seen
+        if found is None:
+            return None
+        if today - last_seen > SEEN_AGAIN_AFTER:
+            self._seen(key, today)
+        return person_of_row(found)
+
+    def _seen(self, key: str, today: datetime) -> None:
+        with self._state.writing() as rows:
+            row = rows.get(SessionRow, key)
+            if row is not None:
+                row.last_seen, row.expires = today, today + LIFETIME
 
 
-def new_session(rows: "object", person: Person) -> OpenedSession:
-    """Remember a new browser of a person."""
-    secret, today = secrets.token_urlsafe(32), now()
-    row = SessionRow(
-        token_hash=token_hash(secret),
-        person_id=person.person_id,
-        csrf_hash=token_hash(request_token_of(secret)),
-        created=today,
-        last_seen=today,
-        expires=today + LIFETIME,
-    )
-    rows.add(row)  # type: ignore[attr-defined]
-    return OpenedSession(token=secret, request_token=request_token_of(secret), person=person)
-
-
-def person_with(parts: ServerParts, token: str) -> Person | None:
-    """Return who a session's token belongs to, None if to nobody."""
-    with parts.state.reading() as rows:
-        row = rows.get(SessionRow, token_hash(token))
-        found = None if row is None or row.expires < now() else rows.get(PersonRow, row.person_id)
-    if found is None:
-        return None
-    return Person(person_id=found.person_id, name=found.name, role=Role(found.role), study_id=found.study_id)
+def person_of_row(row: PersonRow) -> Person:
+    """Return a person as requests know them."""
+    return Person(person_id=row.person_id, name=row.name, role=Role(row.role), study_id=row.study_id)

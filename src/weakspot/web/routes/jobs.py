@@ -1,5 +1,56 @@
 """Work under way: start, watch, cancel, resume."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Path
+from pydantic import Field, JsonValue
+
+from weakspot.app.browsing.view import View
+from weakspot.app.browsing.work import checked_arguments
+from weakspot.web.jobs.job_view import JobsView, JobView
+from weakspot.web.server_parts import Owner, Parts, ProjectReader
 
 router = APIRouter(prefix="/api", tags=["jobs"])
+JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class StartWork(View):
+    """Work to be started.
+
+    Args:
+        kind: what is to be done.
+        arguments: what that kind can be told; unknown ones are refused.
+    """
+
+    kind: str = Field(max_length=40)
+    arguments: dict[str, JsonValue] = Field(default_factory=dict, max_length=40)
+
+
+@router.post("/jobs")
+def start(asked: StartWork, person: Owner, parts: Parts) -> JobView:
+    """Start work; it waits if other work of the project is under way."""
+    return parts.jobs.start(asked.kind, checked_arguments(asked.kind, asked.arguments), by=person.name)
+
+
+@router.get("/jobs")
+def jobs(_person: ProjectReader, parts: Parts) -> JobsView:
+    """Return the last works, newest first."""
+    return JobsView(jobs=parts.jobs.newest())
+
+
+@router.get("/jobs/{job_id}")
+def job(job_id: JobId, _person: ProjectReader, parts: Parts) -> JobView:
+    """Return one work."""
+    return parts.jobs.find(job_id)
+
+
+@router.post("/jobs/{job_id}/cancel")
+def cancel(job_id: JobId, _person: Owner, parts: Parts) -> JobView:
+    """Stop a work; what it has finished is kept."""
+    return parts.jobs.cancel(job_id)
+
+
+@router.post("/jobs/{job_id}/resume")
+def resume(job_id: JobId, _person: Owner, parts: Parts) -> JobView:
+    """Go on with a work that was stopped or failed."""
+    return parts.jobs.resume(job_id)

@@ -7,17 +7,19 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from alembic import command
-from alembic.config import Config
-from sqlalchemy import Engine, create_engine, event
-from sqlalchemy.engine import make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
+from sqlalchemy import URL, Engine, create_engine, event
+from sqlalchemy.engine import Connection, make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from sqlalchemy.exc import DataError as UnfitValueError
 from sqlalchemy.orm import Session, sessionmaker
 
-from weakspot.core.errors import ConfigError, MissingExtraError, UnavailableError
+from weakspot.core.errors import ConfigError, DataError, MissingExtraError, UnavailableError
+from weakspot.web.state.migrating import migrate
 
-SQLITE_WAIT_SECONDS = 30
-MIGRATIONS = Path(__file__).parent / "versions"
+WAIT_SECONDS = 30
+KEPT_CONNECTIONS = 8
+MORE_CONNECTIONS = 56
+WRITES = "weakspot_writes"
 
 
 def now() -> datetime:
@@ -26,16 +28,24 @@ def now() -> datetime:
 
 
 class StateStore:
-    """The shared state.
+    """The shared state. Several threads, processes and servers may use the same database at once.
 
     Args:
         url: `sqlite:///file` or `postgresql://user@host/name`.
+
+    Raises:
+        ConfigError: if the address is none, or a newer weakspot wrote the database.
+        MissingExtraError: if the driver is not installed.
+        UnavailableError: if the database cannot be reached.
     """
 
     def __init__(self, url: str) -> None:
         self.engine = _engine(url)
-        self._sessions = sessionmaker(self.engine, expire_on_commit=False)
-        self._migrate(url)
+        self._shown = _shown(url)
+        self._readers = sessionmaker(self.engine, expire_on_commit=False)
+        self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
+        with self._said():
+            migrate(self.engine.execution_options(**{WRITES: True}), where=self._shown)
 
     @classmethod
     def beside(cls, data: Path) -> "StateStore":
@@ -44,8 +54,8 @@ class StateStore:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """Give a session for reading; nothing is kept of what it changes."""
-        with self._sessions() as session:
+        """Give a session for reading; nothing is kept of what it changes, and it never waits for writers."""
+        with self._said(), self._readers() as session:
             yield session
 
     @contextmanager
@@ -54,31 +64,27 @@ class StateStore:
 
         SQLite takes its lock at once, so that writers queue up instead of failing half-way.
         """
-        with self._sessions() as session, session.begin():
+        with self._said(), self._writers() as session, session.begin():
             yield session
 
     def close(self) -> None:
         """Let go of all connections."""
         self.engine.dispose()
 
-    def _migrate(self, url: str) -> None:
-        config = Config()
-        config.set_main_option("script_location", str(MIGRATIONS.parent))
-        config.set_main_option("version_locations", str(MIGRATIONS))
-        config.set_main_option("path_separator", "os")
+    @contextmanager
+    def _said(self) -> Iterator[None]:
+        """Say what a database refuses in plain words."""
         try:
-            with self.engine.begin() as connection:
-                config.attributes["connection"] = connection
-                command.upgrade(config, "head")
+            yield
         except OperationalError as error:
             raise UnavailableError(
-                "The database of the browser cannot be opened.",
-                where=_shown(url),
+                "The database of the browser does not answer.",
+                where=self._shown,
                 given=str(error.orig).strip(),
-                fix="Check --state.",
+                fix="Check --state, and that the database is running.",
             ) from error
-        except SQLAlchemyError as error:
-            raise ConfigError("The database of the browser cannot be brought to today's tables.", where=_shown(url)) from error
+        except (UnfitValueError, UnicodeEncodeError) as error:
+            raise DataError("A value cannot be kept in the database.") from error
 
 
 def _engine(url: str) -> Engine:
@@ -90,15 +96,22 @@ def _engine(url: str) -> Engine:
             raise ConfigError("The state can be kept in SQLite or PostgreSQL.", where="--state", given=_shown(url))
         if parsed.get_backend_name() == "sqlite":
             return _sqlite_engine(parsed)
-        return create_engine(parsed, pool_pre_ping=True, pool_size=8, max_overflow=16)
+        return create_engine(parsed, pool_pre_ping=True, pool_size=KEPT_CONNECTIONS, max_overflow=MORE_CONNECTIONS)
     except (ArgumentError, NoSuchModuleError) as error:
         raise ConfigError("This is no address of a database.", where="--state", given=_shown(url)) from error
     except ModuleNotFoundError as error:
         raise MissingExtraError("psycopg", extra="postgres", purpose="PostgreSQL addresses") from error
 
 
-def _sqlite_engine(url: Any) -> Engine:
-    engine = create_engine(url, connect_args={"timeout": SQLITE_WAIT_SECONDS, "check_same_thread": False})
+def _sqlite_engine(url: URL) -> Engine:
+    if url.database in (None, "", ":memory:"):
+        raise ConfigError("The state needs a file.", where="--state", given=str(url), fix="Give sqlite:///file.")
+    engine = create_engine(
+        url,
+        pool_size=KEPT_CONNECTIONS,
+        max_overflow=MORE_CONNECTIONS,
+        connect_args={"timeout": WAIT_SECONDS, "check_same_thread": False},
+    )
 
     @event.listens_for(engine, "connect")
     def _prepare(connection: Any, _record: Any) -> None:
@@ -107,9 +120,10 @@ def _sqlite_engine(url: Any) -> Engine:
             connection.execute(f"PRAGMA {pragma}")
 
     @event.listens_for(engine, "begin")
-    def _begin(connection: Any) -> None:
+    def _begin(connection: Connection) -> None:
         # IMMEDIATE: a transaction that reads first and writes later would otherwise fail when another wrote in between.
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        writes = connection.get_execution_options().get(WRITES, False)
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
     return engine
 

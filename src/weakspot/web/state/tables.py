@@ -83,13 +83,16 @@ class InviteRow(Table):
     token_hash: Mapped[str] = mapped_column(unique=True)
     study_id: Mapped[str] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
     role: Mapped[str]
-    uses_left: Mapped[int]
+    uses: Mapped[int] = mapped_column(default=1, doc="how many people it was made for")
+    uses_left: Mapped[int] = mapped_column(doc="0 also when it was taken back")
     created: Mapped[datetime]
     expires: Mapped[datetime]
 
 
 class PhraseRow(Table):
     """Something that somebody said of a class, with what came of it; nothing is ever deleted or changed but what was accepted.
+
+    While it is there, neither its person nor its study can be deleted.
 
     `score` and `held_out_score` are of the discovery half (threshold chosen on all of it, and on other parts of it);
     `confirmed_score` and `p_value` of the confirmation half, null until it was asked.
@@ -99,13 +102,13 @@ class PhraseRow(Table):
     __table_args__ = (Index("phrases_by_place", "study_id", "person_id", "class_title"),)
 
     phrase_id: Mapped[str] = mapped_column(primary_key=True)
-    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"))
-    study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id"))
+    study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id"))
     class_title: Mapped[str]
     phrase: Mapped[str]
     threshold: Mapped[float | None]
-    score: Mapped[float]
-    held_out_score: Mapped[float]
+    score: Mapped[float | None]
+    held_out_score: Mapped[float | None]
     confirmed_score: Mapped[float | None]
     p_value: Mapped[float | None]
     fit: Mapped[str] = mapped_column(default="")
@@ -123,7 +126,19 @@ class ActivityRow(Table):
     activity_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"))
     study_id: Mapped[str | None] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"))
+    class_title: Mapped[str | None]
     seconds: Mapped[float]
+    created: Mapped[datetime]
+
+
+class FinishedRow(Table):
+    """Somebody said that they are done with a class of a study."""
+
+    __tablename__ = "finished_classes"
+
+    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"), primary_key=True)
+    study_id: Mapped[str] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"), primary_key=True)
+    class_title: Mapped[str] = mapped_column(primary_key=True)
     created: Mapped[datetime]
 
 

@@ -43,6 +43,7 @@ def upgrade() -> None:
         sa.Column("token_hash", sa.String(), nullable=False),
         sa.Column("study_id", sa.String(), nullable=False),
         sa.Column("role", sa.String(), nullable=False),
+        sa.Column("uses", sa.Integer(), nullable=False),
         sa.Column("uses_left", sa.Integer(), nullable=False),
         sa.Column("created", sa.DateTime(timezone=True), nullable=False),
         sa.Column("expires", sa.DateTime(timezone=True), nullable=False),
@@ -69,6 +70,7 @@ def upgrade() -> None:
         sa.Column("activity_id", sa.Integer(), autoincrement=True, nullable=False),
         sa.Column("person_id", sa.String(), nullable=False),
         sa.Column("study_id", sa.String(), nullable=True),
+        sa.Column("class_title", sa.String(), nullable=True),
         sa.Column("seconds", sa.Double(), nullable=False),
         sa.Column("created", sa.DateTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(["person_id"], ["people.person_id"], ondelete="CASCADE"),
@@ -79,6 +81,16 @@ def upgrade() -> None:
         batch_op.create_index("activity_by_person", ["person_id", "study_id"], unique=False)
 
     op.create_table(
+        "finished_classes",
+        sa.Column("person_id", sa.String(), nullable=False),
+        sa.Column("study_id", sa.String(), nullable=False),
+        sa.Column("class_title", sa.String(), nullable=False),
+        sa.Column("created", sa.DateTime(timezone=True), nullable=False),
+        sa.ForeignKeyConstraint(["person_id"], ["people.person_id"], ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.study_id"], ondelete="CASCADE"),
+        sa.PrimaryKeyConstraint("person_id", "study_id", "class_title"),
+    )
+    op.create_table(
         "phrases",
         sa.Column("phrase_id", sa.String(), nullable=False),
         sa.Column("person_id", sa.String(), nullable=False),
@@ -86,16 +98,16 @@ def upgrade() -> None:
         sa.Column("class_title", sa.String(), nullable=False),
         sa.Column("phrase", sa.String(), nullable=False),
         sa.Column("threshold", sa.Double(), nullable=True),
-        sa.Column("score", sa.Double(), nullable=False),
-        sa.Column("held_out_score", sa.Double(), nullable=False),
+        sa.Column("score", sa.Double(), nullable=True),
+        sa.Column("held_out_score", sa.Double(), nullable=True),
         sa.Column("confirmed_score", sa.Double(), nullable=True),
         sa.Column("p_value", sa.Double(), nullable=True),
         sa.Column("fit", sa.String(), nullable=False),
         sa.Column("seconds", sa.Double(), nullable=False),
         sa.Column("created", sa.DateTime(timezone=True), nullable=False),
         sa.Column("slice_id", sa.String(), nullable=True),
-        sa.ForeignKeyConstraint(["person_id"], ["people.person_id"], ondelete="CASCADE"),
-        sa.ForeignKeyConstraint(["study_id"], ["studies.study_id"], ondelete="CASCADE"),
+        sa.ForeignKeyConstraint(["person_id"], ["people.person_id"]),
+        sa.ForeignKeyConstraint(["study_id"], ["studies.study_id"]),
         sa.PrimaryKeyConstraint("phrase_id"),
     )
     with op.batch_alter_table("phrases", schema=None) as batch_op:
@@ -117,6 +129,7 @@ def upgrade() -> None:
 def downgrade() -> None:
     """Bring the tables back."""
     op.drop_table("sessions")
+    op.drop_table("finished_classes")
     with op.batch_alter_table("phrases", schema=None) as batch_op:
         batch_op.drop_index("phrases_by_place")
 

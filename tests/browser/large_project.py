@@ -1,0 +1,96 @@
+"""A planted project of very many pictures, in the form in which an embedded project lies on disk.
+
+Drawing, embedding and classifying each picture for itself would take minutes. Pictures of the same scene share their drawing and
+differ in the strip that says which instance they are; vectors and outcomes, which planted models read from that strip, are put
+into the project's caches as they would come out of them.
+"""
+
+import io
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from weakspot.app.project import Project
+from weakspot.core.dataset import SPLIT_ORDER, Split
+from weakspot.store.names import packed_hashes
+from weakspot.testing.fakes import planted_classifier
+from weakspot.testing.marker import write_marker
+from weakspot.testing.planted import PlantedWorld, plant
+from weakspot.testing.planted_problems import rare
+from weakspot.testing.renderer import render
+from weakspot.testing.scenes import Scene, scene_from_codes
+
+SHARE, SEED = 0.01, 5
+SETTINGS = """\
+[data]
+source = "manifest.csv"
+[classifier]
+name = "planted"
+[classifier.options]
+problem = "rare"
+strength = {share}
+n_samples = {n_samples}
+seed = {seed}
+[embedder]
+name = "planted"
+"""
+
+
+def write_large_project(folder: Path, n_samples: int) -> Project:
+    """Make a project of planted pictures whose green discs are rare in training, embedded, with one verified run."""
+    world = plant(rare(SHARE), n_samples, seed=SEED)
+    _write_pictures(world, folder)
+    (folder / "weakspot.toml").write_text(SETTINGS.format(share=SHARE, n_samples=n_samples, seed=SEED))
+    project = Project.open(folder)
+    project.ingest()
+    _fill_caches(project, world)
+    assert project.embed().n_new_vectors == 0
+    project.verify(project.discover().run_id)
+    return project
+
+
+def _write_pictures(world: PlantedWorld, folder: Path) -> None:
+    lines = ["path,label,split,row"]
+    names = world.dataset.class_names
+    for row in range(len(world)):
+        label, split = names[int(world.dataset.labels[row])], SPLIT_ORDER[int(world.dataset.splits[row])].value
+        place = folder / f"pictures/{row // 1000:03d}"
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{row:07d}.png").write_bytes(_encoded(world, row))
+        lines.append(f"pictures/{row // 1000:03d}/{row:07d}.png,{label},{split},{row}")
+    (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
+
+
+def _encoded(world: PlantedWorld, row: int) -> bytes:
+    pixels = _drawing(world.codes[row].tobytes()).copy()
+    stream = io.BytesIO()
+    Image.fromarray(write_marker(pixels, world.scene(row))).save(stream, format="png", compress_level=0)
+    return stream.getvalue()
+
+
+@lru_cache(maxsize=None)
+def _drawing(codes: bytes) -> np.ndarray:
+    """Return the pixels of a scene, whatever its instance; kind, colour, size and background are kept apart, the rest is not drawn."""
+    kept = np.frombuffer(codes, dtype=np.uint8).copy()
+    kept[4:] = 0
+    return _drawn(kept.tobytes())
+
+
+@lru_cache(maxsize=None)
+def _drawn(codes: bytes) -> np.ndarray:
+    scene: Scene = scene_from_codes(np.frombuffer(codes, dtype=np.uint8), instance=1)
+    return np.asarray(render(scene, marked=False))
+
+
+def _fill_caches(project: Project, world: PlantedWorld) -> None:
+    dataset = project.store.dataset()
+    rows = np.array(dataset.metadata("row").to_pylist(), dtype=np.int64)
+    keys = packed_hashes(dataset.table.column("content_hash"))
+    classifier = planted_classifier(world)
+    features = world.features(rows)
+    with project.store.writing():
+        project.store.vectors("planted-1").append(keys, world.vectors(rows))
+        project.store.outcomes(classifier.classifier_id).append(keys, world.head.probabilities(features), features)
+    assert len(dataset.rows_of(Split.VALIDATION))

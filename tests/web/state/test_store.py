@@ -1,0 +1,153 @@
+import multiprocessing
+import threading
+
+import pytest
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import func, select, text
+
+from weakspot.core.errors import ConfigError, DataError, UnavailableError
+from weakspot.web.state.migrating import configuration
+from weakspot.web.state.store import StateStore, now
+from weakspot.web.state.tables import PersonRow, StudyRow, Table
+
+N_OPENERS = 6
+
+
+def test_tables__after_migrating__are_those_of_the_models(state):
+    with state.engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        assert compare_metadata(context, Table.metadata) == []
+
+
+def test_migrations__down_and_up_again__leave_today_s_tables(state):
+    with state.engine.begin() as connection:
+        command.downgrade(configuration(connection), "base")
+        left = set(MigrationContext.configure(connection).get_current_heads())
+        assert left == set()
+    with state.engine.begin() as connection:
+        command.upgrade(configuration(connection), "head")
+    with state.engine.connect() as connection:
+        assert compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
+
+
+def test_store__several_processes_open_an_empty_database__all_succeed(url):
+    spawning = multiprocessing.get_context("spawn")
+    with spawning.Pool(N_OPENERS) as pool:
+        assert pool.map(_people_after_opening, [url] * N_OPENERS) == [0] * N_OPENERS
+
+
+def _people_after_opening(url: str) -> int:
+    store = StateStore(url)
+    with store.reading() as rows:
+        count = rows.scalar(select(func.count()).select_from(PersonRow))
+    store.close()
+    return count
+
+
+def test_store__database_of_a_newer_weakspot__is_refused_and_left_alone(state, url):
+    with state.writing() as rows:
+        rows.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    with pytest.raises(ConfigError, match="newer weakspot"):
+        StateStore(url)
+    with state.reading() as rows:
+        assert rows.scalar(text("SELECT version_num FROM alembic_version")) == "9999"
+
+
+def test_store__tables_of_somebody_else__are_refused(url):
+    store = StateStore(url)
+    with store.writing() as rows:
+        rows.execute(text("DROP TABLE alembic_version"))
+    with pytest.raises((ConfigError, UnavailableError)):
+        StateStore(url)
+    store.close()
+
+
+@pytest.mark.parametrize("address", ["nonsense", "mysql://host/name", "sqlite://", "sqlite:///:memory:", "postgresql+nothing://h/n"])
+def test_store__address_of_no_usable_database__is_refused(address):
+    with pytest.raises(ConfigError, match="state|database"):
+        StateStore(address)
+
+
+def test_store__folder_of_the_file_does_not_exist__is_unavailable(tmp_path):
+    with pytest.raises(UnavailableError, match="does not answer"):
+        StateStore(f"sqlite:///{tmp_path / 'nowhere' / 'state.sqlite'}")
+
+
+def test_store__unreachable_server__is_unavailable_and_hides_the_password(tmp_path):
+    with pytest.raises(UnavailableError) as caught:
+        StateStore(f"postgresql://me:secret@/name?host={tmp_path}")
+    assert "secret" not in str(caught.value)
+
+
+def test_writing__an_error_inside__keeps_nothing(state):
+    with pytest.raises(RuntimeError), state.writing() as rows:
+        rows.add(_study("one"))
+        rows.flush()
+        raise RuntimeError
+    assert _n_studies(state) == 0
+
+
+def test_reading__changes_inside__are_not_kept(state):
+    with state.reading() as rows:
+        rows.add(_study("one"))
+        rows.flush()
+    assert _n_studies(state) == 0
+
+
+def test_reading__while_another_writes__sees_the_old_state_without_waiting(state):
+    with state.writing() as rows:
+        rows.add(_study("one"))
+        rows.flush()
+        assert _n_studies(state) == 0
+    assert _n_studies(state) == 1
+
+
+def test_writing__many_threads_count_up_one_row__loses_no_update(state):
+    with state.writing() as rows:
+        rows.add(_study("0"))
+    threads = [threading.Thread(target=_count_up, args=(state, 20)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with state.reading() as rows:
+        assert rows.scalar(select(StudyRow.title)) == "160"
+
+
+def _count_up(state: StateStore, times: int) -> None:
+    for _ in range(times):
+        with state.writing() as rows:
+            study = rows.scalars(select(StudyRow).with_for_update()).one()
+            study.title = str(int(study.title) + 1)
+
+
+@pytest.mark.parametrize("title", ["half a character \ud800", "nul"])
+def test_writing__text_that_no_database_holds__is_said_in_plain_words(state, title):
+    if title == "nul" and state.engine.dialect.name == "postgresql":
+        title = "a\x00b"
+    elif title == "nul":
+        title = "\udfff"
+    with pytest.raises(DataError, match="cannot be kept"), state.writing() as rows:
+        rows.add(_study(title))
+        rows.flush()
+
+
+def test_times__stored_and_read__are_the_same_instant_in_utc(state):
+    study = _study("one")
+    with state.writing() as rows:
+        rows.add(study)
+    with state.reading() as rows:
+        found = rows.scalars(select(StudyRow)).one().created
+    assert found == study.created
+    assert found.utcoffset().total_seconds() == 0
+
+
+def _study(title: str) -> StudyRow:
+    return StudyRow(study_id=title[:1].encode(errors="ignore").hex() or "x", title=title, classes={"titles": []}, created=now())
+
+
+def _n_studies(state: StateStore) -> int:
+    with state.reading() as rows:
+        return rows.scalar(select(func.count()).select_from(StudyRow))
