@@ -19,7 +19,7 @@ SOURCES = ROOT / "frontend"
 BUILT = ROOT / "src" / "weakspot" / "web" / "built"
 STAMP = BUILT / ".sources"
 LONGEST_SECONDS = 600
-IMPATIENT = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-timeout=60000"]
+IMPATIENT = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000", "--fetch-timeout=60000"]
 
 
 def main() -> int:

@@ -4,6 +4,450 @@
  */
 
 export interface paths {
+    "/api/attributes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Histograms
+         * @description Return all attributes with right and wrong samples of every value, on the discovery half.
+         */
+        get: operations["attributes_histograms"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/attributes/combinations": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Combined
+         * @description Return all combinations of up to three chosen attributes, or the worst over all attributes if none is chosen.
+         */
+        get: operations["attributes_combined"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/attributes/edits": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Edits
+         * @description Return all edits, newest first.
+         */
+        get: operations["attributes_edits"];
+        put?: never;
+        /**
+         * Edit
+         * @description Change the attributes; refused with 409 if somebody else has edited since the version that was seen.
+         */
+        post: operations["attributes_edit"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/attributes/proofs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove
+         * @description Make a slice of a combination and prove it on the confirmation half, together with all others of the run.
+         */
+        post: operations["attributes_prove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/attributes/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Propose
+         * @description Return values for an attribute, from whoever can be asked.
+         */
+        post: operations["attributes_propose"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/attributes/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Samples
+         * @description Return a page of the samples of the discovery half that have all the values.
+         */
+        get: operations["attributes_samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/classes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Classes
+         * @description Return all classes, most promising first.
+         */
+        get: operations["classes_classes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/classes/accept": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Accept
+         * @description Make a phrase a slice, with its evidence; saying it twice changes nothing.
+         */
+        post: operations["classes_accept"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/classes/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check
+         * @description Ask the confirmation half about a phrase: this counts.
+         */
+        post: operations["classes_check"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/classes/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * History
+         * @description Return what was said of a class so far.
+         */
+        get: operations["classes_history"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/classes/phrase": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Phrase
+         * @description Score a phrase on the discovery half; called while it is typed, and kept only when it is submitted.
+         */
+        post: operations["classes_phrase"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/classes/samples": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Samples
+         * @description Return the samples of a class that people look at.
+         */
+        get: operations["classes_samples"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/classes/suggestions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Suggested
+         * @description Return words to start from.
+         */
+        get: operations["classes_suggested"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/comparisons": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Comparisons
+         * @description Return the projects that this one can be compared with.
+         */
+        get: operations["slices_comparisons"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/discoverers": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Discoverers
+         * @description List the methods that failures can be looked for with.
+         */
+        get: operations["overview_show_discoverers"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/drawings/cost": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Cost
+         * @description Return what pictures cost at most.
+         */
+        get: operations["drawings_cost"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/drawings/counterfactuals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Counterfactuals
+         * @description Return what captions did to the classifier.
+         */
+        get: operations["drawings_counterfactuals"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/drawings/pictures/{digest}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Picture
+         * @description Return a generated picture.
+         */
+        get: operations["drawings_picture"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/drawings/prompt": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Prompt
+         * @description Return a caption as the generator gets it.
+         */
+        get: operations["drawings_prompt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/drawings/searches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Searches
+         * @description Return what searches found.
+         */
+        get: operations["drawings_searches"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/drawings/setup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Setup
+         * @description Return what can be drawn in this project.
+         */
+        get: operations["drawings_setup"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/health": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Health
+         * @description Say how the server is; answers also while everything else waits.
+         */
+        get: operations["health_health"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/jobs": {
         parameters: {
             query?: never;
@@ -88,6 +532,306 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/map": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Places
+         * @description Return where samples are.
+         */
+        get: operations["map_places"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/map/colourings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Colourings
+         * @description Return what the map can be coloured by.
+         */
+        get: operations["map_colourings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/map/colours": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Colours
+         * @description Return what every point has.
+         */
+        get: operations["map_colours"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/map/samples/{row}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sample
+         * @description Return a sample of the map in words.
+         */
+        get: operations["map_sample"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/map/selection": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Selection
+         * @description Return what selected samples have in common; nothing is changed or tested.
+         */
+        post: operations["map_selection"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/overview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Overview
+         * @description Say how the classifier does, where it does worst, and what was tried.
+         */
+        get: operations["overview_show_overview"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pictures/{row}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Picture
+         * @description Return a small picture of a sample.
+         */
+        get: operations["pictures_picture"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/repair/downloads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Downloads
+         * @description List the files of the newest repair.
+         */
+        get: operations["repair_show_downloads"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/repair/downloads/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Download
+         * @description Return a file of the newest repair.
+         */
+        get: operations["repair_download"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/repair/options": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Options
+         * @description Say which slices can be repaired, and in which ways.
+         */
+        get: operations["repair_show_options"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/repair/results": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Results
+         * @description Say what repairs did, beside their baselines.
+         */
+        get: operations["repair_show_results"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Runs
+         * @description List all runs, newest first.
+         */
+        get: operations["overview_show_runs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/pictures": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Worst Pictures
+         * @description Name a few samples of each of the worst slices, from the discovery half.
+         */
+        get: operations["overview_show_worst_pictures"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/runs/{run_id}/report": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Show Report
+         * @description Return the report of a run as it was written; it may draw itself and do nothing else.
+         */
+        get: operations["overview_show_report"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/samples/{row}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Sample
+         * @description Return what is known of a sample.
+         */
+        get: operations["pictures_sample"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/session": {
         parameters: {
             query?: never;
@@ -116,17 +860,1512 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/session/invitation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Invitation
+         * @description Say what an invitation is to, without using it up.
+         */
+        post: operations["session_invitation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Table
+         * @description Return all slices of a run, in the order of its report.
+         */
+        get: operations["slices_table"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/from-rows": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * From Rows
+         * @description Make a slice of samples that were picked out, and prove it with all others of the newest run.
+         */
+        post: operations["slices_from_rows"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/merge": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Merge
+         * @description Make one slice of two of the same class, and prove it; it takes their place.
+         */
+        post: operations["slices_merge"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One
+         * @description Return everything about a slice.
+         */
+        get: operations["slices_one"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/columns": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Columns
+         * @description Return the columns by whose values a slice can be narrowed.
+         */
+        get: operations["slices_columns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/comparison": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Comparison
+         * @description Return a slice on another project's classifier.
+         */
+        get: operations["slices_comparison"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/dismiss": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Dismiss
+         * @description Set a slice aside for a reason.
+         */
+        post: operations["slices_dismiss"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/members": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Members
+         * @description Return samples of a slice's class on the half that people may look at.
+         */
+        get: operations["slices_members"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Restore
+         * @description Take a dismissed slice back.
+         */
+        post: operations["slices_restore"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/scores": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Scores
+         * @description Return how deep all samples of the class lie in a slice, so that its threshold can be tried out on the page.
+         */
+        get: operations["slices_scores"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/threshold": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Move Threshold
+         * @description Let membership begin elsewhere: a new slice, proven anew, that takes the place of the old one.
+         */
+        post: operations["slices_move_threshold"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/values": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Narrow
+         * @description Keep only members with some values of a column, or all but those: a new slice, proven anew.
+         */
+        post: operations["slices_narrow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/slices/{slice_id}/words": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Rename
+         * @description Give a slice a person's words; who belongs to it stays.
+         */
+        post: operations["slices_rename"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/uploads/picture": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Picture
+         * @description Say what the classifier makes of a picture, and which samples look like it; nothing is kept.
+         */
+        post: operations["uploads_picture"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         /**
+         * AcceptedBody
+         * @description A phrase that shall become a slice.
+         *
+         *     Args:
+         *         reason: why, in the person's words.
+         */
+        AcceptedBody: {
+            /** Phrase */
+            phrase: string;
+            /**
+             * Reason
+             * @default
+             */
+            reason: string;
+            /** Study */
+            study?: string | null;
+            /** Threshold */
+            threshold?: number | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * AcceptedPhrase
+         * @description The slice that a phrase became.
+         *
+         *     Args:
+         *         run_id: the run that it is part of.
+         *         slice_id: the slice.
+         *         title: the slice as people read it.
+         *         verdict: what the evidence allows to say.
+         *         words: the same in plain words.
+         *         sentences: finding, proof and effect in words.
+         *         evidence: what was measured on the confirmation half.
+         *         phrase: the words.
+         *         threshold: similarity from which on a sample is a member.
+         *         score: Error Score on the discovery half.
+         *         held_out_score: Error Score on parts of the discovery half that the threshold was not chosen on.
+         *         same_as: the slice with nearly the same members that is tested in its place.
+         */
+        AcceptedPhrase: {
+            evidence: components["schemas"]["Evidence"];
+            /** Held Out Score */
+            held_out_score: number;
+            /** Phrase */
+            phrase: string;
+            /** Run Id */
+            run_id: string;
+            /** Same As */
+            same_as: string | null;
+            /** Score */
+            score: number;
+            /** Sentences */
+            sentences: string[];
+            /** Slice Id */
+            slice_id: string;
+            /** Threshold */
+            threshold: number;
+            /** Title */
+            title: string;
+            verdict: components["schemas"]["Verdict"];
+            /** Words */
+            words: string;
+        };
+        /**
+         * AccountingView
+         * @description Former failures that are right now, or formerly right samples that still are, for every way of retraining.
+         */
+        AccountingView: {
+            /** Data */
+            data: string;
+            /** Is Clean */
+            is_clean: boolean;
+            /** Shares */
+            shares: (components["schemas"]["ShareView"] | null)[];
+        };
+        /**
+         * Agreement
+         * @description How well a rule finds the samples that were picked, on samples that took no part in fitting it.
+         *
+         *     Args:
+         *         precision: share of its members that were picked.
+         *         recall: share of the picked ones that are members.
+         */
+        Agreement: {
+            /** Precision */
+            precision: number;
+            /** Recall */
+            recall: number;
+        };
+        /**
+         * AnswerCount
+         * @description How often the classifier gave an answer, inside and outside a slice, on the half that people look at.
+         */
+        AnswerCount: {
+            /** Answer */
+            answer: string;
+            /** Inside */
+            inside: number;
+            /** Is Right */
+            is_right: boolean;
+            /** Outside */
+            outside: number;
+        };
+        /**
+         * ArmView
+         * @description One way of retraining.
+         */
+        ArmView: {
+            /** Arm */
+            arm: string;
+            /** Is Baseline */
+            is_baseline: boolean;
+            /** Is Reference */
+            is_reference: boolean;
+            /** N Added */
+            n_added: number;
+            /** N Synthetic */
+            n_synthetic: number;
+            /** N Trained */
+            n_trained: number;
+            /** Note */
+            note: string;
+            /** Title */
+            title: string;
+        };
+        /**
+         * AskedInvitation
+         * @description An invitation that somebody wants to know more of.
+         */
+        AskedInvitation: {
+            /** Invite */
+            invite: string;
+        };
+        /**
+         * AttributeSamples
+         * @description Some of the samples that have all the values, in columns.
+         *
+         *     Args:
+         *         tables: what row numbers belong to.
+         *         total: how many there are in all.
+         *         offset: place of the first one here.
+         *         rows: row numbers.
+         *         labels: the true class of each.
+         *         answers: what the classifier said of each.
+         *         is_failure: whether that was a failure.
+         */
+        AttributeSamples: {
+            /** Answers */
+            answers: string[];
+            /** Is Failure */
+            is_failure: boolean[];
+            /** Labels */
+            labels: string[];
+            /** Offset */
+            offset: number;
+            /** Rows */
+            rows: number[];
+            /** Tables */
+            tables: string;
+            /** Total */
+            total: number;
+        };
+        /**
+         * AttributeValueView
+         * @description One value.
+         *
+         *     Args:
+         *         value_id: what edits and queries use.
+         *         title: what people call it.
+         *         failures: how many of its samples on the discovery half fail, with interval.
+         *         training: how many of the training samples of the class, or of all, have it; null without training samples.
+         *         phrases: what it is told by.
+         *         merged: what was merged into it.
+         */
+        AttributeValueView: {
+            failures: components["schemas"]["Share"];
+            /** Merged */
+            merged: string[];
+            /** Phrases */
+            phrases: string[];
+            /** Title */
+            title: string;
+            training: components["schemas"]["Share"] | null;
+            /** Value Id */
+            value_id: string;
+        };
+        /**
+         * AttributeView
+         * @description One attribute.
+         *
+         *     Args:
+         *         attribute_id: what edits and queries use.
+         *         name: what people call it.
+         *         source: where it is from.
+         *         state: whether its values are assigned.
+         *         note: why it is left out.
+         *         is_worded: whether it is told by words, so that values can be added and moved, and phrases changed.
+         *         values: in the order of their making.
+         *         unknown: failures among the samples of which the value is not known.
+         *         unsure_share: share of the samples with a vector whose value could not be told.
+         *         missing_share: share of all samples of which nothing is known.
+         *         agreement: share of reference samples on which both halves of the wordings say the same; null where no words were used.
+         */
+        AttributeView: {
+            /** Agreement */
+            agreement: number | null;
+            /** Attribute Id */
+            attribute_id: string;
+            /** Is Worded */
+            is_worded: boolean;
+            /** Missing Share */
+            missing_share: number;
+            /** Name */
+            name: string;
+            /** Note */
+            note: string;
+            /**
+             * Source
+             * @enum {string}
+             */
+            source: "built-in" | "proposed" | "property" | "metadata" | "given";
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "assigned" | "waiting" | "left out";
+            unknown: components["schemas"]["Share"];
+            /** Unsure Share */
+            unsure_share: number;
+            /** Values */
+            values: components["schemas"]["AttributeValueView"][];
+        };
+        /**
+         * AttributesView
+         * @description All attributes of a project on its discovery half.
+         *
+         *     Args:
+         *         tables: what row numbers belong to.
+         *         title: the class that was asked for; null for all classes together.
+         *         titles: all classes.
+         *         is_assigned: whether attributes were assigned to all samples; if not, only the user's own columns are here.
+         *         can_tell: whether there is a text side, so that attributes can be told by words.
+         *         version: of the edits; whoever edits says which version was seen.
+         *         failures: of the class, or of all classes together: then a sample fails that fails in any class.
+         *         n_training: training samples of the class, or of all.
+         *         attributes: in the order of their making.
+         *         notes: what was left out, in sentences.
+         */
+        AttributesView: {
+            /** Attributes */
+            attributes: components["schemas"]["AttributeView"][];
+            /** Can Tell */
+            can_tell: boolean;
+            failures: components["schemas"]["Share"];
+            /** Is Assigned */
+            is_assigned: boolean;
+            /** N Training */
+            n_training: number;
+            /** Notes */
+            notes: string[];
+            /** Tables */
+            tables: string;
+            /** Title */
+            title: string | null;
+            /** Titles */
+            titles: string[];
+            /** Version */
+            version: number;
+        };
+        /** Body_uploads_picture */
+        Body_uploads_picture: {
+            /** File */
+            file: string;
+        };
+        /**
+         * CaptionStart
+         * @description A caption to start from: the words of a confirmed slice.
+         */
+        CaptionStart: {
+            /** Caption */
+            caption: string;
+            /** Class Name */
+            class_name: string;
+            /** Title */
+            title: string;
+        };
+        /**
+         * CaptionTrialView
+         * @description One caption of a search.
+         *
+         *     Args:
+         *         caption: what was added; empty for the baseline.
+         *         prompt: the whole prompt.
+         *         step: where the caption comes from.
+         *         rate: failures that count, with an interval that holds at whatever time one stops.
+         *         ratio: how many times as often as the baseline; None if that cannot be said.
+         *         q_value: false discovery rate over all captions.
+         *         is_proven: whether it is a discovery.
+         *         stopped_because: why no more was drawn.
+         *         taken_for: what failures were taken for.
+         *         phrase: the caption as a phrase for real pictures.
+         *         words: the finding in a sentence; empty if it is none.
+         *         note: for example why the generator refused.
+         *         digests: generated pictures that failed.
+         */
+        CaptionTrialView: {
+            /** Caption */
+            caption: string;
+            /** Digests */
+            digests: string[];
+            /** Is Proven */
+            is_proven: boolean;
+            /** Note */
+            note: string;
+            /** Phrase */
+            phrase: string;
+            /** Prompt */
+            prompt: string;
+            /** Q Value */
+            q_value: number;
+            rate: components["schemas"]["RateView"];
+            /** Ratio */
+            ratio: number | null;
+            /** Step */
+            step: string;
+            /** Stopped Because */
+            stopped_because: string;
+            /** Taken For */
+            taken_for: components["schemas"]["TakenFor"][];
+            /** Words */
+            words: string;
+        };
+        /**
+         * Cause
+         * @description Why the classifier fails there, as far as the training data tells.
+         * @enum {string}
+         */
+        Cause: "rare in training" | "more common than in training" | "spurious cue" | "wrong labels" | "hard although common" | "unknown";
+        /**
+         * CauseFinding
+         * @description The probable cause with the figures behind it.
+         *
+         *     Args:
+         *         cause: the verdict.
+         *         share_training: share of members among the class's training samples, None when unknown.
+         *         share_evaluation: share of members among the class's evaluation samples.
+         *         dominant_prediction: the class that failures are mostly taken for, if any.
+         *         dominant_share: its share among the failures.
+         *         sentence: the finding in words.
+         *         in_training: `share_training` with counts and interval.
+         *         in_evaluation: `share_evaluation` with counts and interval.
+         *         rival: the class that the look belongs to in training or, if there is none, that members are taken for.
+         *         in_rival: members among the training samples of `rival`.
+         *         pull: where failures go, None for multi-label tasks and without failures.
+         */
+        CauseFinding: {
+            cause: components["schemas"]["Cause"];
+            /** Dominant Prediction */
+            dominant_prediction?: string | null;
+            /** Dominant Share */
+            dominant_share?: number | null;
+            in_evaluation?: components["schemas"]["Share"] | null;
+            in_rival?: components["schemas"]["Share"] | null;
+            in_training?: components["schemas"]["Share"] | null;
+            pull?: components["schemas"]["Pull"] | null;
+            /** Rival */
+            rival?: string | null;
+            /**
+             * Sentence
+             * @default
+             */
+            sentence: string;
+            /** Share Evaluation */
+            share_evaluation?: number | null;
+            /** Share Training */
+            share_training?: number | null;
+        };
+        /**
+         * ChangeView
+         * @description A group after one way of retraining.
+         *
+         *     Args:
+         *         right: the share that is right after.
+         *         change: accuracy after minus accuracy before.
+         *         gained: wrong before, right after.
+         *         lost: right before, wrong after.
+         *         p_value: McNemar's exact test.
+         *         is_certain: whether it is more than chance.
+         */
+        ChangeView: {
+            /** Change */
+            change: number;
+            /** Gained */
+            gained: number;
+            /** Is Certain */
+            is_certain: boolean;
+            /** Lost */
+            lost: number;
+            /** P Value */
+            p_value: number;
+            right: components["schemas"]["ShareView"];
+        };
+        /**
+         * ChangedSlice
+         * @description What became of a change: the slice as it is now, and the run that holds it.
+         */
+        ChangedSlice: {
+            line: components["schemas"]["SliceLine"];
+            /** Run Id */
+            run_id: string;
+        };
+        /**
+         * ChosenValue
+         * @description One value of one attribute.
+         *
+         *     Args:
+         *         attribute: id of the attribute.
+         *         value: id of the value.
+         */
+        ChosenValue: {
+            /** Attribute */
+            attribute: string;
+            /** Value */
+            value: string;
+        };
+        /**
+         * ClassAccuracyView
+         * @description How often the classifier is right on a class.
+         */
+        ClassAccuracyView: {
+            right: components["schemas"]["ShareView"];
+            /** Title */
+            title: string;
+        };
+        /**
+         * ClassChance
+         * @description How likely a class is.
+         */
+        ClassChance: {
+            /** Probability */
+            probability: number;
+            /** Title */
+            title: string;
+        };
+        /**
+         * ClassList
+         * @description All classes, most promising first.
+         *
+         *     Args:
+         *         classes: promising ones by their best score, then the others in the same way.
+         *         tables: what row numbers belong to.
+         *         is_ranked: whether best scores are known; if not, they are being worked out: ask again.
+         *         can_compare: whether phrases can be compared with samples at all.
+         */
+        ClassList: {
+            /** Can Compare */
+            can_compare: boolean;
+            /** Classes */
+            classes: components["schemas"]["ClassRow"][];
+            /** Is Ranked */
+            is_ranked: boolean;
+            /** Tables */
+            tables: string;
+        };
+        /**
+         * ClassProbability
+         * @description What the classifier gave to a class.
+         */
+        ClassProbability: {
+            /** Class Name */
+            class_name: string;
+            /** Probability */
+            probability: number;
+        };
+        /**
+         * ClassRow
+         * @description One class on the discovery half.
+         *
+         *     Args:
+         *         title: the class, as people read it.
+         *         n_samples: its samples.
+         *         n_failed: failures among them.
+         *         accuracy: share of right ones, with its interval.
+         *         best_score: the largest Error Score of any suggested word; null if it is not known.
+         *         is_promising: whether there are enough right and wrong samples to tell what sets them apart: accuracy from 20 to 80 %.
+         */
+        ClassRow: {
+            accuracy: components["schemas"]["Share"];
+            /** Best Score */
+            best_score: number | null;
+            /** Is Promising */
+            is_promising: boolean;
+            /** N Failed */
+            n_failed: number;
+            /** N Samples */
+            n_samples: number;
+            /** Title */
+            title: string;
+        };
+        /**
+         * ClassSamples
+         * @description Samples of a class on the discovery half, in a fixed order: those that can be compared with phrases come first.
+         *
+         *     Columns are base64 of little-endian numbers, one a sample from `offset` on.
+         *
+         *     Args:
+         *         title: the class, as people read it.
+         *         tables: what row numbers belong to.
+         *         total: samples of the class.
+         *         n_comparable: how many of them have a vector.
+         *         offset: place of the first sample in the columns.
+         *         answers: what the classifier can say; `answer` counts into it.
+         *         rows: int32 row numbers.
+         *         failed: uint8, 1 where the classifier failed.
+         *         confidence: float32 probability that the classifier gave to the truth, NaN where unknown.
+         *         answer: int32 place in `answers`, -1 where unknown.
+         */
+        ClassSamples: {
+            /** Answer */
+            answer: string;
+            /** Answers */
+            answers: string[];
+            /** Confidence */
+            confidence: string;
+            /** Failed */
+            failed: string;
+            /** N Comparable */
+            n_comparable: number;
+            /** Offset */
+            offset: number;
+            /** Rows */
+            rows: string;
+            /** Tables */
+            tables: string;
+            /** Title */
+            title: string;
+            /** Total */
+            total: number;
+        };
+        /**
+         * ColumnValues
+         * @description A column by whose values a slice can be narrowed.
+         *
+         *     Args:
+         *         column: its name.
+         *         values: what it holds among the samples of the class that people look at, most frequent first.
+         *         inside: members with each value.
+         *         failed: failures among them.
+         */
+        ColumnValues: {
+            /** Column */
+            column: string;
+            /** Failed */
+            failed: number[];
+            /** Inside */
+            inside: number[];
+            /** Values */
+            values: string[];
+        };
+        /**
+         * CombinationValue
+         * @description One value of a combination, with what it is called.
+         */
+        CombinationValue: {
+            /** Attribute */
+            attribute: string;
+            /** Attribute Id */
+            attribute_id: string;
+            /** Value */
+            value: string;
+            /** Value Id */
+            value_id: string;
+        };
+        /**
+         * CombinationView
+         * @description Samples of the discovery half that have several values.
+         *
+         *     Args:
+         *         values: one to three.
+         *         failures: how many of them fail, with interval.
+         *         lift: their failure rate divided by that of the class; null where the class has no failures.
+         *         coverage: how many of the failures of the class are among them.
+         */
+        CombinationView: {
+            coverage: components["schemas"]["Share"];
+            failures: components["schemas"]["Share"];
+            /** Lift */
+            lift: number | null;
+            /** Values */
+            values: components["schemas"]["CombinationValue"][];
+        };
+        /**
+         * CombinationsView
+         * @description Combinations, highest lower end of the failure rate's interval first.
+         *
+         *     Args:
+         *         title: the class; null for all classes together.
+         *         attributes: ids of the attributes that were chosen; empty for all.
+         *         failures: of the class.
+         *         min_support: combinations of fewer samples are left out.
+         *         order: values in a combination, at most.
+         *         n_counted: combinations with enough samples.
+         *         combinations: the first of them. Where no attribute was chosen, one to which a value adds nothing is left out: a shorter one
+         *             says the same.
+         *         sentence: what was counted, in words.
+         */
+        CombinationsView: {
+            /** Attributes */
+            attributes: string[];
+            /** Combinations */
+            combinations: components["schemas"]["CombinationView"][];
+            failures: components["schemas"]["Share"];
+            /** Min Support */
+            min_support: number;
+            /** N Counted */
+            n_counted: number;
+            /** Order */
+            order: number;
+            /** Sentence */
+            sentence: string;
+            /** Title */
+            title: string | null;
+        };
+        /**
+         * ConfusionView
+         * @description Samples by true class (lines) and answer (columns).
+         *
+         *     Args:
+         *         titles: classes in order; the last one may stand for all others.
+         *         counts: one line a true class.
+         *         n_samples: how many samples were counted.
+         *         has_others: whether the last title stands for several classes.
+         *         n_classes: how many classes there are.
+         *         measured_on: the data.
+         */
+        ConfusionView: {
+            /** Counts */
+            counts: number[][];
+            /** Has Others */
+            has_others: boolean;
+            /** Measured On */
+            measured_on: string;
+            /** N Classes */
+            n_classes: number;
+            /** N Samples */
+            n_samples: number;
+            /** Titles */
+            titles: string[];
+        };
+        /**
+         * CounterfactualRateView
+         * @description One caption beside the unchanged pictures.
+         *
+         *     Args:
+         *         caption: what was changed; empty for the unchanged pictures.
+         *         prompt: the words the pictures were made from.
+         *         rate: failures.
+         *         change: of the failure rate over pairs, with its interval; None for the unchanged ones.
+         *         change_low: lower end.
+         *         change_high: upper end.
+         *         p_after_looks: corrected for all captions that were ever tried here.
+         *         taken_for: what failures were taken for, commonest first.
+         *         words: the same in a sentence.
+         *         note: why there is no figure, if there is none.
+         *         pictures: the first ones, in the order of the series.
+         */
+        CounterfactualRateView: {
+            /** Caption */
+            caption: string;
+            /** Change */
+            change: number | null;
+            /** Change High */
+            change_high: number | null;
+            /** Change Low */
+            change_low: number | null;
+            /** Note */
+            note: string;
+            /** P After Looks */
+            p_after_looks: number | null;
+            /** Pictures */
+            pictures: components["schemas"]["DrawnView"][];
+            /** Prompt */
+            prompt: string;
+            rate: components["schemas"]["RateView"];
+            /** Taken For */
+            taken_for: components["schemas"]["TakenFor"][];
+            /** Words */
+            words: string;
+        };
+        /**
+         * CounterfactualView
+         * @description A series of captions on the same pictures; all pictures are generated.
+         */
+        CounterfactualView: {
+            baseline: components["schemas"]["CounterfactualRateView"];
+            /** Class Name */
+            class_name: string;
+            /** Created */
+            created: string;
+            /** Criterion */
+            criterion: string;
+            /** Explanation */
+            explanation: string[];
+            /** Generator */
+            generator: string;
+            /** N Each */
+            n_each: number;
+            /** N Looks */
+            n_looks: number;
+            /** Notes */
+            notes: string[];
+            /** Rates */
+            rates: components["schemas"]["CounterfactualRateView"][];
+            /** Result Id */
+            result_id: string;
+        };
+        /**
+         * CounterfactualsView
+         * @description All series that were kept, newest first.
+         */
+        CounterfactualsView: {
+            /** Results */
+            results: components["schemas"]["CounterfactualView"][];
+        };
+        /**
+         * DataUse
+         * @description Which samples a step looked at.
+         */
+        DataUse: {
+            /** Digest */
+            digest: string;
+            /** N Samples */
+            n_samples: number;
+            /** Name */
+            name: string;
+        };
+        /**
+         * DecisionKind
+         * @description What was decided.
+         * @enum {string}
+         */
+        DecisionKind: "accepted" | "dismissed" | "restored" | "renamed" | "merged";
+        /**
+         * Dismissal
+         * @description Why a slice is set aside.
+         */
+        Dismissal: {
+            /** Reason */
+            reason: string;
+        };
+        /**
+         * DownloadName
+         * @description Everything that can be downloaded.
+         * @enum {string}
+         */
+        DownloadName: "repaired_head.safetensors" | "repaired_model.zip" | "plan.json" | "training_weights.csv" | "training_rows.txt" | "contests.json" | "README.txt" | "to_label.csv";
+        /**
+         * DownloadView
+         * @description A file that can be downloaded.
+         *
+         *     Args:
+         *         name: its name.
+         *         sentence: what it is.
+         *         size: bytes; None if it is put together when it is asked for.
+         */
+        DownloadView: {
+            name: components["schemas"]["DownloadName"];
+            /** Sentence */
+            sentence: string;
+            /** Size */
+            size: number | null;
+        };
+        /**
+         * DownloadsView
+         * @description The files of a run's newest repair.
+         */
+        DownloadsView: {
+            /** Files */
+            files: components["schemas"]["DownloadView"][];
+            /** Run Id */
+            run_id: string;
+        };
+        /**
+         * DrawingCostView
+         * @description What pictures cost at most.
+         *
+         *     Args:
+         *         n_pictures: how many.
+         *         is_charged: whether they cost money at all.
+         *         amount: None if it is not known.
+         *         currency: empty if nothing is charged.
+         *         words: the same in a sentence.
+         */
+        DrawingCostView: {
+            /** Amount */
+            amount: number | null;
+            /** Currency */
+            currency: string;
+            /** Is Charged */
+            is_charged: boolean;
+            /** N Pictures */
+            n_pictures: number;
+            /** Words */
+            words: string;
+        };
+        /**
+         * DrawingSetupView
+         * @description What can be drawn here.
+         *
+         *     Args:
+         *         class_names: what pictures can be drawn of.
+         *         generator: registered name of the generator.
+         *         why_not: why nothing can be drawn; empty if something can.
+         *         can_say: what captions may say, in a sentence; empty if the generator takes any words.
+         *         starts: words of confirmed slices.
+         *         budget: pictures that a search may draw unless told otherwise.
+         *         most_budget: most that a page may ask for.
+         *         is_charged: whether pictures cost money.
+         */
+        DrawingSetupView: {
+            /** Budget */
+            budget: number;
+            /** Can Say */
+            can_say: string;
+            /** Class Names */
+            class_names: string[];
+            /** Generator */
+            generator: string;
+            /** Is Charged */
+            is_charged: boolean;
+            /** Most Budget */
+            most_budget: number;
+            /** Starts */
+            starts: components["schemas"]["CaptionStart"][];
+            /** Why Not */
+            why_not: string;
+        };
+        /**
+         * DrawnView
+         * @description One generated picture.
+         *
+         *     Args:
+         *         digest: its content hash; the picture is at `/api/drawings/pictures/{digest}`.
+         *         answer: what the classifier says of it.
+         *         fails: whether that is a failure.
+         */
+        DrawnView: {
+            /** Answer */
+            answer: string;
+            /** Digest */
+            digest: string;
+            /** Fails */
+            fails: boolean;
+        };
+        /**
+         * EditRequest
+         * @description One change of the attributes.
+         *
+         *     Args:
+         *         version: of the edits that was seen; refused if somebody else has edited since.
+         *         kind: what is changed.
+         *         attribute: id of the attribute; empty for a new one.
+         *         values: ids of the values meant; of those that are merged, the first stays.
+         *         title: the new name of the attribute, value or merged value.
+         *         given: new values, or the new phrases of one.
+         *         question: what a question answerer would be asked for a new attribute.
+         *         to: id of the attribute that a value is moved to.
+         *         target: number of the edit that is undone or done again.
+         */
+        EditRequest: {
+            /**
+             * Attribute
+             * @default
+             */
+            attribute: string;
+            /**
+             * Given
+             * @default []
+             */
+            given: components["schemas"]["NewValue"][];
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "add attribute" | "rename attribute" | "delete attribute" | "add value" | "rename value" | "merge values" | "delete value" | "move value" | "change phrases" | "undo" | "redo";
+            /**
+             * Question
+             * @default
+             */
+            question: string;
+            /**
+             * Target
+             * @default 0
+             */
+            target: number;
+            /**
+             * Title
+             * @default
+             */
+            title: string;
+            /**
+             * To
+             * @default
+             */
+            to: string;
+            /**
+             * Values
+             * @default []
+             */
+            values: string[];
+            /** Version */
+            version: number;
+        };
+        /**
+         * EditResult
+         * @description What an edit came to.
+         *
+         *     Args:
+         *         version: of the edits now.
+         *         sentence: the edit in words.
+         *         waiting: names of attributes whose words have to be told before they can be used.
+         */
+        EditResult: {
+            /** Sentence */
+            sentence: string;
+            /** Version */
+            version: number;
+            /** Waiting */
+            waiting: string[];
+        };
+        /**
+         * EditView
+         * @description An edit that was made.
+         *
+         *     Args:
+         *         number: from 1, oldest first.
+         *         kind: what was changed.
+         *         sentence: the edit in words, as things were called then.
+         *         by: who made it.
+         *         time: ISO 8601, UTC.
+         *         state: `holds`, or `undone`; undoing itself only `happened`.
+         */
+        EditView: {
+            /** By */
+            by: string;
+            /**
+             * Kind
+             * @enum {string}
+             */
+            kind: "add attribute" | "rename attribute" | "delete attribute" | "add value" | "rename value" | "merge values" | "delete value" | "move value" | "change phrases" | "undo" | "redo";
+            /** Number */
+            number: number;
+            /** Sentence */
+            sentence: string;
+            /**
+             * State
+             * @enum {string}
+             */
+            state: "holds" | "undone" | "happened";
+            /** Time */
+            time: string;
+        };
+        /**
+         * EditsView
+         * @description All edits, newest first.
+         */
+        EditsView: {
+            /** Edits */
+            edits: components["schemas"]["EditView"][];
+            /** Version */
+            version: number;
+        };
+        /**
+         * EffectSize
+         * @description How large a gap is, beside whether it is there.
+         *
+         *     Args:
+         *         cohens_h: 0.2 is small, 0.5 is medium, 0.8 is large.
+         *         risk_ratio: how many times as often members fail as the rest of the class; None if none of the rest failed.
+         *         ratio_interval: interval of the risk ratio; finite also where the ratio is not.
+         */
+        EffectSize: {
+            /** Cohens H */
+            cohens_h: number;
+            ratio_interval: components["schemas"]["Interval"];
+            /** Risk Ratio */
+            risk_ratio: number | null;
+        };
+        /**
          * Entry
-         * @description How somebody comes in: with the token of an address that `weakspot serve` printed.
+         * @description How somebody comes in; one of three ways.
+         *
+         *     Args:
+         *         token: of an address that `weakspot serve` printed.
+         *         login: of somebody who has a password.
+         *         password: with a login; with an invitation, to come back from anywhere.
+         *         invite: token of an invitation.
+         *         name: with an invitation, how somebody wants to be called.
          */
         Entry: {
+            /** Invite */
+            invite?: string | null;
+            /** Login */
+            login?: string | null;
+            /** Name */
+            name?: string | null;
+            /** Password */
+            password?: string | null;
             /** Token */
-            token: string;
+            token?: string | null;
+        };
+        /**
+         * Evidence
+         * @description One measurement of one slice.
+         *
+         *     Args:
+         *         slice_id: which slice.
+         *         verifier: registered name of the verifier.
+         *         measured_on: the data, disjoint from the data the slice was found on.
+         *         n_inside: class samples inside the slice.
+         *         failures_inside: failures among them.
+         *         n_outside: class samples outside the slice.
+         *         failures_outside: failures among them.
+         *         rate_inside: failure rate inside, 0 to 1.
+         *         rate_outside: failure rate outside.
+         *         interval_inside: interval of `rate_inside`.
+         *         interval_outside: interval of `rate_outside`.
+         *         gap: `rate_inside - rate_outside`; larger is worse.
+         *         p_value: chance of such a gap if members failed no more often than the rest of the class.
+         *         q_value: error rate, of the kind `control` says, at which this slice would just be published, over all that was tested.
+         *         n_tested: how many slices were tested together.
+         *         verdict: what this allows to say.
+         *         cause: why, if it was looked into.
+         *         control: which error rate is held over all that was tested.
+         *         weight: how much this test counted, fixed on the discovery samples; 1 on average.
+         *         same_as: the slice that was tested in place of this one, because their members are nearly the same.
+         *         effect: how large the gap is; None if one side is empty.
+         *         labels: whether labels look wrong, if it was looked into.
+         *         elsewhere: the slice on other data.
+         *         explained: set if the failures are mostly those of a stronger confirmed slice.
+         */
+        Evidence: {
+            cause?: components["schemas"]["CauseFinding"] | null;
+            /**
+             * Control
+             * @default fdr
+             * @enum {string}
+             */
+            control: "fdr" | "fwer" | "fdr-dependent";
+            effect?: components["schemas"]["EffectSize"] | null;
+            /**
+             * Elsewhere
+             * @default []
+             */
+            elsewhere: components["schemas"]["Measurement"][];
+            explained?: components["schemas"]["Explanation"] | null;
+            /** Failures Inside */
+            failures_inside: number;
+            /** Failures Outside */
+            failures_outside: number;
+            /** Gap */
+            gap: number;
+            interval_inside: components["schemas"]["Interval"];
+            interval_outside: components["schemas"]["Interval"];
+            labels?: components["schemas"]["LabelFinding"] | null;
+            measured_on: components["schemas"]["DataUse"];
+            /** N Inside */
+            n_inside: number;
+            /** N Outside */
+            n_outside: number;
+            /** N Tested */
+            n_tested: number;
+            /** P Value */
+            p_value: number;
+            /** Q Value */
+            q_value: number;
+            /** Rate Inside */
+            rate_inside: number;
+            /** Rate Outside */
+            rate_outside: number;
+            /** Same As */
+            same_as?: string | null;
+            /** Slice Id */
+            slice_id: string;
+            verdict: components["schemas"]["Verdict"];
+            /** Verifier */
+            verifier: string;
+            /**
+             * Weight
+             * @default 1
+             */
+            weight: number;
+        };
+        /**
+         * Explanation
+         * @description Why a confirmed slice is no finding of its own: a stronger one of its class accounts for it.
+         *
+         *     Args:
+         *         slice_id: the stronger slice.
+         *         shared_failures: share of the slice's failures that are members of the stronger one.
+         *         n_inside: members of the slice that are in no stronger slice.
+         *         failures_inside: failures among them.
+         *         n_outside: samples of the class that are in neither.
+         *         failures_outside: failures among them.
+         */
+        Explanation: {
+            /** Failures Inside */
+            failures_inside: number;
+            /** Failures Outside */
+            failures_outside: number;
+            /** N Inside */
+            n_inside: number;
+            /** N Outside */
+            n_outside: number;
+            /** Shared Failures */
+            shared_failures: number;
+            /** Slice Id */
+            slice_id: string;
+        };
+        /**
+         * Fit
+         * @description What became of a phrase.
+         * @enum {string}
+         */
+        Fit: "good" | "separates but does not match" | "matches but does not separate" | "neither matches nor separates";
+        /**
+         * GroupView
+         * @description One group before, and after every way of retraining; null where a way was not measured on it.
+         */
+        GroupView: {
+            /** After */
+            after: (components["schemas"]["ChangeView"] | null)[];
+            before: components["schemas"]["ShareView"];
+            /** Group */
+            group: string;
+            /** Kind */
+            kind: string;
+            /** N Samples */
+            n_samples: number;
+        };
+        /**
+         * HalfCheck
+         * @description A phrase on one half.
+         *
+         *     Args:
+         *         error_score: with the threshold that was asked about.
+         *         inside: failures among the samples at or above the threshold.
+         *         outside: failures among the others.
+         *         n_samples: samples of the class there.
+         */
+        HalfCheck: {
+            /** Error Score */
+            error_score: number;
+            inside: components["schemas"]["Share"];
+            /** N Samples */
+            n_samples: number;
+            outside: components["schemas"]["Share"];
+        };
+        /**
+         * HealthView
+         * @description How a server is.
+         *
+         *     Args:
+         *         state: whether the project can be looked at.
+         *         message: what is under way, or what went wrong.
+         */
+        HealthView: {
+            /** Message */
+            message: string;
+            state: components["schemas"]["ReadyState"];
+        };
+        /**
+         * Interval
+         * @description A confidence interval of a rate.
+         */
+        Interval: {
+            /** High */
+            high: number;
+            /**
+             * Level
+             * @default 0.95
+             */
+            level: number;
+            /** Low */
+            low: number;
+        };
+        /**
+         * InvitationView
+         * @description What an invitation is to.
+         *
+         *     Args:
+         *         study_id: the study.
+         *         title: its title.
+         *         role: what those who accept may do.
+         */
+        InvitationView: {
+            role: components["schemas"]["Role"];
+            /** Study Id */
+            study_id: string;
+            /** Title */
+            title: string;
         };
         /**
          * JobState
@@ -191,6 +2430,606 @@ export interface components {
         };
         JsonValue: unknown;
         /**
+         * LabelFinding
+         * @description Whether the failures of a slice look like wrong labels rather than wrong predictions.
+         *
+         *     Args:
+         *         n_suspect: failures inside the slice whose label is suspect.
+         *         share: their share among the failures inside.
+         *         inside: the same with counts and interval.
+         *         outside: suspect labels among the failures of the class outside the slice.
+         *         witnesses: who was asked, for example `probabilities` and `neighbours`; a label is suspect if all of them agree.
+         *         is_flagged: whether to look at the labels before anything else.
+         *         sentence: the finding in words.
+         */
+        LabelFinding: {
+            inside: components["schemas"]["Share"];
+            /** Is Flagged */
+            is_flagged: boolean;
+            /** N Suspect */
+            n_suspect: number;
+            outside: components["schemas"]["Share"];
+            /**
+             * Sentence
+             * @default
+             */
+            sentence: string;
+            /** Share */
+            share: number;
+            /** Witnesses */
+            witnesses: string[];
+        };
+        /**
+         * LeftView
+         * @description That a session is forgotten.
+         */
+        LeftView: {
+            /** Left */
+            left: boolean;
+        };
+        /**
+         * MapClassCount
+         * @description Selected samples of one class beside the rest of it.
+         *
+         *     Args:
+         *         title: the class.
+         *         inside: how many of the selected ones failed.
+         *         rest: how many of the others failed.
+         */
+        MapClassCount: {
+            inside: components["schemas"]["Share"];
+            rest: components["schemas"]["Share"];
+            /** Title */
+            title: string;
+        };
+        /**
+         * MapColouringChoice
+         * @description One thing to colour by: what to ask for, what people read, and what it belongs to.
+         */
+        MapColouringChoice: {
+            /** By */
+            by: string;
+            /**
+             * Group
+             * @enum {string}
+             */
+            group: "classifier" | "samples" | "columns" | "slices";
+            /** Title */
+            title: string;
+        };
+        /**
+         * MapColouringsView
+         * @description Everything to colour by; `has_words` says whether words of one's own can be compared with samples, by `phrase:...`.
+         */
+        MapColouringsView: {
+            /** Colourings */
+            colourings: components["schemas"]["MapColouringChoice"][];
+            /** Has Words */
+            has_words: boolean;
+        };
+        /**
+         * MapColoursView
+         * @description What every point of the map has.
+         *
+         *     Args:
+         *         by: what was asked for.
+         *         title: the same as people read it.
+         *         map_id: whose points these are, in its order.
+         *         codes: little-endian uint16 [n], base64: the place in the legend; None if there are numbers.
+         *         legend: the values.
+         *         values: little-endian float32 [n], base64; not a number where nothing is known; None if there are codes.
+         *         low: smallest number.
+         *         high: largest number.
+         */
+        MapColoursView: {
+            /** By */
+            by: string;
+            /** Codes */
+            codes?: string | null;
+            /** High */
+            high?: number | null;
+            /**
+             * Legend
+             * @default []
+             */
+            legend: components["schemas"]["MapLegendEntry"][];
+            /** Low */
+            low?: number | null;
+            /** Map Id */
+            map_id: string;
+            /** Title */
+            title: string;
+            /** Values */
+            values?: string | null;
+        };
+        /**
+         * MapLegendEntry
+         * @description One value, how many points have it, and whether it means right, wrong or nothing, which have colours of their own.
+         */
+        MapLegendEntry: {
+            /** Count */
+            count: number;
+            /**
+             * Meaning
+             * @default
+             * @enum {string}
+             */
+            meaning: "right" | "wrong" | "unknown" | "";
+            /** Value */
+            value: string;
+        };
+        /**
+         * MapPartView
+         * @description How many samples of one kind are on the map, and how many there are.
+         */
+        MapPartView: {
+            /** Name */
+            name: string;
+            /** Shown */
+            shown: number;
+            /** Total */
+            total: number;
+        };
+        /**
+         * MapSampleView
+         * @description One sample in words.
+         *
+         *     Args:
+         *         row: of the project's tables.
+         *         label: its true label or labels.
+         *         answer: what the classifier said.
+         *         is_failure: whether that is a failure; None if nothing is known.
+         *         part: what the sample is for.
+         */
+        MapSampleView: {
+            /** Answer */
+            answer: string;
+            /** Is Failure */
+            is_failure: boolean | null;
+            /** Label */
+            label: string;
+            /** Part */
+            part: string;
+            /** Row */
+            row: number;
+        };
+        /**
+         * MapSelection
+         * @description Points that somebody selected.
+         *
+         *     Args:
+         *         rows: rows of the map.
+         *         title: the class that words are looked for in; the one with most selected samples by default.
+         */
+        MapSelection: {
+            /** Rows */
+            rows: number[];
+            /** Title */
+            title?: string | null;
+        };
+        /**
+         * MapSelectionView
+         * @description What a selection holds.
+         *
+         *     Args:
+         *         n_selected: samples of the discovery half.
+         *         n_surroundings: selected points that are not of the discovery half; nothing is said of them.
+         *         classes: the classes in it, most samples first.
+         *         title: the class that words, values and examples are about; empty if there is none.
+         *         words: best first.
+         *         values: largest difference first.
+         *         examples: the most typical of them, failures first.
+         *         note: what could not be said, and why.
+         */
+        MapSelectionView: {
+            /** Classes */
+            classes: components["schemas"]["MapClassCount"][];
+            /** Examples */
+            examples: components["schemas"]["MapSampleView"][];
+            /** N Selected */
+            n_selected: number;
+            /** N Surroundings */
+            n_surroundings: number;
+            /** Note */
+            note: string;
+            /** Title */
+            title: string;
+            /** Values */
+            values: components["schemas"]["MapValueShare"][];
+            /** Words */
+            words: components["schemas"]["MapWord"][];
+        };
+        /**
+         * MapValueShare
+         * @description A value of a column that selected samples have more often than the rest of their class.
+         */
+        MapValueShare: {
+            /** Column */
+            column: string;
+            inside: components["schemas"]["Share"];
+            rest: components["schemas"]["Share"];
+            /** Value */
+            value: string;
+        };
+        /**
+         * MapView
+         * @description Where samples are.
+         *
+         *     Args:
+         *         map_id: the same for everything that stands in the same order of points.
+         *         tables: what the row numbers belong to.
+         *         layout: which layout this is.
+         *         is_ready: whether it has been made; if not, there are no points.
+         *         is_umap_ready: whether the other layout is there.
+         *         n_points: how many points there are.
+         *         positions: little-endian float32 [n, 2] from -1 to 1, base64.
+         *         rows: little-endian int32 [n], base64.
+         *         parts: uint8 [n], base64: the place in `part_counts`.
+         *         part_counts: what is shown.
+         *         note: what to know, in words; empty if nothing.
+         */
+        MapView: {
+            /** Is Ready */
+            is_ready: boolean;
+            /** Is Umap Ready */
+            is_umap_ready: boolean;
+            /**
+             * Layout
+             * @enum {string}
+             */
+            layout: "pca" | "umap";
+            /** Map Id */
+            map_id: string;
+            /** N Points */
+            n_points: number;
+            /** Note */
+            note: string;
+            /** Part Counts */
+            part_counts: components["schemas"]["MapPartView"][];
+            /** Parts */
+            parts: string;
+            /** Positions */
+            positions: string;
+            /** Rows */
+            rows: string;
+            /** Tables */
+            tables: string;
+        };
+        /**
+         * MapWord
+         * @description Words that tell selected samples from the rest of their class: `separation` is 0 (not at all) to 1 (all and only these).
+         */
+        MapWord: {
+            /** Separation */
+            separation: number;
+            /** Words */
+            words: string;
+        };
+        /**
+         * Measurement
+         * @description A slice on other data than it was found and tested on; reported, never decided by.
+         *
+         *     Args:
+         *         measured_on: the data.
+         *         inside: failures among the class's samples inside the slice.
+         *         outside: failures among those outside.
+         *         gap: rate inside minus rate outside.
+         */
+        Measurement: {
+            /** Gap */
+            gap: number;
+            inside: components["schemas"]["Share"];
+            measured_on: components["schemas"]["DataUse"];
+            outside: components["schemas"]["Share"];
+        };
+        /**
+         * Merging
+         * @description Two slices to be made one.
+         *
+         *     Args:
+         *         first: one of them.
+         *         second: the other.
+         *         how: `either` for the members of either, `both` for the members of both.
+         *         words: what the new one is called.
+         */
+        Merging: {
+            /** First */
+            first: string;
+            /**
+             * How
+             * @enum {string}
+             */
+            how: "either" | "both";
+            /** Second */
+            second: string;
+            /** Words */
+            words: string;
+        };
+        /**
+         * MethodChoice
+         * @description A method that can be chosen, or why not.
+         *
+         *     Args:
+         *         name: registered name.
+         *         sentence: what it does.
+         *         is_configured: whether weakspot.toml names it.
+         *         why_not: why it cannot be used here; empty if it can.
+         */
+        MethodChoice: {
+            /** Is Configured */
+            is_configured: boolean;
+            /** Name */
+            name: string;
+            /** Sentence */
+            sentence: string;
+            /**
+             * Why Not
+             * @default
+             */
+            why_not: string;
+        };
+        /**
+         * MethodChoices
+         * @description All methods of a role.
+         */
+        MethodChoices: {
+            /** Methods */
+            methods: components["schemas"]["MethodChoice"][];
+        };
+        /**
+         * MethodView
+         * @description What one method did.
+         */
+        MethodView: {
+            /** Method */
+            method: string;
+            /** N Confirmed */
+            n_confirmed: number;
+            /** N Considered */
+            n_considered: number;
+            /** N Found */
+            n_found: number;
+            /** N Tested */
+            n_tested: number;
+            /** Note */
+            note: string;
+            /** Seconds */
+            seconds: number;
+        };
+        /**
+         * ModelOnSlice
+         * @description One classifier on one slice.
+         *
+         *     Args:
+         *         model: name of the project.
+         *         inside: failures of members.
+         *         outside: failures of the rest of the class.
+         *         holds: whether the slice is a failure slice of this classifier.
+         *         q_value: over all slices and classifiers of the comparison.
+         */
+        ModelOnSlice: {
+            /** Holds */
+            holds: boolean;
+            inside: components["schemas"]["SliceRate"];
+            /** Model */
+            model: string;
+            outside: components["schemas"]["SliceRate"];
+            /** Q Value */
+            q_value: number;
+        };
+        /**
+         * MoveView
+         * @description A change of accuracy with its interval.
+         */
+        MoveView: {
+            /** Change */
+            change: number;
+            /** High */
+            high: number;
+            /** Is Certain */
+            is_certain: boolean;
+            /** Low */
+            low: number;
+        };
+        /**
+         * NameRequest
+         * @description The name of an attribute that values are wanted for.
+         */
+        NameRequest: {
+            /** Name */
+            name: string;
+        };
+        /**
+         * NameView
+         * @description Words for a slice.
+         *
+         *     Args:
+         *         phrase: the name as a caption.
+         *         contrast: what sets it apart.
+         *         score: how well the words fit, comparable only within one describer.
+         *         describer: who found it; `person` for words that somebody wrote.
+         *         accuracy_nearest: accuracy of the samples nearest to the phrase.
+         *         sizes: numbers of nearest samples, ascending.
+         *         accuracies: accuracy of so many nearest samples.
+         *         said: what a second witness says, empty if nobody was asked.
+         *         is_doubtful: whether a second witness disagrees.
+         */
+        NameView: {
+            /** Accuracies */
+            accuracies: number[];
+            /** Accuracy Nearest */
+            accuracy_nearest: number | null;
+            /** Contrast */
+            contrast: string;
+            /** Describer */
+            describer: string;
+            /** Is Doubtful */
+            is_doubtful: boolean;
+            /** Phrase */
+            phrase: string;
+            /** Said */
+            said: string;
+            /** Score */
+            score: number;
+            /** Sizes */
+            sizes: number[];
+        };
+        /**
+         * Narrowing
+         * @description Keep only members with some values of a column, or all but those.
+         *
+         *     Args:
+         *         column: its name.
+         *         values: what it holds.
+         *         is_kept: whether these values stay, or go.
+         */
+        Narrowing: {
+            /** Column */
+            column: string;
+            /** Is Kept */
+            is_kept: boolean;
+            /** Values */
+            values: string[];
+        };
+        /**
+         * NearSample
+         * @description A sample of the discovery half that looks like the picture.
+         *
+         *     Args:
+         *         row: its row number.
+         *         label: its true class; several are joined by commas.
+         *         answer: what the classifier said of it.
+         *         is_failure: whether that was a failure.
+         *         similarity: cosine of the angle to the picture.
+         */
+        NearSample: {
+            /** Answer */
+            answer: string;
+            /** Is Failure */
+            is_failure: boolean;
+            /** Label */
+            label: string;
+            /** Row */
+            row: number;
+            /** Similarity */
+            similarity: number;
+        };
+        /**
+         * NewThreshold
+         * @description Where membership begins, in the measure of the rule.
+         */
+        NewThreshold: {
+            /** Threshold */
+            threshold: number;
+        };
+        /**
+         * NewValue
+         * @description A value as a person gives it.
+         *
+         *     Args:
+         *         title: what it is called.
+         *         phrases: what it is told by; phrases are made from the name if there is none, and a second one if there is one.
+         */
+        NewValue: {
+            /**
+             * Phrases
+             * @default []
+             */
+            phrases: string[];
+            /** Title */
+            title: string;
+        };
+        /**
+         * NoteView
+         * @description What to know about a class.
+         */
+        NoteView: {
+            /** Class Title */
+            class_title: string;
+            /** Note */
+            note: string;
+        };
+        /**
+         * OtherModel
+         * @description A project that this one can be compared with.
+         *
+         *     Args:
+         *         name: name of its folder.
+         *         n_samples: samples that both were measured on; null before they were compared.
+         *         failure_rate: of this project's classifier on those.
+         *         other_rate: of the other's.
+         *         shared_failures: failures of both, as a part of the failures of either.
+         *         notes: what could not be compared, and why.
+         */
+        OtherModel: {
+            /** Failure Rate */
+            failure_rate?: number | null;
+            /** N Samples */
+            n_samples?: number | null;
+            /** Name */
+            name: string;
+            /** Notes */
+            notes?: string[];
+            /** Other Rate */
+            other_rate?: number | null;
+            /** Shared Failures */
+            shared_failures?: number | null;
+        };
+        /**
+         * OtherModels
+         * @description All projects that this one can be compared with; this one's own name is given as well.
+         */
+        OtherModels: {
+            /** Name */
+            name: string;
+            /** Others */
+            others: components["schemas"]["OtherModel"][];
+        };
+        /**
+         * OverviewView
+         * @description The first page.
+         *
+         *     Args:
+         *         project: name of the project's folder.
+         *         splits: samples of every split that has any.
+         *         n_classes: how many classes there are.
+         *         task: how many labels a sample can have.
+         *         n_unlabelled: samples without a label.
+         *         n_quarantined: samples set aside because they are broken.
+         *         criterion: what counts as a failure, in words.
+         *         classifier_id: the classifier; empty when predictions were given, or nothing was run yet.
+         *         encoder_id: the encoder of the vectors; empty without pictures.
+         *         discovery: accuracy on the half that people look at, None before the first run.
+         *         confusion: what is taken for what, None before the first run and where samples have several labels.
+         *         run: the chosen run, None if there is none yet.
+         *         has_report: whether its report was written.
+         */
+        OverviewView: {
+            /** Classifier Id */
+            classifier_id: string;
+            confusion: components["schemas"]["ConfusionView"] | null;
+            /** Criterion */
+            criterion: string;
+            discovery: components["schemas"]["ShareView"] | null;
+            /** Encoder Id */
+            encoder_id: string;
+            /** Has Report */
+            has_report: boolean;
+            /** N Classes */
+            n_classes: number;
+            /** N Quarantined */
+            n_quarantined: number;
+            /** N Unlabelled */
+            n_unlabelled: number;
+            /** Project */
+            project: string;
+            run: components["schemas"]["RunFacts"] | null;
+            /** Splits */
+            splits: components["schemas"]["SplitCount"][];
+            /** Task */
+            task: string;
+        };
+        /**
          * PersonView
          * @description Who somebody is.
          */
@@ -200,6 +3039,167 @@ export interface components {
             role: components["schemas"]["Role"];
             /** Study Id */
             study_id: string | null;
+        };
+        /**
+         * PhraseCheck
+         * @description What both halves say of a phrase.
+         *
+         *     Args:
+         *         title: the class.
+         *         phrase: the words.
+         *         threshold: similarity from which on a sample is meant; null if none is better than guessing.
+         *         discovery: where the threshold was chosen.
+         *         confirmation: samples that nobody looked at.
+         *         score: Error Score on the discovery half, with this threshold.
+         *         held_out_score: Error Score on parts of the discovery half that the threshold was not chosen on.
+         *         p_value: chance of such a difference on the confirmation half if there were none.
+         *         p_after_looks: the same, times the number of questions that were ever put to it.
+         *         n_looks: that number.
+         *         fit: what became of the phrase.
+         *         advice: what to do next, in words.
+         */
+        PhraseCheck: {
+            /** Advice */
+            advice: string;
+            confirmation: components["schemas"]["HalfCheck"];
+            discovery: components["schemas"]["HalfCheck"];
+            fit: components["schemas"]["Fit"];
+            /** Held Out Score */
+            held_out_score: number;
+            /** N Looks */
+            n_looks: number;
+            /** P After Looks */
+            p_after_looks: number;
+            /** P Value */
+            p_value: number;
+            /** Phrase */
+            phrase: string;
+            /** Score */
+            score: number;
+            /** Threshold */
+            threshold: number | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * PhraseHistory
+         * @description Phrases, newest first.
+         */
+        PhraseHistory: {
+            /** Phrases */
+            phrases: components["schemas"]["PhraseView"][];
+        };
+        /**
+         * PhraseScore
+         * @description What a phrase says of a class, on the discovery half alone.
+         *
+         *     Args:
+         *         title: the class.
+         *         phrase: the words, without blanks around them.
+         *         score: Error Score with the best threshold.
+         *         threshold: that threshold; null if none is better than guessing.
+         *         held_out_score: Error Score of samples whose threshold was chosen on other samples of this half.
+         *         p_value: chance of so good a held-out separation if the words had nothing to do with failures.
+         *         matching: samples that the class with the phrase fits better than the class alone.
+         *         fit: what became of the phrase.
+         *         advice: what to do next, in words.
+         *         n_samples: samples that were compared.
+         *         offset: place of the first similarity in the order of the class's samples.
+         *         similarities: base64 of little-endian float32, one a sample from `offset` on.
+         */
+        PhraseScore: {
+            /** Advice */
+            advice: string;
+            fit: components["schemas"]["Fit"];
+            /** Held Out Score */
+            held_out_score: number;
+            matching: components["schemas"]["Share"];
+            /** N Samples */
+            n_samples: number;
+            /** Offset */
+            offset: number;
+            /** P Value */
+            p_value: number;
+            /** Phrase */
+            phrase: string;
+            /** Score */
+            score: number;
+            /** Similarities */
+            similarities: string;
+            /** Threshold */
+            threshold: number | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * PhraseView
+         * @description Something that somebody said of a class.
+         *
+         *     Args:
+         *         phrase_id: unguessable.
+         *         class_title: the class.
+         *         phrase: the words.
+         *         threshold: similarity from which on a sample was meant; null for the one that is best on the discovery half.
+         *         score: Error Score on the discovery half, where the threshold was chosen.
+         *         held_out_score: Error Score on parts of the discovery half that the threshold was not chosen on.
+         *         confirmed_score: Error Score on the confirmation half; null until it was asked.
+         *         p_value: what the confirmation half said; null until it was asked.
+         *         fit: the note on rewording, if there was one.
+         *         seconds: how long this person had been at work in the study.
+         *         created: when it was said, in UTC.
+         *         slice_id: the slice that it became when it was accepted.
+         *         by: who said it.
+         */
+        PhraseView: {
+            /** By */
+            by: string;
+            /** Class Title */
+            class_title: string;
+            /** Confirmed Score */
+            confirmed_score: number | null;
+            /** Created */
+            created: string;
+            /** Fit */
+            fit: string;
+            /** Held Out Score */
+            held_out_score: number | null;
+            /** P Value */
+            p_value: number | null;
+            /** Phrase */
+            phrase: string;
+            /** Phrase Id */
+            phrase_id: string;
+            /** Score */
+            score: number | null;
+            /** Seconds */
+            seconds: number;
+            /** Slice Id */
+            slice_id: string | null;
+            /** Threshold */
+            threshold: number | null;
+        };
+        /**
+         * PickedRows
+         * @description Samples that a person picked out.
+         *
+         *     Args:
+         *         title: their class.
+         *         rows: row numbers; those of other classes, or of samples that are not to be looked at, are left out.
+         *         words: what they have in common.
+         *         tables: what the row numbers refer to; empty if that is not known.
+         */
+        PickedRows: {
+            /** Rows */
+            rows: number[];
+            /**
+             * Tables
+             * @default
+             */
+            tables: string;
+            /** Title */
+            title: string;
+            /** Words */
+            words: string;
         };
         /**
          * Problem
@@ -222,6 +3222,297 @@ export interface components {
             where?: string | null;
         };
         /**
+         * PromptView
+         * @description A caption as the generator gets it.
+         *
+         *     Args:
+         *         prompt: the whole words.
+         *         refusal: why it cannot be drawn, and what can; empty if that is known only when it is tried, or it can.
+         */
+        PromptView: {
+            /** Prompt */
+            prompt: string;
+            /** Refusal */
+            refusal: string;
+        };
+        /**
+         * ProofRequest
+         * @description A combination that somebody stands by.
+         *
+         *     Args:
+         *         title: the class.
+         *         values: one value each of one to three attributes.
+         */
+        ProofRequest: {
+            /** Title */
+            title: string;
+            /** Values */
+            values: components["schemas"]["ChosenValue"][];
+        };
+        /**
+         * ProposedValuesView
+         * @description Values for an attribute that somebody names, from whoever could be asked.
+         *
+         *     Args:
+         *         name: of the attribute.
+         *         question: what pictures would be asked.
+         *         values: with phrases.
+         *         notes: what to know, in sentences.
+         */
+        ProposedValuesView: {
+            /** Name */
+            name: string;
+            /** Notes */
+            notes: string[];
+            /** Question */
+            question: string;
+            /** Values */
+            values: components["schemas"]["NewValue"][];
+        };
+        /**
+         * ProvenCombination
+         * @description The slice that a combination became.
+         *
+         *     Args:
+         *         run_id: the run that it is part of.
+         *         slice_id: the slice.
+         *         title: the slice as people read it.
+         *         verdict: what the evidence allows to say.
+         *         evidence: what was measured on the confirmation half.
+         */
+        ProvenCombination: {
+            evidence: components["schemas"]["Evidence"];
+            /** Run Id */
+            run_id: string;
+            /** Slice Id */
+            slice_id: string;
+            /** Title */
+            title: string;
+            verdict: components["schemas"]["Verdict"];
+        };
+        /**
+         * Pull
+         * @description The wrong answer that most failures of a slice get.
+         *
+         *     Args:
+         *         answer: the class that members are taken for.
+         *         inside: members that are taken for it.
+         *         outside: samples of the class outside the slice that are taken for it.
+         *         among_failures: failures inside the slice that are taken for it.
+         *         among_other_failures: failures of the class outside the slice that are taken for it.
+         *         p_value: chance of such a difference between `inside` and `outside` if there were none, times the number of wrong answers
+         *             that were looked at.
+         *         is_real: whether members get the answer more often than the rest of the class, and either most failures inside get it or
+         *             a larger part of them than of the failures outside.
+         *         sentence: the finding in words.
+         */
+        Pull: {
+            among_failures: components["schemas"]["Share"];
+            among_other_failures: components["schemas"]["Share"];
+            /** Answer */
+            answer: string;
+            inside: components["schemas"]["Share"];
+            /** Is Real */
+            is_real: boolean;
+            outside: components["schemas"]["Share"];
+            /** P Value */
+            p_value: number;
+            /**
+             * Sentence
+             * @default
+             */
+            sentence: string;
+        };
+        /**
+         * RateView
+         * @description So many of so many generated pictures fail, with the interval.
+         */
+        RateView: {
+            /** Count */
+            count: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Total */
+            total: number;
+            /** Value */
+            value: number;
+        };
+        /**
+         * ReadyState
+         * @description Where a server is.
+         * @enum {string}
+         */
+        ReadyState: "preparing" | "ready" | "failed";
+        /**
+         * Renaming
+         * @description New words for a slice.
+         */
+        Renaming: {
+            /** Words */
+            words: string;
+        };
+        /**
+         * RepairFate
+         * @description What a repair did to a slice, on samples that nothing was trained or chosen on.
+         *
+         *     Args:
+         *         strategy: how it was repaired.
+         *         measured_on: the samples.
+         *         n_samples: members among them.
+         *         right_before: how many were right before.
+         *         right_after: how many are right after.
+         *         p_value: McNemar's exact test of gained against lost.
+         *         fate: what became of it when failures were looked for again; empty if that was not done.
+         */
+        RepairFate: {
+            /** Fate */
+            fate: string;
+            /** Measured On */
+            measured_on: string;
+            /** N Samples */
+            n_samples: number;
+            /** P Value */
+            p_value: number;
+            /** Right After */
+            right_after: number;
+            /** Right Before */
+            right_before: number;
+            /** Strategy */
+            strategy: string;
+        };
+        /**
+         * RepairOptions
+         * @description What can be repaired, and how.
+         *
+         *     Args:
+         *         run_id: the run; empty if there is none yet.
+         *         slices: confirmed ones, largest gap first.
+         *         strategies: all registered ones.
+         *         baselines: what every repair is compared with.
+         *         budget: samples that may be taken from the pool, as in weakspot.toml.
+         *         n_pool: samples in the pool.
+         *         why_not: why nothing can be repaired here; empty if something can.
+         */
+        RepairOptions: {
+            /** Baselines */
+            baselines: string[];
+            /** Budget */
+            budget: number;
+            /** N Pool */
+            n_pool: number;
+            /** Run Id */
+            run_id: string;
+            /** Slices */
+            slices: components["schemas"]["RepairableSlice"][];
+            /** Strategies */
+            strategies: components["schemas"]["Strategy"][];
+            /** Why Not */
+            why_not: string;
+        };
+        /**
+         * RepairResults
+         * @description What repairs of a run did.
+         *
+         *     Args:
+         *         run_id: the run; empty if there is none.
+         *         note: why nothing was repaired; empty if something was.
+         *         repairs: the chosen strategy first.
+         *         comparison: strategies side by side, none if there are not several.
+         */
+        RepairResults: {
+            /** Comparison */
+            comparison: components["schemas"]["StrategyView"][];
+            /** Note */
+            note: string;
+            /** Repairs */
+            repairs: components["schemas"]["RepairView"][];
+            /** Run Id */
+            run_id: string;
+        };
+        /**
+         * RepairView
+         * @description One repair beside its baselines.
+         *
+         *     Args:
+         *         strategy: registered name.
+         *         title: heading.
+         *         slice_ids: the slices that were repaired.
+         *         worse: what got worse, in words.
+         *         sentences: what else it did, in words.
+         *         arms: the repair first.
+         *         groups: overall, slices and what surrounds them, classes that changed.
+         *         n_unchanged: classes that are not listed because nothing changed in them.
+         *         measured_on: the data; nothing was trained or chosen on it.
+         *         spread: how even every way became.
+         *         accounting: clean accuracy and resolved failures.
+         *         aftermath: what became of slices when failures were looked for again, in words.
+         *         slices_after: the same as figures.
+         *         calibration: in words; empty if it was not measured.
+         *         labelling: which labels are awaited, in words; empty if none are.
+         *         notes: what could not be done, and why.
+         */
+        RepairView: {
+            /** Accounting */
+            accounting: components["schemas"]["AccountingView"][];
+            /** Aftermath */
+            aftermath: string[];
+            /** Arms */
+            arms: components["schemas"]["ArmView"][];
+            /** Calibration */
+            calibration: string;
+            /** Groups */
+            groups: components["schemas"]["GroupView"][];
+            /** Labelling */
+            labelling: string;
+            /** Measured On */
+            measured_on: string;
+            /** N Unchanged */
+            n_unchanged: number;
+            /** Notes */
+            notes: string[];
+            /** Sentences */
+            sentences: string[];
+            /** Slice Ids */
+            slice_ids: string[];
+            /** Slices After */
+            slices_after: components["schemas"]["SliceAfterView"][];
+            /** Spread */
+            spread: components["schemas"]["SpreadView"][];
+            /** Strategy */
+            strategy: string;
+            /** Title */
+            title: string;
+            /** Worse */
+            worse: string[];
+        };
+        /**
+         * RepairableSlice
+         * @description A confirmed slice.
+         *
+         *     Args:
+         *         slice_id: which slice.
+         *         title: its name.
+         *         sentence: what it says.
+         *         inside: failures among its members on the confirmation half.
+         *         cause: the probable cause in words; empty if it was not looked into.
+         *         is_finding: whether no stronger slice explains it: these are repaired if nothing is chosen.
+         */
+        RepairableSlice: {
+            /** Cause */
+            cause: string;
+            inside: components["schemas"]["ShareView"];
+            /** Is Finding */
+            is_finding: boolean;
+            /** Sentence */
+            sentence: string;
+            /** Slice Id */
+            slice_id: string;
+            /** Title */
+            title: string;
+        };
+        /**
          * Role
          * @description What a person may do; each may do what the ones before may.
          *
@@ -229,6 +3520,209 @@ export interface components {
          * @enum {string}
          */
         Role: "viewer" | "annotator" | "owner";
+        /**
+         * RunFacts
+         * @description What a run says, in the words of its report.
+         *
+         *     Args:
+         *         run_id: which run.
+         *         started: ISO 8601, UTC.
+         *         headline: the most important finding.
+         *         summary: the rest in short.
+         *         control: which error rate is held.
+         *         criterion: what counts as a failure.
+         *         accuracy: as recorded in the run, None if it was not measured.
+         *         classes: accuracy by class, lowest first.
+         *         worst: confirmed slices, largest gap first.
+         *         n_published: how many there are in all.
+         *         methods: what every method did.
+         *         notes: what to know about classes.
+         */
+        RunFacts: {
+            accuracy: components["schemas"]["ShareView"] | null;
+            /** Classes */
+            classes: components["schemas"]["ClassAccuracyView"][];
+            /** Control */
+            control: string;
+            /** Criterion */
+            criterion: string;
+            /** Headline */
+            headline: string;
+            /** Methods */
+            methods: components["schemas"]["MethodView"][];
+            /** N Published */
+            n_published: number;
+            /** Notes */
+            notes: components["schemas"]["NoteView"][];
+            /** Run Id */
+            run_id: string;
+            /** Started */
+            started: string;
+            /** Summary */
+            summary: string[];
+            /** Worst */
+            worst: components["schemas"]["WorstSlice"][];
+        };
+        /**
+         * RunView
+         * @description One run.
+         *
+         *     Args:
+         *         run_id: time and hash.
+         *         started: ISO 8601, UTC.
+         *         command: what was asked for.
+         *         n_slices: how many were found.
+         *         n_published: how many of them were confirmed and not dismissed.
+         *         is_repaired: whether a repair was measured.
+         *         has_report: whether its report was written.
+         */
+        RunView: {
+            /** Command */
+            command: string;
+            /** Has Report */
+            has_report: boolean;
+            /** Is Repaired */
+            is_repaired: boolean;
+            /** N Published */
+            n_published: number;
+            /** N Slices */
+            n_slices: number;
+            /** Run Id */
+            run_id: string;
+            /** Started */
+            started: string;
+        };
+        /**
+         * RunsView
+         * @description All runs, newest first.
+         */
+        RunsView: {
+            /** Runs */
+            runs: components["schemas"]["RunView"][];
+        };
+        /**
+         * SaidPhrase
+         * @description A phrase about a class.
+         *
+         *     Args:
+         *         title: the class.
+         *         phrase: completes "The AI is often wrong on images that have ...".
+         *         study: the study in which it is said; none by default.
+         *         threshold: the person's own threshold; null for the one that is best on the discovery half.
+         */
+        SaidPhrase: {
+            /** Phrase */
+            phrase: string;
+            /** Study */
+            study?: string | null;
+            /** Threshold */
+            threshold?: number | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * SampleColumn
+         * @description A free column of a sample, as text.
+         */
+        SampleColumn: {
+            /** Name */
+            name: string;
+            /** Value */
+            value: string;
+        };
+        /**
+         * SampleFacts
+         * @description What is known of a sample.
+         *
+         *     Args:
+         *         row: its row.
+         *         tables: what the row belongs to.
+         *         sample_id: content hash, with a number behind it when the same content occurs again.
+         *         split: what it is for.
+         *         width: pixels; 0 without a picture.
+         *         height: pixels; 0 without a picture.
+         *         labels: true labels; empty if it has none.
+         *         answers: what the classifier said; empty if unknown.
+         *         is_failure: whether that counts as a failure; null if it cannot be told.
+         *         probabilities: of the likeliest classes, likeliest first.
+         *         columns: what else was given or measured of it.
+         *         slices: slices of the newest run that it is a member of.
+         */
+        SampleFacts: {
+            /** Answers */
+            answers: string[];
+            /** Columns */
+            columns: components["schemas"]["SampleColumn"][];
+            /** Height */
+            height: number;
+            /** Is Failure */
+            is_failure: boolean | null;
+            /** Labels */
+            labels: string[];
+            /** Probabilities */
+            probabilities: components["schemas"]["ClassProbability"][];
+            /** Row */
+            row: number;
+            /** Sample Id */
+            sample_id: string;
+            /** Slices */
+            slices: components["schemas"]["SampleSlice"][];
+            /** Split */
+            split: string;
+            /** Tables */
+            tables: string;
+            /** Width */
+            width: number;
+        };
+        /**
+         * SampleSlice
+         * @description A slice that a sample is a member of.
+         */
+        SampleSlice: {
+            /** Slice Id */
+            slice_id: string;
+            /** Title */
+            title: string;
+            /** Verdict */
+            verdict: string;
+        };
+        /**
+         * SearchView
+         * @description A search for failing captions; all pictures are generated.
+         */
+        SearchView: {
+            baseline: components["schemas"]["CaptionTrialView"];
+            /** Class Name */
+            class_name: string;
+            /** Created */
+            created: string;
+            /** Findings */
+            findings: components["schemas"]["CaptionTrialView"][];
+            /** Generator */
+            generator: string;
+            /** Headline */
+            headline: string;
+            /** Meaning */
+            meaning: string[];
+            /** N Pictures */
+            n_pictures: number;
+            /** Notes */
+            notes: string[];
+            /** Result Id */
+            result_id: string;
+            /** Target */
+            target: string | null;
+            /** Trials */
+            trials: components["schemas"]["CaptionTrialView"][];
+        };
+        /**
+         * SearchesView
+         * @description All searches that were kept, newest first.
+         */
+        SearchesView: {
+            /** Results */
+            results: components["schemas"]["SearchView"][];
+        };
         /**
          * SessionView
          * @description The session of this browser.
@@ -249,6 +3743,519 @@ export interface components {
             request_token: string;
         };
         /**
+         * Share
+         * @description So many of so many, with Wilson's interval.
+         */
+        Share: {
+            /** Count */
+            count: number;
+            interval: components["schemas"]["Interval"];
+            /** Total */
+            total: number;
+            /** Value */
+            value: number;
+        };
+        /**
+         * ShareView
+         * @description So many of so many, with its interval.
+         */
+        ShareView: {
+            /** Count */
+            count: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Total */
+            total: number;
+            /** Value */
+            value: number;
+        };
+        /**
+         * Shown
+         * @description Which samples are asked for.
+         *
+         *     `extremes` are the deepest inside, then the farthest outside; `counter` are members that do not fail, then failures outside.
+         * @enum {string}
+         */
+        Shown: "members" | "extremes" | "counter" | "outside";
+        /**
+         * ShownSample
+         * @description One sample.
+         *
+         *     Args:
+         *         row: its number.
+         *         label: the true class.
+         *         answer: what the classifier said.
+         *         is_failure: whether that was a failure.
+         */
+        ShownSample: {
+            /** Answer */
+            answer: string;
+            /** Is Failure */
+            is_failure: boolean;
+            /** Label */
+            label: string;
+            /** Row */
+            row: number;
+        };
+        /**
+         * SliceAfterView
+         * @description A slice when failures were looked for again.
+         */
+        SliceAfterView: {
+            /** Failures After */
+            failures_after: number;
+            /** Failures Before */
+            failures_before: number;
+            /** Fate */
+            fate: string;
+            /** N Members */
+            n_members: number;
+            /** Slice Id */
+            slice_id: string;
+            /** Title */
+            title: string;
+        };
+        /**
+         * SliceColumns
+         * @description All columns by which a slice can be narrowed.
+         */
+        SliceColumns: {
+            /** Columns */
+            columns: components["schemas"]["ColumnValues"][];
+        };
+        /**
+         * SliceComparison
+         * @description A slice on two classifiers, on samples that were not used to find it.
+         *
+         *     Args:
+         *         own: this project's classifier.
+         *         other: the other's.
+         *         n_members: members that both were measured on.
+         *         both_fail: members on which both fail.
+         *         only_own_fails: members on which only this one fails.
+         *         only_other_fails: members on which only the other fails.
+         *         neither_fails: members on which neither fails.
+         *         difference: failure rate of this one minus that of the other, among members.
+         *         low: lower end of its interval.
+         *         high: upper end.
+         *         p_value: McNemar's exact test.
+         *         sentence: what it means.
+         */
+        SliceComparison: {
+            /** Both Fail */
+            both_fail: number;
+            /** Difference */
+            difference: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** N Members */
+            n_members: number;
+            /** Neither Fails */
+            neither_fails: number;
+            /** Only Other Fails */
+            only_other_fails: number;
+            /** Only Own Fails */
+            only_own_fails: number;
+            other: components["schemas"]["ModelOnSlice"];
+            own: components["schemas"]["ModelOnSlice"];
+            /** P Value */
+            p_value: number;
+            /** Sentence */
+            sentence: string;
+        };
+        /**
+         * SliceDecision
+         * @description What somebody decided about a slice.
+         */
+        SliceDecision: {
+            /** By */
+            by: string;
+            kind: components["schemas"]["DecisionKind"];
+            /** Reason */
+            reason: string;
+            /** Time */
+            time: string;
+        };
+        /**
+         * SliceFromRows
+         * @description What became of samples that a person picked out.
+         *
+         *     Args:
+         *         run_id: the run that holds the slice.
+         *         slice_id: the slice.
+         *         title: class and words.
+         *         n_picked: picked samples that were used: of the class, on the half that people look at, with a vector.
+         *         n_left_out: picked samples that were not.
+         *         agreement: how well the rule finds them.
+         *         verdict: what its test allows to say.
+         *         verdict_words: the same as people read it.
+         */
+        SliceFromRows: {
+            agreement: components["schemas"]["Agreement"];
+            /** N Left Out */
+            n_left_out: number;
+            /** N Picked */
+            n_picked: number;
+            /** Run Id */
+            run_id: string;
+            /** Slice Id */
+            slice_id: string;
+            /** Title */
+            title: string;
+            /** Verdict */
+            verdict: string;
+            /** Verdict Words */
+            verdict_words: string;
+        };
+        /**
+         * SliceLine
+         * @description One slice in one line.
+         *
+         *     Args:
+         *         slice_id: which slice.
+         *         title: class and words.
+         *         class_title: its class as pages call it.
+         *         method: who found it.
+         *         words: its best name, empty without one.
+         *         is_doubtful: whether a second witness disagrees with that name.
+         *         inside: failures of its members on the confirmation half; null before it was measured.
+         *         outside: failures of the rest of the class.
+         *         gap: rate inside minus rate outside.
+         *         p_value: null if it was not tested.
+         *         q_value: the same over all that was tested together.
+         *         n_tested: how many were tested together.
+         *         verdict: what the evidence allows to say; empty before it was measured.
+         *         verdict_words: the same as people read it.
+         *         cause: the probable cause, empty if unknown to the record.
+         *         cause_words: the same in a sentence.
+         *         witnesses: who was asked about the name, and what they said.
+         *         also_found: other slices with nearly the same members.
+         *         stands_for: the slice that was tested in place of this one.
+         *         strength: how consistent it was where it was found, in the method's own measure.
+         *         accepted_by: who took it in, null if a method found it.
+         *         dismissed: the decision by which it was set aside, null if it stands.
+         *         explained_by: the stronger slice that accounts for it.
+         *         has_suspect_labels: whether its labels should be looked at first.
+         */
+        SliceLine: {
+            /** Accepted By */
+            accepted_by: string | null;
+            /** Also Found */
+            also_found: components["schemas"]["SliceLink"][];
+            /** Cause */
+            cause: string;
+            /** Cause Words */
+            cause_words: string;
+            /** Class Title */
+            class_title: string;
+            dismissed: components["schemas"]["SliceDecision"] | null;
+            explained_by: components["schemas"]["SliceLink"] | null;
+            /** Gap */
+            gap: number | null;
+            /** Has Suspect Labels */
+            has_suspect_labels: boolean;
+            inside: components["schemas"]["SliceRate"] | null;
+            /** Is Doubtful */
+            is_doubtful: boolean;
+            /** Method */
+            method: string;
+            /** N Tested */
+            n_tested: number;
+            outside: components["schemas"]["SliceRate"] | null;
+            /** P Value */
+            p_value: number | null;
+            /** Q Value */
+            q_value: number | null;
+            /** Slice Id */
+            slice_id: string;
+            stands_for: components["schemas"]["SliceLink"] | null;
+            /** Strength */
+            strength: number | null;
+            /** Title */
+            title: string;
+            /** Verdict */
+            verdict: string;
+            /** Verdict Words */
+            verdict_words: string;
+            /** Witnesses */
+            witnesses: string[];
+            /** Words */
+            words: string;
+        };
+        /**
+         * SliceLink
+         * @description Another slice, named so that one can go there.
+         */
+        SliceLink: {
+            /** Method */
+            method: string;
+            /** Slice Id */
+            slice_id: string;
+            /** Title */
+            title: string;
+        };
+        /**
+         * SlicePageView
+         * @description Everything about one slice.
+         *
+         *     Args:
+         *         run_id: of which run.
+         *         tables: what row numbers refer to.
+         *         line: the slice as in the table.
+         *         words: the slice in sentences.
+         *         names: all its names, best first.
+         *         easy_names: names of the other end.
+         *         looked_at_inside: failures of members on the half that people look at.
+         *         looked_at_outside: failures of the rest of the class there.
+         *         half: which half that is.
+         *         confusion: answers there, most frequent inside first.
+         *         threshold: where membership begins, null if the rule has no single threshold.
+         *         decisions: what people decided, oldest first.
+         *         repairs: what repairs did to it.
+         */
+        SlicePageView: {
+            /** Confusion */
+            confusion: components["schemas"]["AnswerCount"][];
+            /** Decisions */
+            decisions: components["schemas"]["SliceDecision"][];
+            /** Easy Names */
+            easy_names: components["schemas"]["NameView"][];
+            /** Half */
+            half: string;
+            line: components["schemas"]["SliceLine"];
+            looked_at_inside: components["schemas"]["SliceRate"];
+            looked_at_outside: components["schemas"]["SliceRate"];
+            /** Names */
+            names: components["schemas"]["NameView"][];
+            /** Repairs */
+            repairs: components["schemas"]["RepairFate"][];
+            /** Run Id */
+            run_id: string;
+            /** Tables */
+            tables: string;
+            /** Threshold */
+            threshold: number | null;
+            words: components["schemas"]["SliceWords"];
+        };
+        /**
+         * SliceRate
+         * @description So many failures of so many samples.
+         *
+         *     Args:
+         *         count: failures.
+         *         total: samples.
+         *         value: their share.
+         *         low: lower end of its interval.
+         *         high: upper end.
+         */
+        SliceRate: {
+            /** Count */
+            count: number;
+            /** High */
+            high: number;
+            /** Low */
+            low: number;
+            /** Total */
+            total: number;
+            /** Value */
+            value: number;
+        };
+        /**
+         * SliceSamplePage
+         * @description Some samples of a slice's class, as columns.
+         *
+         *     Args:
+         *         tables: what row numbers refer to.
+         *         half: which half the samples are of.
+         *         total: how many there are of the kind asked for.
+         *         n_first: how many of them belong to the first part (deepest inside; members that do not fail).
+         *         offset: place of the first one given.
+         *         rows: row numbers.
+         *         label: the class that all of them have.
+         *         answers: what the classifier said.
+         *         failed: whether that was a failure.
+         *         inside: whether they are members.
+         *         scores: how deep inside they lie, in the measure of the rule.
+         */
+        SliceSamplePage: {
+            /** Answers */
+            answers: string[];
+            /** Failed */
+            failed: boolean[];
+            /** Half */
+            half: string;
+            /** Inside */
+            inside: boolean[];
+            /** Label */
+            label: string;
+            /** N First */
+            n_first: number;
+            /** Offset */
+            offset: number;
+            /** Rows */
+            rows: number[];
+            /** Scores */
+            scores: number[];
+            /** Tables */
+            tables: string;
+            /** Total */
+            total: number;
+        };
+        /**
+         * SliceScores
+         * @description How deep all samples of the class lie in a slice, deepest first: enough to move the threshold without the server.
+         *
+         *     Args:
+         *         n_samples: how many.
+         *         scores: little-endian 32-bit floating-point numbers, base64.
+         *         failed: one byte a sample, 1 for failures, base64.
+         *         threshold: where membership begins now.
+         */
+        SliceScores: {
+            /** Failed */
+            failed: string;
+            /** N Samples */
+            n_samples: number;
+            /** Scores */
+            scores: string;
+            /** Threshold */
+            threshold: number;
+        };
+        /**
+         * SliceTable
+         * @description All slices of a run.
+         *
+         *     Args:
+         *         run_id: which run; empty if the project has none.
+         *         run_ids: all runs, newest first.
+         *         criterion: what counts as a failure, in words.
+         *         control: which error rate is held over all tests, in words.
+         *         n_tested: how many tests were made.
+         *         slices: in the order of the report, dismissed ones last.
+         */
+        SliceTable: {
+            /** Control */
+            control: string;
+            /** Criterion */
+            criterion: string;
+            /** N Tested */
+            n_tested: number;
+            /** Run Id */
+            run_id: string;
+            /** Run Ids */
+            run_ids: string[];
+            /** Slices */
+            slices: components["schemas"]["SliceLine"][];
+        };
+        /**
+         * SliceWords
+         * @description A slice in the sentences of the report.
+         *
+         *     Args:
+         *         sentence: what it says; empty before it was measured.
+         *         proof: how it was tested.
+         *         effect: how large the gap is.
+         *         strength: how consistent it was where it was found.
+         *         doubts: what second witnesses say of its names.
+         *         cause: the probable cause.
+         *         pull: what its samples are taken for.
+         *         labels: what was seen of its labels.
+         *         elsewhere: the slice on other data.
+         *         explained: why it is no finding of its own.
+         *         people: what people decided.
+         *         rule: who belongs to it.
+         */
+        SliceWords: {
+            /** Cause */
+            cause?: string[];
+            /** Doubts */
+            doubts: string[];
+            /**
+             * Effect
+             * @default
+             */
+            effect: string;
+            /** Elsewhere */
+            elsewhere?: string[];
+            /**
+             * Explained
+             * @default
+             */
+            explained: string;
+            /**
+             * Labels
+             * @default
+             */
+            labels: string;
+            /**
+             * People
+             * @default
+             */
+            people: string;
+            /**
+             * Proof
+             * @default
+             */
+            proof: string;
+            /**
+             * Pull
+             * @default
+             */
+            pull: string;
+            /** Rule */
+            rule: string;
+            /**
+             * Sentence
+             * @default
+             */
+            sentence: string;
+            /**
+             * Strength
+             * @default
+             */
+            strength: string;
+        };
+        /**
+         * SplitCount
+         * @description How many samples a split has.
+         */
+        SplitCount: {
+            /** N Samples */
+            n_samples: number;
+            /** Split */
+            split: string;
+        };
+        /**
+         * SpreadView
+         * @description How even one way of retraining became; changes in shares, with intervals.
+         */
+        SpreadView: {
+            /** Arm */
+            arm: string;
+            /** Average After */
+            average_after: number;
+            /** Average Before */
+            average_before: number;
+            /** Gap After */
+            gap_after: number;
+            /** Gap Before */
+            gap_before: number;
+            /** Worst After */
+            worst_after: number;
+            /** Worst Before */
+            worst_before: number;
+            /** Worst Change High */
+            worst_change_high: number;
+            /** Worst Change Low */
+            worst_change_low: number;
+            /** Worst Group */
+            worst_group: string;
+        };
+        /**
          * StartWork
          * @description Work to be started.
          *
@@ -264,6 +4271,219 @@ export interface components {
             /** Kind */
             kind: string;
         };
+        /**
+         * Strategy
+         * @description A way of repairing.
+         *
+         *     Args:
+         *         name: registered name.
+         *         title: as people read it.
+         *         sentence: what it does.
+         *         is_configured: whether weakspot.toml names it.
+         *         is_baseline: whether it stands there for comparison.
+         *         why_not: why it cannot be used here; empty if it can.
+         */
+        Strategy: {
+            /** Is Baseline */
+            is_baseline: boolean;
+            /** Is Configured */
+            is_configured: boolean;
+            /** Name */
+            name: string;
+            /** Sentence */
+            sentence: string;
+            /** Title */
+            title: string;
+            /** Why Not */
+            why_not: string;
+        };
+        /**
+         * StrategyView
+         * @description One strategy beside others; `rival` is the best of its own baselines on the slices.
+         */
+        StrategyView: {
+            /** Got Worse */
+            got_worse: string[];
+            /** Is Baseline */
+            is_baseline: boolean;
+            /** Is Chosen */
+            is_chosen: boolean;
+            /** N Lower */
+            n_lower: number;
+            /** Note */
+            note: string;
+            on_rest: components["schemas"]["MoveView"] | null;
+            on_slices: components["schemas"]["MoveView"] | null;
+            overall: components["schemas"]["MoveView"] | null;
+            /** Rival */
+            rival: string;
+            /** Rival Change */
+            rival_change: number | null;
+            /** Strategy */
+            strategy: string;
+            /** Title */
+            title: string;
+            /** Worst After */
+            worst_after: number | null;
+            /** Worst Before */
+            worst_before: number | null;
+        };
+        /**
+         * SuggestedWord
+         * @description A keyword.
+         *
+         *     Args:
+         *         words: as a person would type them.
+         *         score: Error Score on the discovery half, with the threshold that is best there.
+         */
+        SuggestedWord: {
+            /** Score */
+            score: number;
+            /** Words */
+            words: string;
+        };
+        /**
+         * Suggestions
+         * @description Words to start from, best first.
+         *
+         *     Args:
+         *         title: the class.
+         *         words: at most ten; empty if the embedder has no text side or the class has too few failures.
+         *         source: `captions` or `vocabulary`: where the words come from.
+         *         is_complete: whether nothing better is being worked out; if not, ask again.
+         */
+        Suggestions: {
+            /** Is Complete */
+            is_complete: boolean;
+            /** Source */
+            source: string;
+            /** Title */
+            title: string;
+            /** Words */
+            words: components["schemas"]["SuggestedWord"][];
+        };
+        /**
+         * TakenFor
+         * @description What failures were taken for, and how many.
+         */
+        TakenFor: {
+            /** Count */
+            count: number;
+            /** Label */
+            label: string;
+        };
+        /**
+         * TrialView
+         * @description What came of trying a picture; nothing of it is kept.
+         *
+         *     Args:
+         *         tables: which tables the row numbers are of.
+         *         width: of the picture as it was decoded.
+         *         height: of the picture as it was decoded.
+         *         classes: the likeliest classes, the likeliest first; of a multi-label classifier each on its own.
+         *         nearest: samples that look most like it; empty without an embedder.
+         */
+        TrialView: {
+            /** Classes */
+            classes: components["schemas"]["ClassChance"][];
+            /** Height */
+            height: number;
+            /** Nearest */
+            nearest: components["schemas"]["NearSample"][];
+            /** Tables */
+            tables: string;
+            /** Width */
+            width: number;
+        };
+        /**
+         * TypedPhrase
+         * @description A phrase that is being typed.
+         *
+         *     Args:
+         *         is_submitted: whether to keep it in the history.
+         *         offset: place of the first similarity that is wanted.
+         *         limit: how many similarities are wanted.
+         */
+        TypedPhrase: {
+            /**
+             * Is Submitted
+             * @default false
+             */
+            is_submitted: boolean;
+            /**
+             * Limit
+             * @default 200000
+             */
+            limit: number;
+            /**
+             * Offset
+             * @default 0
+             */
+            offset: number;
+            /** Phrase */
+            phrase: string;
+            /** Study */
+            study?: string | null;
+            /** Threshold */
+            threshold?: number | null;
+            /** Title */
+            title: string;
+        };
+        /**
+         * Verdict
+         * @description What the evidence of a slice allows to say.
+         * @enum {string}
+         */
+        Verdict: "confirmed" | "not confirmed" | "too few samples" | "same as another slice" | "cannot be tested";
+        /**
+         * WorstPictures
+         * @description Failures deepest inside each of the worst slices.
+         *
+         *     Args:
+         *         tables: what row numbers refer to.
+         *         slices: samples by slice id; none for a slice of other samples than the project holds now.
+         */
+        WorstPictures: {
+            /** Slices */
+            slices: {
+                [key: string]: components["schemas"]["ShownSample"][];
+            };
+            /** Tables */
+            tables: string;
+        };
+        /**
+         * WorstSlice
+         * @description A confirmed slice; rates are of failures, on the confirmation half.
+         *
+         *     Args:
+         *         slice_id: which slice.
+         *         title: its name.
+         *         sentence: what it says.
+         *         inside: failures among its members.
+         *         outside: failures among the rest of the class.
+         *         gap: rate inside minus rate outside.
+         *         q_value: corrected for all that was tested.
+         *         cause: the probable cause in words; empty if it was not looked into.
+         *         explained: why it is no finding of its own; empty if it is one.
+         */
+        WorstSlice: {
+            /** Cause */
+            cause: string;
+            /** Explained */
+            explained: string;
+            /** Gap */
+            gap: number;
+            inside: components["schemas"]["ShareView"];
+            outside: components["schemas"]["ShareView"];
+            /** Q Value */
+            q_value: number;
+            /** Sentence */
+            sentence: string;
+            /** Slice Id */
+            slice_id: string;
+            /** Title */
+            title: string;
+        };
     };
     responses: never;
     parameters: never;
@@ -273,6 +4493,2603 @@ export interface components {
 }
 export type $defs = Record<string, never>;
 export interface operations {
+    attributes_histograms: {
+        parameters: {
+            query?: {
+                /** @description A class, as people read it; all classes if not given. */
+                title?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttributesView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    attributes_combined: {
+        parameters: {
+            query?: {
+                attributes?: string[];
+                /** @description A class, as people read it; all classes if not given. */
+                title?: string | null;
+                min_support?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CombinationsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    attributes_edits: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EditsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    attributes_edit: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["EditRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["EditResult"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    attributes_prove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ProofRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProvenCombination"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    attributes_propose: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NameRequest"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposedValuesView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    attributes_samples: {
+        parameters: {
+            query: {
+                attributes: string[];
+                values: string[];
+                title?: string | null;
+                outcome?: ("right" | "wrong") | null;
+                offset?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttributeSamples"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    classes_classes: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClassList"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    classes_accept: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AcceptedBody"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AcceptedPhrase"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    classes_check: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SaidPhrase"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PhraseCheck"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    classes_history: {
+        parameters: {
+            query: {
+                /** @description the class, as the list of classes calls it */
+                title: string;
+                /** @description the study in which this is looked at; none by default */
+                study?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PhraseHistory"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    classes_phrase: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TypedPhrase"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PhraseScore"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    classes_samples: {
+        parameters: {
+            query: {
+                /** @description the class, as the list of classes calls it */
+                title: string;
+                /** @description the study in which this is looked at; none by default */
+                study?: string | null;
+                offset?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ClassSamples"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    classes_suggested: {
+        parameters: {
+            query: {
+                /** @description the class, as the list of classes calls it */
+                title: string;
+                /** @description the study in which this is looked at; none by default */
+                study?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Suggestions"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_comparisons: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OtherModels"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overview_show_discoverers: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MethodChoices"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drawings_cost: {
+        parameters: {
+            query: {
+                n_pictures: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrawingCostView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drawings_counterfactuals: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CounterfactualsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drawings_picture: {
+        parameters: {
+            query?: {
+                side?: number;
+            };
+            header?: never;
+            path: {
+                /** @description sha256 of a generated picture */
+                digest: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/jpeg": unknown;
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drawings_prompt: {
+        parameters: {
+            query: {
+                class_name: string;
+                caption?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PromptView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drawings_searches: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SearchesView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    drawings_setup: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DrawingSetupView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    health_health: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["HealthView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     jobs_jobs: {
         parameters: {
             query?: never;
@@ -833,6 +7650,1708 @@ export interface operations {
             };
         };
     };
+    map_places: {
+        parameters: {
+            query?: {
+                layout?: "pca" | "umap";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    map_colourings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapColouringsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    map_colours: {
+        parameters: {
+            query: {
+                by: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapColoursView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    map_sample: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                row: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapSampleView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    map_selection: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MapSelection"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MapSelectionView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overview_show_overview: {
+        parameters: {
+            query?: {
+                /** @description the newest run by default */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OverviewView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pictures_picture: {
+        parameters: {
+            query: {
+                /** @description what the row number belongs to */
+                tables: string;
+                /** @description longest side in pixels, at least */
+                side?: number;
+            };
+            header?: {
+                "if-none-match"?: string | null;
+            };
+            path: {
+                row: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A JPEG file. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "image/jpeg": string;
+                };
+            };
+            /** @description The browser has it already. */
+            304: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    repair_show_downloads: {
+        parameters: {
+            query?: {
+                /** @description the newest run by default */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DownloadsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    repair_download: {
+        parameters: {
+            query?: {
+                /** @description the newest run by default */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                name: components["schemas"]["DownloadName"];
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    repair_show_options: {
+        parameters: {
+            query?: {
+                /** @description the newest run by default */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepairOptions"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    repair_show_results: {
+        parameters: {
+            query?: {
+                /** @description the newest run by default */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RepairResults"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overview_show_runs: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunsView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overview_show_worst_pictures: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorstPictures"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    overview_show_report: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    pictures_sample: {
+        parameters: {
+            query: {
+                /** @description what the row number belongs to */
+                tables: string;
+            };
+            header?: never;
+            path: {
+                row: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SampleFacts"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
     session_session: {
         parameters: {
             query?: never;
@@ -1072,9 +9591,1757 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        [key: string]: boolean;
-                    };
+                    "application/json": components["schemas"]["LeftView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    session_invitation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AskedInvitation"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["InvitationView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_table: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SliceTable"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_from_rows: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PickedRows"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SliceFromRows"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_merge: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Merging"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedSlice"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_one: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SlicePageView"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_columns: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SliceColumns"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_comparison: {
+        parameters: {
+            query: {
+                other: string;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SliceComparison"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_dismiss: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Dismissal"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedSlice"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_members: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+                kind?: components["schemas"]["Shown"];
+                offset?: number;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SliceSamplePage"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_restore: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedSlice"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_scores: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SliceScores"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_move_threshold: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewThreshold"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedSlice"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_narrow: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Narrowing"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedSlice"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    slices_rename: {
+        parameters: {
+            query?: {
+                /** @description Which run; the newest by default. */
+                run?: string | null;
+            };
+            header?: never;
+            path: {
+                /** @description Which slice. */
+                slice_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Renaming"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ChangedSlice"];
+                };
+            };
+            /** @description The request cannot be understood. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Nobody has come in with this browser. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This is not for you to see or do. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description There is no such thing. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done here. */
+            405: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description This cannot be done now. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description The request is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description What was given cannot be used. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Something that this needs is not there. */
+            424: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+            /** @description Too many requests; wait a moment. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Problem"];
+                };
+            };
+        };
+    };
+    uploads_picture: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "multipart/form-data": components["schemas"]["Body_uploads_picture"];
+            };
+        };
+        responses: {
+            /** @description Successful Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TrialView"];
                 };
             };
             /** @description The request cannot be understood. */

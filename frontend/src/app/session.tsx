@@ -1,11 +1,17 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { createContext, useContext, useEffect, useState, type ReactNode } from "react";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { createContext, useCallback, useContext, useEffect, useRef, useState, type ReactNode } from "react";
 import { api, Problem, rememberRequestToken, told, type Schemas } from "../api/client";
-import { EntryPage } from "../pages/entry/EntryPage";
+import { isStatic } from "../api/static";
+import { Button } from "../components/Button";
+import { ErrorNote } from "../components/ErrorNote";
 import { Loading } from "../components/Loading";
+import { arrivalOf, takeArrival } from "../pages/entry/arrival";
+import { EntryPage } from "../pages/entry/EntryPage";
 
 type Session = Schemas["SessionView"];
 
+const SESSION = ["session"];
+const HEALTH_MILLISECONDS = 700;
 const SessionContext = createContext<Session | null>(null);
 
 /** Return who is here; only used below the provider. */
@@ -21,37 +27,100 @@ export function useMayChange(): boolean {
   return !session.is_read_only && session.person.role === "owner";
 }
 
-/** The token in the address `#token=...` is taken out of it at once, so that it is not copied along with the address. */
-function takeToken(): string | null {
-  const found = /^#token=([\w-]+)$/.exec(window.location.hash);
-  if (!found) return null;
-  window.history.replaceState(null, "", window.location.pathname + window.location.search);
-  return found[1] ?? null;
-}
-
 /** Let people in, then show the pages. */
 export function SessionProvider({ children }: { children: ReactNode }) {
-  const [token] = useState(takeToken);
+  const [arrival] = useState(takeArrival);
+  const [isInvited, setInvited] = useState(Boolean(arrival.invite));
+  const token = useRef(arrival.token);
   const queries = useQueryClient();
   const { data, error, isPending } = useQuery({
-    queryKey: ["session"],
+    queryKey: SESSION,
     queryFn: async () => {
-      const session = token
-        ? await told(api.POST("/api/session", { body: { token } }))
-        : await told(api.GET("/api/session"));
+      const given = token.current;
+      token.current = null;
+      const session = await (given ? enteredOrPresent(given) : told(api.GET("/api/session")));
       rememberRequestToken(session.request_token);
       return session;
     },
     staleTime: Infinity,
     retry: false,
   });
+  useArrivalsInThisPage();
   useEffect(() => {
-    if (data) document.title = `${data.project} · weakspot`;
+    if (!data) return;
+    document.title = `${data.project} · weakspot`;
+    const { role, study_id: study } = data.person;
+    if (role === "annotator" && study && /^#?\/?$/.test(window.location.hash)) window.location.hash = `#/studies/${encodeURIComponent(study)}`;
   }, [data]);
+  const onEntered = useCallback(() => {
+    setInvited(false);
+    void queries.resetQueries();
+  }, [queries]);
   if (isPending) return <Loading what="the session" />;
-  if (error || !data) {
-    const said = error instanceof Problem && error.status === 401 && !token ? null : (error?.message ?? null);
-    return <EntryPage said={said} onEntered={() => void queries.invalidateQueries()} />;
+  if (isInvited || !data) {
+    const isNobody = error instanceof Problem && error.status === 401 && !arrival.token;
+    return <EntryPage said={isNobody || !error ? null : error.message} invite={arrival.invite} present={data ?? null} onEntered={onEntered} />;
   }
-  return <SessionContext.Provider value={data}>{children}</SessionContext.Provider>;
+  return (
+    <SessionContext.Provider value={data}>
+      <WhenReady>{children}</WhenReady>
+    </SessionContext.Provider>
+  );
+}
+
+/** Come in with a token; one that works no more does no harm where this browser is in already. */
+async function enteredOrPresent(token: string): Promise<Session> {
+  try {
+    return await told(api.POST("/api/session", { body: { token } as Schemas["Entry"] }));
+  } catch (refusal) {
+    try {
+      return await told(api.GET("/api/session"));
+    } catch {
+      throw refusal;
+    }
+  }
+}
+
+/** An address with a token or an invitation that is opened in this page starts it anew. */
+function useArrivalsInThisPage(): void {
+  useEffect(() => {
+    const look = () => {
+      const arrival = arrivalOf(window.location.hash);
+      if (arrival.token || arrival.invite) window.location.reload();
+    };
+    window.addEventListener("hashchange", look);
+    return () => window.removeEventListener("hashchange", look);
+  }, []);
+}
+
+/** Show the pages as soon as the server has opened the project. */
+function WhenReady({ children }: { children: ReactNode }) {
+  const { data, error, refetch } = useQuery({
+    queryKey: ["health"],
+    queryFn: () => told(api.GET("/api/health")),
+    enabled: !isStatic(),
+    refetchInterval: (query) => (query.state.data?.state === "preparing" ? HEALTH_MILLISECONDS : false),
+    staleTime: Infinity,
+  });
+  if (isStatic() || data?.state === "ready") return <>{children}</>;
+  return (
+    <main className="entry" id="main">
+      <h1>weakspot</h1>
+      {(error || data?.state === "failed") && <ErrorNote error={error ?? data?.message} onRetry={() => void refetch()} />}
+      {!error && data?.state !== "failed" && (
+        <p role="status">The project is being opened; the first time this can take minutes. This page goes on by itself.</p>
+      )}
+    </main>
+  );
+}
+
+/** Go out; this browser is forgotten. */
+export function LeaveButton() {
+  const queries = useQueryClient();
+  const leave = useMutation({
+    mutationFn: () => told(api.DELETE("/api/session")),
+    onSettled: () => queries.resetQueries(),
+  });
+  if (isStatic()) return null;
+  return <Button kind="quiet" onClick={() => leave.mutate()} disabled={leave.isPending}>Go out</Button>;
 }

@@ -1,19 +1,20 @@
-import { useEffect, useId, useRef, type ReactNode } from "react";
+import { useId, useLayoutEffect, useRef, type ReactNode } from "react";
 import { Button } from "./Button";
 
-type Props = { title: string; children: ReactNode; onClose: () => void };
+type Props = { title: string; children: ReactNode; onClose: () => void; className?: string };
 
 /** A window of its own above the page; Escape closes it, and the focus goes back to where it was. */
-export function Dialog({ title, children, onClose }: Props) {
+export function Dialog({ title, children, onClose, className }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // Closed while it is still on the page: only then does the browser give the focus back.
+  useLayoutEffect(() => {
     const dialog = box.current;
     dialog?.showModal();
     return () => dialog?.close();
   }, []);
   return (
-    <dialog ref={box} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); onClose(); }}>
+    <dialog ref={box} className={className} aria-labelledby={id} onCancel={(event) => { event.preventDefault(); onClose(); }}>
       <div className="card-head">
         <h2 id={id}>{title}</h2>
         <Button kind="quiet" onClick={onClose} aria-label="Close">✕</Button>

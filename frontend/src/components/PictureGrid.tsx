@@ -37,6 +37,7 @@ export function PictureGrid({ count, sampleAt, onNeed, tables, label, side = 112
   const first = (items[0]?.index ?? 0) * columns;
   const last = Math.min(count, ((items[items.length - 1]?.index ?? 0) + 1) * columns);
   useEffect(() => onNeed?.(first, last), [first, last, onNeed]);
+  useEffect(() => lines.measure(), [side, lines]);
   return (
     <div ref={box} className="picture-grid" style={{ height }} tabIndex={0} role="region" aria-label={`${label}, ${count} samples`}>
       {count === 0 && <p className="quiet">None.</p>}
@@ -48,7 +49,7 @@ export function PictureGrid({ count, sampleAt, onNeed, tables, label, side = 112
               .map((place) => {
                 const sample = sampleAt(place);
                 return sample ? (
-                  <PictureTile key={place} sample={sample} tables={tables} side={side} {...(onOpen ? { onOpen } : {})} />
+                  <PictureTile key={sample.row} sample={sample} tables={tables} side={side} {...(onOpen ? { onOpen } : {})} />
                 ) : (
                   <span key={place} className="tile waiting" style={{ width: side, height: side + WORDS }} />
                 );

@@ -1,6 +1,6 @@
 """Which attributes in words a project has: names from a language model or the built-in ones, values from whoever can be asked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from weakspot.assign.representatives import medoids
 from weakspot.core.arrays import IntArray
 from weakspot.core.assistants import Assistants
 from weakspot.core.attributes import Attribute, AttributeSource
-from weakspot.core.errors import WeakspotError
+from weakspot.core.errors import ModelError, UnavailableError, WeakspotError
 from weakspot.core.samples import SampleSet
 from weakspot.lexicon.attribute_vocabulary import WordedAttribute, built_in_attributes
 from weakspot.lexicon.wordnet import are_synonyms
@@ -40,6 +40,12 @@ class _Asking:
     rows: IntArray
     planner: Planner
     notes: list[str] = field(default_factory=list)
+
+    def one(self, name: str) -> Plan:
+        """Return the plan of one attribute that a person names."""
+        known = built_in_attribute(name, are_synonyms)
+        is_asked = self.assistants.propose is not None or self.assistants.answers is not None
+        return self._plan(name, known, source="proposed" if is_asked else "built-in")
 
     def run(self) -> PlannedAttributes:
         names = self._names()
@@ -113,8 +119,50 @@ def planned_attributes(
         settings: the task is told to the language model.
         reference_rows: samples among which representative ones are chosen for questions.
     """
+    return _asking(samples, assistants, settings, reference_rows).run()
+
+
+def proposed_attribute(
+    name: str, samples: SampleSet, assistants: Assistants, settings: Settings, reference_rows: IntArray
+) -> tuple[Attribute, tuple[str, ...]]:
+    """Return an attribute that a person names, with values from whoever can be asked, and notes.
+
+    Raises:
+        UnavailableError: if nobody can be asked, and the name is none of the built-in ones.
+        ModelError: if whoever was asked gave no values that can be used.
+    """
+    if assistants.propose is None and assistants.answers is None and built_in_attribute(name, are_synonyms) is None:
+        raise UnavailableError(
+            f"Nobody can be asked for values of {name!r}.",
+            fix="Give the values yourself, or configure [language] or [answerer] in weakspot.toml.",
+        )
+    asking = _asking(samples, assistants, settings, reference_rows)
+    plan = asking.one(name)
+    if plan.attribute is None:
+        why = plan.left_out.why if plan.left_out else "nothing was answered"
+        raise ModelError(f"No values of {name!r} were found: {why}.", fix="Give the values yourself.")
+    return plan.attribute, (*asking.notes, *plan.notes)
+
+
+def given_values(name: str, given: Sequence[tuple[str, Sequence[str]]], class_names: Sequence[str]) -> tuple[tuple[str, ...], ...]:
+    """Return the phrases of values that a person gives, each as a title and phrases.
+
+    A value without phrases gets some; one with a single phrase gets a second in other words, because a sample whose value depends
+    on the wording is unsure.
+    """
+    planner = Planner(class_names=tuple(class_names), same_meaning=are_synonyms)
+    known = built_in_attribute(name, are_synonyms)
+    planned = planner.given(name, [title for title, _ in given], worded=known)
+    found: list[tuple[str, ...]] = []
+    for (_, phrases), value in zip(given, planned, strict=True):
+        own = tuple(dict.fromkeys(" ".join(phrase.split()) for phrase in phrases if phrase.strip()))
+        found.append(value.phrases if not own else (own[0], value.phrases[1]) if len(own) == 1 else own)
+    return tuple(found)
+
+
+def _asking(samples: SampleSet, assistants: Assistants, settings: Settings, reference_rows: IntArray) -> _Asking:
     planner = Planner(class_names=samples.dataset.class_names, same_meaning=are_synonyms)
     rows = reference_rows[:0]
     if assistants.answers is not None:
         rows = reference_rows[medoids(samples.vectors("joint", reference_rows), N_REPRESENTATIVES, seed=settings.seed)]
-    return _Asking(samples=samples, assistants=assistants, settings=settings, rows=rows, planner=planner).run()
+    return _Asking(samples=samples, assistants=assistants, settings=settings, rows=rows, planner=planner)

@@ -9,28 +9,38 @@ from importlib.metadata import version
 import numpy as np
 import pyarrow as pa
 
+from weakspot.app.attribute_edit_log import AttributeEditFile
+from weakspot.app.attribute_editions import HAD_VECTOR, JOINT, Editions, has_new_vectors, has_vector, reference_of
 from weakspot.app.attribute_words import planned_attributes
 from weakspot.app.config import Settings
 from weakspot.app.embedding import EmbedSettings, embed
 from weakspot.assign.columns import AssignedColumn, LeftOut, with_free_names
+from weakspot.assign.edited_attributes import EditedAttribute
 from weakspot.assign.properties import PictureProperties
 from weakspot.assign.property_columns import property_columns, size_columns
 from weakspot.assign.representatives import LARGEST_SAMPLE, spread_rows
 from weakspot.assign.user_columns import user_columns
 from weakspot.assign.word_columns import word_columns
-from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.assistants import Assistants
-from weakspot.core.attributes import BOOK_VERSION, AttributeBook, mark_attributes, mark_told_by_words
+from weakspot.core.attributes import (
+    BOOK_VERSION,
+    WORD_SOURCES,
+    AttributeBook,
+    added_columns,
+    mark_added,
+    mark_attributes,
+    mark_titles,
+    mark_told_by_words,
+    titles_of,
+)
 from weakspot.core.dataset import METADATA_PREFIX, Dataset
 from weakspot.core.errors import NotEnoughDataError, WeakspotError
 from weakspot.core.roles import Engine
 from weakspot.core.run import Progress, no_progress
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import SampleSet
 from weakspot.store.columns import ColumnShelf, ShelvedColumns
 from weakspot.store.project import ProjectStore
 
-JOINT = "joint"
-HAD_VECTOR = "had_vector"
 MEASURE_BATCH = 64
 
 
@@ -46,19 +56,84 @@ def with_attributes(
     """Return the samples with attributes as metadata columns, and notes on what was left out.
 
     Every row gets its values, whatever its split and label, and neither labels nor outcomes are read. What was computed once for
-    the same samples, encoder and settings is taken from the project.
+    the same samples, encoder and settings is taken from the project; what people edited is done on top of it.
     """
-    group, key = _key(samples, assistants, settings, store)
+    own = without_attributes(samples)
+    group, key = _key(own, assistants, settings, store)
     shelf = ColumnShelf(data=store.data)
-    found = shelf.load(key, n_rows=len(samples.dataset))
-    if found is None or _has_new_vectors(found, samples):
-        work = _Attributing(
-            samples=samples, assistants=assistants, settings=settings, store=store, engine=engine, progress=progress
-        )
-        found = work.run()
+    base = shelf.load(key, n_rows=len(own.dataset))
+    if base is None or has_new_vectors(base, own):
+        work = _Attributing(samples=own, assistants=assistants, settings=settings, store=store, engine=engine, progress=progress)
+        base = work.run()
         with store.writing():
-            shelf.save(key, found.book, found.columns, group=group)
-    return _with_columns(samples, found), found.book.notes
+            shelf.save(key, base.book, base.columns, group=group)
+    log = AttributeEditFile(store).read()
+    if not log.version:
+        return _with_columns(own, base), base.book.notes
+    editions = Editions(samples=own, base=base, log=log, store=store, group=group, key=key)
+    found = _edited(editions, assistants, progress)
+    with store.writing():
+        shelf.show(found.book)
+    return _with_columns(own, found, editions.former()), found.book.notes
+
+
+def assigned_editions(samples: SampleSet, assistants: Assistants, settings: Settings, store: ProjectStore) -> Editions | None:
+    """Return the attributes as far as they were assigned already, or None if none were; nothing is computed."""
+    own = without_attributes(samples)
+    group, key = _key(own, assistants, settings, store)
+    base = ColumnShelf(data=store.data).load(key, n_rows=len(own.dataset))
+    if base is None or has_new_vectors(base, own):
+        return None
+    return Editions(samples=own, base=base, log=AttributeEditFile(store).read(), store=store, group=group, key=key)
+
+
+def unassigned_editions(samples: SampleSet, store: ProjectStore) -> Editions:
+    """Return those of the user's own columns that are attributes as they are, for a project without assigned attributes."""
+    own = without_attributes(samples)
+    found = [one for one in user_columns(own.dataset, reference_of(own)) if isinstance(one, AssignedColumn) and one.column is None]
+    book = AttributeBook(attributes=tuple(one.attribute for one in found))
+    base = ShelvedColumns(book=book, columns=pa.table({HAD_VECTOR: pa.array(has_vector(own))}))
+    return Editions(samples=own, base=base, log=AttributeEditFile(store).read(), store=store, group="", key="unassigned")
+
+
+def attributes_mark(samples: SampleSet, assistants: Assistants, settings: Settings, store: ProjectStore) -> str:
+    """Return something that differs whenever the attributes may do; cheap enough to ask at every request.
+
+    Up to the second space it says which first assignment it is.
+    """
+    _, key = _key(without_attributes(samples), assistants, settings, store)
+    shelf = ColumnShelf(data=store.data)
+    return f"{key} {shelf.written(key)} {shelf.changed()} {AttributeEditFile(store).version_mark()}"
+
+
+def without_attributes(samples: SampleSet) -> SampleSet:
+    """Return the samples with the user's own columns only."""
+    table = samples.dataset.table
+    added = {METADATA_PREFIX + name for name in added_columns(table)}
+    if not added:
+        return samples
+    kept = mark_added(table.select([name for name in table.column_names if name not in added]), ())
+    return replace(samples, dataset=replace(samples.dataset, table=kept))
+
+
+def _edited(editions: Editions, assistants: Assistants, progress: Progress) -> ShelvedColumns:
+    """Return what was assigned first together with what edits made of it."""
+    notes = [*editions.base.book.notes, *editions.now.notes]
+    try:
+        editions.tell(assistants.embed_texts, progress)
+    except WeakspotError as error:
+        notes.append(f"What people added is not told from words: {error}")
+    columns = {METADATA_PREFIX + name: column for name, column in editions.all_columns()}
+    records = []
+    for attribute in editions.now.attributes:
+        is_known, why, told = editions.state(attribute)
+        if is_known:
+            records.append(attribute.record(columns.get(METADATA_PREFIX + attribute.column), told))
+        else:
+            notes.append(LeftOut(name=attribute.name, why=why or "no encoder with a text side could tell it").sentence)
+    first = {name: editions.base.columns.column(name) for name in editions.base.columns.column_names}
+    book = editions.base.book.model_copy(update={"attributes": tuple(records), "notes": tuple(dict.fromkeys(notes))})
+    return ShelvedColumns(book=book, columns=pa.table({**first, **columns}))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -76,21 +151,21 @@ class _Attributing:
         dataset, wishes = self.samples.dataset, self.settings.attributes
         notes: list[str] = []
         found: list[AssignedColumn] = []
-        found += _kept(user_columns(dataset, _reference(self.samples), wishes.columns), notes)
+        found += _kept(user_columns(dataset, reference_of(self.samples), wishes.columns), notes)
         if wishes.use_vocabulary:
             found += _kept(self._words(notes), notes)
         if wishes.use_properties:
             found += _kept(self._properties(notes), notes)
         named = with_free_names(found, dataset.metadata_names)
         columns = {METADATA_PREFIX + each.attribute.column: each.column for each in named if each.column is not None}
-        has_vector = pa.array(_has_vector(self.samples))
+        known = pa.array(has_vector(self.samples))
         space = self.samples.spaces.get(JOINT)
         book = AttributeBook(
             encoder_id="" if space is None else space.encoder_id,
             attributes=tuple(each.attribute for each in named),
             notes=tuple(dict.fromkeys(notes)),
         )
-        return ShelvedColumns(book=book, columns=pa.table({**columns, HAD_VECTOR: has_vector}))
+        return ShelvedColumns(book=book, columns=pa.table({**columns, HAD_VECTOR: known}))
 
     def _words(self, notes: list[str]) -> Iterator[AssignedColumn | LeftOut]:
         try:
@@ -113,9 +188,9 @@ class _Attributing:
             return
         if measures.unreadable:
             notes.append(f"{len(measures.unreadable)} pictures could not be read and were not measured.")
-        yield from property_columns(measures.space.vectors, _reference(self.samples))
+        yield from property_columns(measures.space.vectors, reference_of(self.samples))
         width, height = (np.asarray(dataset.table.column(side).combine_chunks()) for side in ("width", "height"))
-        yield from size_columns(width, height, _reference(self.samples))
+        yield from size_columns(width, height, reference_of(self.samples))
 
 
 def _kept(found: Iterable[AssignedColumn | LeftOut], notes: list[str]) -> Iterator[AssignedColumn]:
@@ -126,11 +201,16 @@ def _kept(found: Iterable[AssignedColumn | LeftOut], notes: list[str]) -> Iterat
             yield each
 
 
-def _with_columns(samples: SampleSet, found: ShelvedColumns) -> SampleSet:
+def _with_columns(samples: SampleSet, found: ShelvedColumns, former: Sequence[EditedAttribute] = ()) -> SampleSet:
     names = [name for name in found.columns.column_names if name != HAD_VECTOR]
     columns = {name.removeprefix(METADATA_PREFIX): found.columns.column(name) for name in names}
-    told = [each.column for each in found.book.attributes if each.source in ("built-in", "proposed")]
-    return replace(samples, dataset=with_attribute_columns(samples.dataset, columns, found.book.columns, told=told))
+    attributes = found.book.attributes
+    before = [each.record(None) for each in former]
+    told = dict.fromkeys(each.column for each in (*attributes, *before) if each.source in WORD_SOURCES)
+    titles = {**titles_of(before), **titles_of(attributes)}
+    dataset = with_attribute_columns(samples.dataset, columns, found.book.columns, told=list(told))
+    table = mark_added(mark_titles(dataset.table, titles), list(columns))
+    return replace(samples, dataset=replace(dataset, table=table))
 
 
 def with_attribute_columns(
@@ -156,7 +236,7 @@ def told_from_words(
     if space is None or embed_texts is None:
         notes.append("No attribute is told from words: there is no encoder with a text side.")
         return
-    rows = spread_rows(_reference(samples), LARGEST_SAMPLE)
+    rows = spread_rows(reference_of(samples), LARGEST_SAMPLE)
     plans = planned_attributes(samples, assistants, settings, rows)
     notes += plans.notes
     yield from word_columns(
@@ -166,25 +246,6 @@ def told_from_words(
         reference=samples.vectors(JOINT, rows),
         progress=progress,
     )
-
-
-def _reference(samples: SampleSet) -> IntArray:
-    rows = samples.reference_rows
-    return np.arange(len(samples.dataset)) if rows is None or not len(rows) else rows
-
-
-def _has_vector(samples: SampleSet) -> BoolArray:
-    space = samples.spaces.get(JOINT)
-    if space is None:
-        return np.zeros(len(samples.dataset), dtype=np.bool_)
-    return np.asarray(np.isfinite(space.vectors[:, 0]))
-
-
-def _has_new_vectors(found: ShelvedColumns, samples: SampleSet) -> bool:
-    """Return whether a sample that had no vector when its attributes were assigned has one now."""
-    space: VectorSpace | None = samples.spaces.get(JOINT)
-    without = np.flatnonzero(~np.asarray(found.columns.column(HAD_VECTOR).combine_chunks()))
-    return space is not None and bool(np.isfinite(space.vectors[without, 0]).any())
 
 
 def _key(samples: SampleSet, assistants: Assistants, settings: Settings, store: ProjectStore) -> tuple[str, str]:

@@ -38,11 +38,12 @@ class CounterfactualRequest:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ShownDraw:
-    """One place of a series: the picture, if there is one, and what the classifier says of it."""
+    """One place of a series: the picture, if there is one, and what the classifier says of it; `key` is its content hash."""
 
     picture: Image.Image | None
     answer: str
     fails: bool | None
+    key: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -158,7 +159,7 @@ class _Work:
         labels = np.full(len(keys), names.index(self.class_name))
         fails = self.criterion.failed_outcomes(probabilities, labels, names).tolist()
         for key, row, has_failed in zip(keys, probabilities, fails, strict=True):
-            yield ShownDraw(picture=self.outcomes.picture(key), answer=names[int(row.argmax())], fails=has_failed)
+            yield ShownDraw(picture=self.outcomes.picture(key), answer=names[int(row.argmax())], fails=has_failed, key=key)
 
 
 def _rate(caption: str, prompt: str, unchanged: _Row, row: _Row, n_looks: int) -> CounterfactualRate:

@@ -12,7 +12,7 @@ from weakspot.app.example_data import groceries
 from weakspot.app.project import Project
 from weakspot.app.wiring import build_classifier
 from weakspot.core.dataset import Split, Task
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.heads import Head
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
 from weakspot.repair.head_training import HeadTrainer
@@ -57,6 +57,17 @@ def run_demo(folder: Path, *, progress: StageProgress = no_stage_progress, seed:
     record = project.run()
     report = project.report(record.run_id)[0]
     return _outcome(project, record, report)
+
+
+def is_finished_demo(folder: Path, *, seed: int = 0) -> bool:
+    """Return whether a folder holds the demo with this seed, and a run of it that was measured."""
+    if not (folder / MARKER_FILE).exists() or not (folder / MODEL_FILE).exists():
+        return False
+    try:
+        project = Project.open(folder)
+        return project.settings.seed == seed and bool(project.run_record().evidence)
+    except WeakspotError:
+        return False
 
 
 def _settings(seed: int) -> Settings:

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 
 from weakspot.app import loop
+from weakspot.app.attribute_edit_log import AttributeEditFile
 from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings, with_methods, with_phrases
 from weakspot.app.counterfactuals import CounterfactualRequest, CounterfactualResult, CounterfactualStage
 from weakspot.app.drawing_tools import DrawingTools
@@ -316,9 +317,9 @@ class Project:
         )
         if key not in self._made:
             self._made = {key: preparation.run()}
-        with_columns = f"{key} with attributes"
+        with_columns = f"{key} with attributes {AttributeEditFile(store).version_mark()}"
         if with_columns not in self._made and self._reads_attributes(record, self._made[key]):
-            self._made[with_columns] = preparation.with_attributes(self._made[key])
+            self._made = {key: self._made[key], with_columns: preparation.with_attributes(self._made[key])}
         return self._made.get(with_columns, self._made[key])
 
     def _reads_attributes(self, record: RunRecord | None, prepared: Prepared) -> bool:

@@ -80,7 +80,7 @@ class RepairStage:
         prepared = self.prepared if request.labels is None else _labelled(self.prepared, request.labels)
         settings = self.settings if request.plan is None else _settings_of(request.plan, self.settings)
         slices = request.plan.slices if request.plan is not None else _chosen_slices(self.record, request.slice_ids)
-        obstacle = _obstacle(slices, prepared.samples)
+        obstacle = obstacle_to_repair(slices, prepared.samples)
         if obstacle:
             return _with_note(self.record, obstacle)
         try:
@@ -296,7 +296,8 @@ def _labelled(prepared: Prepared, labels: Path) -> Prepared:
     return replace(prepared, samples=replace(samples, dataset=read_labels(labels, samples.dataset)))
 
 
-def _obstacle(slices: Sequence[FailureSlice], samples: SampleSet) -> str:
+def obstacle_to_repair(slices: Sequence[FailureSlice], samples: SampleSet) -> str:
+    """Return why nothing can be repaired here, whatever the strategy; empty if something can."""
     if not slices:
         return "No slice was confirmed, so there is nothing to repair."
     if OWN not in samples.spaces:

@@ -63,6 +63,12 @@ class Planner:
         """Return an attribute whose values a language model listed."""
         return self._plan(name, values, KEEP_ALL, worded=worded, question=question, source="proposed")
 
+    def given(self, name: str, titles: Sequence[str], *, worded: WordedAttribute | None) -> tuple[AttributeValue, ...]:
+        """Return values that a person named, as they are, with phrases."""
+        is_yes_no = {title.lower() for title in titles} <= {"yes", "no"}
+        found = [ProposedValue(value=title.lower() if is_yes_no else title, count=1) for title in titles]
+        return tuple(self._value(name, each, worded, is_yes_no=is_yes_no) for each in found)
+
     def _plan(
         self, name: str, answers: Sequence[str], cut: Cut, *, worded: WordedAttribute | None, question: str, source: AttributeSource
     ) -> Plan:

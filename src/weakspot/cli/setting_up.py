@@ -37,8 +37,23 @@ def doctor(
 def demo(
     folder: Path = typer.Option(Path("weakspot-demo"), "--folder", help="Where the demo's project is made."),
     as_json: bool = typer.Option(False, "--json", help="Write the run record as JSON to the output stream."),
+    serve: bool = typer.Option(False, "--serve", help="Show it in the browser afterwards; at once if it was run before."),
+    port: int = typer.Option(8765, "--port", min=0, max=65535, help="Port for --serve; 0 takes a free one."),
+    no_browser: bool = typer.Option(False, "--no-browser", help="With --serve: do not open a browser."),
 ) -> None:
     """Run the whole loop on real photographs: a fruit classifier that hardly ever saw one kind of apple."""
+    from weakspot.app.demo import is_finished_demo
+    from weakspot.cli import serve_command
+
+    if serve:
+        serve_command.require_web()
+    if not (serve and is_finished_demo(folder)):
+        _run_demo(folder, as_json=as_json)
+    if serve:
+        serve_command.start(folder, port=port, no_browser=no_browser)
+
+
+def _run_demo(folder: Path, *, as_json: bool) -> None:
     from weakspot.app.demo import run_demo
     from weakspot.cli import terminal, wording
 

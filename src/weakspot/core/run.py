@@ -128,6 +128,10 @@ class RunRecord(Record):
         """Return a slice of this run."""
         return next(found for found in self.slices if found.slice_id == slice_id)
 
+    def slices_by_id(self) -> dict[str, FailureSlice]:
+        """Return all slices of this run by id; an id is a hash over the whole rule, so ask once for many."""
+        return {found.slice_id: found for found in self.slices}
+
     def findings(self) -> tuple[FailureSlice, ...]:
         """Return the confirmed slices that no stronger one explains, largest gap first: what is repaired and compared."""
         return tuple(found for found, evidence in self.published() if evidence.explained is None)
@@ -147,4 +151,5 @@ class RunRecord(Record):
         dismissed = self.dismissed()
         confirmed = [item for item in self.evidence if item.verdict == "confirmed" and item.slice_id not in dismissed]
         ordered = sorted(confirmed, key=lambda item: (item.explained is not None, -item.gap, item.slice_id))
-        return tuple((self.slice_by_id(item.slice_id), item) for item in ordered)
+        known = self.slices_by_id()
+        return tuple((known[item.slice_id], item) for item in ordered)

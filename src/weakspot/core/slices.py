@@ -2,6 +2,8 @@
 
 import hashlib
 import json
+from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from pydantic import Field, JsonValue
@@ -53,6 +55,32 @@ class DataUse(Record):
         return cls(name=samples.name, n_samples=len(samples), digest=samples.digest())
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Identity:
+    """What the id of a slice follows from; the same rule object is known again at once, since rules never change."""
+
+    class_name: str
+    side: Side | None
+    method: str
+    rule: MembershipRule
+
+    def __hash__(self) -> int:
+        return hash((self.class_name, self.side, self.method, id(self.rule)))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, _Identity)
+            and self.rule is other.rule
+            and (self.class_name, self.side, self.method) == (other.class_name, other.side, other.method)
+        )
+
+
+@lru_cache(maxsize=1024)
+def _slice_id(identity: _Identity) -> str:
+    content = [identity.class_name, identity.side, identity.method, identity.rule.model_dump(mode="json")]
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+
+
 class FailureSlice(Record):
     """A kind of sample on which the classifier fails more often than on the rest of the class.
 
@@ -85,8 +113,7 @@ class FailureSlice(Record):
     @property
     def slice_id(self) -> str:
         """Return a stable id: the same class, rule and method give the same id, whatever the names."""
-        content = [self.class_name, self.side, self.method, self.rule.model_dump(mode="json")]
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
+        return _slice_id(_Identity(class_name=self.class_name, side=self.side, method=self.method, rule=self.rule))
 
     @property
     def title(self) -> str:

@@ -56,7 +56,7 @@ def _metrics(document: ReportDocument) -> Iterator[dict[str, object]]:
             "name": f"Accuracy on the worst slice ({card.worst.title})",
             "value": round(1 - evidence.rate_inside, 6),
         }
-        yield {"type": "accuracy", "name": "Gap of the worst slice to the rest of its class", "value": round(evidence.gap, 6)}
+        yield {"type": "accuracy-gap", "name": "Gap of the worst slice to the rest of its class", "value": round(evidence.gap, 6)}
 
 
 def _splits(document: ReportDocument) -> str:

@@ -1,6 +1,6 @@
 """Confirmed slices, and the others, with everything a report says of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weakspot.core.decisions import Decision, DecisionKind
@@ -144,7 +144,7 @@ def finding(number: int, found: FailureSlice, evidence: Evidence, record: RunRec
 
 def dismissed_slices(record: RunRecord) -> tuple[DismissedSlice, ...]:
     """Return the slices that people dismissed and nobody restored, oldest decision first."""
-    known = {found.slice_id: found for found in record.slices}
+    known = record.slices_by_id()
     evidence = {entry.slice_id: entry for entry in record.evidence}
     return tuple(
         DismissedSlice(
@@ -201,14 +201,15 @@ def unconfirmed_slices(record: RunRecord) -> tuple[TestedSlice, ...]:
     ordered = sorted(
         others, key=lambda entry: (entry.verdict is not Verdict.NOT_CONFIRMED, entry.q_value, entry.p_value, entry.slice_id)
     )
-    return tuple(_tested(entry, record) for entry in ordered)
+    known = record.slices_by_id()
+    return tuple(_tested(entry, known) for entry in ordered)
 
 
-def _tested(entry: Evidence, record: RunRecord) -> TestedSlice:
-    found = record.slice_by_id(entry.slice_id)
+def _tested(entry: Evidence, known: Mapping[str, FailureSlice]) -> TestedSlice:
+    found = known[entry.slice_id]
     verdict = wording.VERDICT_WORDS[entry.verdict]
     if entry.same_as is not None:
-        verdict = f"{verdict}: {record.slice_by_id(entry.same_as).title}"
+        verdict = f"{verdict}: {known[entry.same_as].title}"
     was_tested = entry.verdict is Verdict.NOT_CONFIRMED
     return TestedSlice(title=found.title, method=found.method, verdict=verdict, was_tested=was_tested, evidence=entry)
 

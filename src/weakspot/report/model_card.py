@@ -4,9 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weakspot.core.evidence import Share, Verdict
+from weakspot.core.repairs import GroupKind
 from weakspot.core.run import RunRecord
 from weakspot.report import wording
 from weakspot.report.findings import DismissedSlice, Finding
+from weakspot.report.repair_wording import worse_sentences
 from weakspot.report.repairs import RepairSection
 
 MOST_NAMED = 8
@@ -155,8 +157,11 @@ def _evaluation(record: RunRecord, data: DataFacts | None) -> Iterator[str]:
 
 
 def _repairs(sections: Sequence[RepairSection]) -> Iterator[str]:
+    """Yield what the chosen repair did to slices and overall, and what got worse; the report says the rest."""
     for section in sections[:1]:
-        yield from section.sentences
+        n_slices = sum(change.kind is GroupKind.SLICE for arm in section.arms[:1] for change in arm.changes)
+        yield from section.sentences[: n_slices + 1]
+        yield from (sentence for arm in section.arms[:1] for sentence in worse_sentences(arm))
     if len(sections) > 1:
         yield f"{wording.count(len(sections), 'way')} of repairing were compared; the first is the chosen one."
 

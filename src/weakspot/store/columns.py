@@ -55,6 +55,13 @@ class ColumnShelf:
         except OSError:
             return 0
 
+    def changed(self) -> int:
+        """Return when any key was last written or deleted, in nanoseconds; 0 if there was never one."""
+        try:
+            return (self.data / "attributes").stat().st_mtime_ns
+        except OSError:
+            return 0
+
     def save(self, key: str, book: AttributeBook, columns: pa.Table, *, group: str, is_whole: bool = True) -> None:
         """Store columns; the caller holds the project's lock.
 

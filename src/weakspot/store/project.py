@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import ClassVar
 
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import StoreError
@@ -27,6 +28,9 @@ class ProjectStore:
     Args:
         root: the project folder; everything of ours is in `.weakspot` inside it.
     """
+
+    least_patience: ClassVar[float] = 0.0
+    """Seconds that every writer of this process waits at least; for processes that work beside others on the same project."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
@@ -76,7 +80,7 @@ class ProjectStore:
             if self._depth:
                 yield
                 return
-            with lock.exclusive(self.data / "lock", patience=patience):
+            with lock.exclusive(self.data / "lock", patience=max(patience, self.least_patience)):
                 self._depth += 1
                 try:
                     self._remove_leftovers()

@@ -1,6 +1,6 @@
 """Questions that people put to the confirmation samples by hand: tests like all others, so they are counted with them."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -11,7 +11,13 @@ TESTED = (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED)
 
 
 def with_looks(
-    evidence: Sequence[Evidence], looks: Sequence[float], *, alpha: float, min_gap: float = 0.0, n_turns: int = 1
+    evidence: Sequence[Evidence],
+    looks: Sequence[float],
+    *,
+    alpha: float,
+    min_gap: float = 0.0,
+    n_turns: int = 1,
+    among: Collection[str] | None = None,
 ) -> tuple[Evidence, ...]:
     """Return evidence whose adjusted values hold over its own tests and further questions to the same samples.
 
@@ -19,13 +25,14 @@ def with_looks(
     p-value, however small, helps none of them. No adjusted value becomes smaller, and the more questions, the larger they are.
 
     Args:
-        evidence: of slices that were measured on the same samples.
+        evidence: of all slices of a run.
         looks: p-values of questions that led to no slice among them.
         alpha: error rate up to which a slice is confirmed, over all turns.
         min_gap: least difference of failure rates for a confirmed finding.
         n_turns: turns that the error rate is divided among.
+        among: ids of the slices that were measured on the samples that answered the questions; all by default.
     """
-    places = [place for place, entry in enumerate(evidence) if was_tested(entry)]
+    places = [place for place, entry in enumerate(evidence) if was_tested(entry) and (among is None or entry.slice_id in among)]
     if not looks or not places:
         return tuple(evidence)
     tested = [evidence[place] for place in places]

@@ -5,12 +5,41 @@ from fastapi.routing import APIRoute
 
 from weakspot import __version__
 from weakspot.web import problems
+from weakspot.web.gate.entering import Door
 from weakspot.web.gate.middleware import Gate
 from weakspot.web.pages import add_pages
-from weakspot.web.routes import attributes, classes, jobs, overview, pictures, repair, sample_map, search, session, slices, studies
+from weakspot.web.routes import (
+    attributes,
+    classes,
+    health,
+    jobs,
+    overview,
+    pictures,
+    repair,
+    sample_map,
+    search,
+    session,
+    slices,
+    studies,
+    uploads,
+)
 from weakspot.web.server_parts import ServerParts
 
-ROUTERS = (session, overview, classes, slices, attributes, sample_map, repair, search, studies, pictures, jobs)
+ROUTERS = (
+    session,
+    health,
+    overview,
+    classes,
+    slices,
+    attributes,
+    sample_map,
+    repair,
+    search,
+    studies,
+    pictures,
+    uploads,
+    jobs,
+)
 
 
 def create_app(parts: ServerParts) -> FastAPI:
@@ -22,12 +51,15 @@ def create_app(parts: ServerParts) -> FastAPI:
         openapi_url="/api/openapi.json",
         docs_url=None,
         redoc_url=None,
+        redirect_slashes=False,
         responses=problems.PROBLEMS,
         generate_unique_id_function=_operation_id,
     )
+    door = Door(state=parts.state, owner_token=parts.owner_token, address=parts.address, is_read_only=parts.is_read_only)
     app.state.parts = parts
+    app.state.door = door
     problems.add_handlers(app)
-    app.add_middleware(Gate)
+    app.add_middleware(Gate, door=door)
     for page in ROUTERS:
         app.include_router(page.router)
     add_pages(app)

@@ -30,10 +30,21 @@ class Problem(BaseModel):
 
 
 class RefusedError(WeakspotError):
-    """A request that cannot be granted, with its status."""
+    """A request that cannot be granted.
 
-    def __init__(self, status: int, what: str, *, where: str | None = None, fix: str | None = None) -> None:
+    Args:
+        status: of HTTP.
+        what: one sentence on what is wrong.
+        where: the field or thing it is about.
+        fix: what to do.
+        retry_after: in how many seconds it may be granted.
+    """
+
+    def __init__(
+        self, status: int, what: str, *, where: str | None = None, fix: str | None = None, retry_after: int | None = None
+    ) -> None:
         self.status = status
+        self.retry_after = retry_after
         super().__init__(what, where=where, fix=fix)
 
 
@@ -61,7 +72,17 @@ PROBLEMS: dict[int | str, dict[str, Any]] = {status: {"model": Problem, "descrip
 
 def problem_response(status: int, problem: Problem, *, headers: dict[str, str] | None = None) -> JSONResponse:
     """Return a refusal."""
-    return JSONResponse(problem.model_dump(), status_code=status, headers=headers)
+    said = {name: None if value is None else _printable(value) for name, value in problem.model_dump().items()}
+    return JSONResponse(said, status_code=status, headers=headers)
+
+
+def refusal(error: WeakspotError) -> JSONResponse:
+    """Return what an error is told as."""
+    status = error.status if isinstance(error, RefusedError) else next(code for kind, code in STATUSES if isinstance(error, kind))
+    waiting = error.retry_after if isinstance(error, RefusedError) else None
+    headers = None if waiting is None else {"Retry-After": str(waiting)}
+    given = None if error.given is None else _shown(error.given)
+    return problem_response(status, Problem(what=error.what, where=error.where, given=given, fix=error.fix), headers=headers)
 
 
 def add_handlers(app: FastAPI) -> None:
@@ -69,21 +90,28 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(WeakspotError)
     def _said(_request: Request, error: WeakspotError) -> JSONResponse:
-        status = (
-            error.status if isinstance(error, RefusedError) else next(code for kind, code in STATUSES if isinstance(error, kind))
-        )
-        given = None if error.given is None else str(error.given)[:LONGEST_GIVEN]
-        return problem_response(status, Problem(what=error.what, where=error.where, given=given, fix=error.fix))
+        return refusal(error)
 
     @app.exception_handler(RequestValidationError)
     def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return problem_response(
-            422, Problem(what=WORDS[422], where=where, given=str(first.get("input"))[:LONGEST_GIVEN], fix=first["msg"])
-        )
+        return problem_response(422, Problem(what=WORDS[422], where=where, given=_shown(first.get("input")), fix=first["msg"]))
 
     @app.exception_handler(HTTPException)
     def _refused(_request: Request, error: HTTPException) -> JSONResponse:
         headers = dict(error.headers) if error.headers else None
         return problem_response(error.status_code, Problem(what=WORDS.get(error.status_code, str(error.detail))), headers=headers)
+
+
+def _shown(value: object) -> str:
+    """Return the beginning of whatever was given, also of what cannot be written, such as a number of a million figures."""
+    try:
+        return str(value)[:LONGEST_GIVEN]
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__}"
+
+
+def _printable(text: str) -> str:
+    """Return a text that can be sent: half a character is written as its number."""
+    return text.encode("utf-8", "backslashreplace").decode()

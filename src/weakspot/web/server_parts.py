@@ -1,12 +1,15 @@
 """What every request can ask for: the project, the shared state, running work, and who is asking."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
 from weakspot.app.browsing.workspace import Workspace
+from weakspot.web.gate.address import ServerAddress
+from weakspot.web.gate.entering import Door
 from weakspot.web.problems import RefusedError
+from weakspot.web.readiness import Readiness
 from weakspot.web.roles import Person, Role
 from weakspot.web.state.store import StateStore
 
@@ -25,7 +28,9 @@ class ServerParts:
         state: what people share.
         jobs: work under way.
         owner_token: whoever has it is the owner.
-        is_read_only: nobody may change anything, for static export.
+        is_read_only: nobody may change anything, for static export: owners become viewers.
+        address: how browsers reach the server.
+        readiness: how far the project is opened.
     """
 
     workspace: Workspace
@@ -33,11 +38,19 @@ class ServerParts:
     jobs: "JobRunner"
     owner_token: str
     is_read_only: bool = False
+    address: ServerAddress = field(default_factory=ServerAddress)
+    readiness: Readiness = field(default_factory=Readiness)
 
 
 def parts_of(request: Request) -> ServerParts:
     """Return what the server holds."""
     found: ServerParts = request.app.state.parts
+    return found
+
+
+def door_of(request: Request) -> Door:
+    """Return where people come in."""
+    found: Door = request.app.state.door
     return found
 
 
@@ -69,6 +82,7 @@ def _sees_project(person: Annotated[Person, Depends(person_of)]) -> Person:
 
 
 Parts = Annotated[ServerParts, Depends(parts_of)]
+Entrance = Annotated[Door, Depends(door_of)]
 Anyone = Annotated[Person, _at_least(Role.VIEWER)]
 Annotator = Annotated[Person, _at_least(Role.ANNOTATOR)]
 Owner = Annotated[Person, _at_least(Role.OWNER)]

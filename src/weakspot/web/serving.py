@@ -1,32 +1,205 @@
-"""Running the server: open the project, print the address, serve until interrupted."""
+"""Running the server: take the port, print the address, serve until interrupted."""
 
+import contextlib
+import errno
+import os
 import secrets
-from collections.abc import Callable
+import signal
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 
 import uvicorn
+from fastapi import FastAPI
 
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.project import Project
+from weakspot.core.errors import ConfigError
 from weakspot.web.application import create_app
+from weakspot.web.gate.address import ServerAddress
+from weakspot.web.gate.people import has_owner_with_password
 from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.pages import HOW_TO_BUILD, are_built
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.state.store import StateStore
 
+TOKEN_VARIABLE = "WEAKSPOT_TOKEN"
+SHORTEST_TOKEN = 20
+GRACE_SECONDS = 3
+Say = Callable[[str], None]
 
-def serve_project(folder: Path, *, port: int, say: Callable[[str], None]) -> None:
-    """Serve a project on this machine only."""
-    project = Project.open(folder)
-    state = StateStore.beside(project.store.data)
-    parts = ServerParts(
-        workspace=Workspace(project),
-        state=state,
-        jobs=JobRunner(folder, state),
-        owner_token=secrets.token_urlsafe(24),
+
+@dataclass(frozen=True, kw_only=True)
+class ServeRequest:
+    """What is served, and how.
+
+    Args:
+        folder: the project folder.
+        host: what is listened on.
+        port: what is listened on; 0 takes a free one.
+        others: project folders to compare with.
+        state_url: where people, studies and phrases are kept; in the project folder by default.
+        public_address: the address that a proxy shows the server under.
+        is_read_only: nobody may change anything.
+        opens_browser: whether a browser is started, if there is a display.
+        token: that the user chose for the owner; empty: a random one is made.
+    """
+
+    folder: Path
+    host: str = "127.0.0.1"
+    port: int = 8765
+    others: Sequence[Path] = ()
+    state_url: str = ""
+    public_address: str = ""
+    is_read_only: bool = False
+    opens_browser: bool = True
+    token: str = ""
+
+
+def serve_project(request: ServeRequest, *, say: Say) -> None:
+    """Serve a project until interrupted.
+
+    Raises:
+        ConfigError: if the port is taken, or other machines could reach the server and nothing keeps them out.
+    """
+    project = Project.open(request.folder)
+    address = ServerAddress(host=request.host, port=request.port, public=request.public_address)
+    with contextlib.closing(open_state(project, request.state_url)) as state:
+        owner_token = _owner_token(request, address, state)
+        with contextlib.closing(_listening(request.host, request.port)) as listening:
+            address = replace(address, port=int(listening.getsockname()[1]))
+            jobs = JobRunner(folder=project.folder, state=state)
+            with contextlib.closing(jobs):
+                parts = ServerParts(
+                    workspace=Workspace(project, others=tuple(request.others)),
+                    state=state,
+                    jobs=jobs,
+                    owner_token=owner_token,
+                    is_read_only=request.is_read_only,
+                    address=address,
+                )
+                parts.readiness.prepare(lambda: parts.workspace.problems)
+                _serve(parts, listening, request, say)
+
+
+def open_state(project: Project, url: str = "") -> StateStore:
+    """Open the shared state of a project: in its folder, or where the address says."""
+    return StateStore(url) if url else StateStore.beside(project.store.data)
+
+
+def given_token() -> str:
+    """Return the owner's token that the user chose, empty if there is none.
+
+    Raises:
+        ConfigError: if it is too short to keep anybody out.
+    """
+    token = os.environ.get(TOKEN_VARIABLE, "").strip()
+    if token and len(token) < SHORTEST_TOKEN:
+        raise ConfigError(
+            f"The token has {len(token)} characters; at least {SHORTEST_TOKEN} are needed.",
+            where=TOKEN_VARIABLE,
+            fix="For example: python -c 'import secrets; print(secrets.token_urlsafe(24))'",
+        )
+    return token
+
+
+def _owner_token(request: ServeRequest, address: ServerAddress, state: StateStore) -> str:
+    if request.token or address.is_local:
+        return request.token or secrets.token_urlsafe(24)
+    if has_owner_with_password(state):
+        return ""
+    raise ConfigError(
+        f"Other machines can reach {request.host}, and nothing keeps them out.",
+        where="--host",
+        fix=f"Set {TOKEN_VARIABLE} to a secret of at least {SHORTEST_TOKEN} characters, or make an owner with a password: "
+        "weakspot serve --set-password NAME.",
     )
-    say(f"http://127.0.0.1:{port}/#token={parts.owner_token}")
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """Return a socket that listens; it is taken before anything is printed."""
     try:
-        uvicorn.run(create_app(parts), host="127.0.0.1", port=port, log_level="warning")
+        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        found = socket.socket(family, kind, protocol)
+        try:
+            if os.name == "posix":
+                found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            found.bind(place)
+            found.listen(128)
+        except BaseException:
+            found.close()
+            raise
+        return found
+    except (OSError, UnicodeError) as error:
+        raise _refused_port(error, host, port) from error
+
+
+def _refused_port(error: Exception, host: str, port: int) -> ConfigError:
+    if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
+        fix = "Give another one with --port; 0 takes a free one."
+        return ConfigError(f"The port {port} is taken by another program.", where="--port", given=port, fix=fix)
+    if isinstance(error, OSError) and error.errno == errno.EACCES:
+        return ConfigError(f"The port {port} may not be used by you.", where="--port", given=port, fix="Give one above 1023.")
+    said = error.strerror if isinstance(error, OSError) else str(error)
+    return ConfigError(f"The server cannot listen on {host}: {said}.", where="--host", given=host)
+
+
+def _serve(parts: ServerParts, listening: socket.socket, request: ServeRequest, say: Say) -> None:
+    app = create_app(parts)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        ws="none",
+        lifespan="off",
+        proxy_headers=bool(request.public_address),
+        timeout_graceful_shutdown=GRACE_SECONDS,
+    )
+    with _ended_like_interrupted():
+        _greet(parts, app, request, say)
+        uvicorn.Server(config).run(sockets=[listening])
+
+
+def _greet(parts: ServerParts, app: FastAPI, request: ServeRequest, say: Say) -> None:
+    address = parts.address
+    if not are_built():
+        say(f"The pages are not built in this installation. Run: {HOW_TO_BUILD}")
+    if request.token:
+        say(f"{address.shown()} (come in with the token in {TOKEN_VARIABLE})")
+    elif parts.owner_token:
+        say(address.shown(f"#token={parts.owner_token}"))
+    else:
+        say(f"{address.shown()} (come in with name and password)")
+    say("Ctrl-C ends the server; everything is kept.")
+    if request.opens_browser and address.is_local and has_display():
+        fragment = f"#token={app.state.door.token_for_once()}"
+        threading.Thread(target=webbrowser.open, args=(address.shown(fragment),), daemon=True).start()
+
+
+def has_display() -> bool:
+    """Return whether a browser can be shown on this machine."""
+    if sys.platform in ("win32", "darwin"):
+        return True
+    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+
+
+@contextlib.contextmanager
+def _ended_like_interrupted() -> Iterator[None]:
+    """Let a polite request to end be the same as Ctrl-C, so that work under way is told to stop too."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    except KeyboardInterrupt:
+        return
     finally:
-        parts.jobs.close()
-        state.close()
+        signal.signal(signal.SIGTERM, before)

@@ -1,4 +1,5 @@
-import multiprocessing
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -13,6 +14,7 @@ from weakspot.web.state.store import StateStore, now
 from weakspot.web.state.tables import PersonRow, StudyRow, Table
 
 N_OPENERS = 6
+OPEN = "import sys; from weakspot.web.state.store import StateStore; StateStore(sys.argv[1]).close()"
 
 
 def test_tables__after_migrating__are_those_of_the_models(state):
@@ -33,17 +35,9 @@ def test_migrations__down_and_up_again__leave_today_s_tables(state):
 
 
 def test_store__several_processes_open_an_empty_database__all_succeed(url):
-    spawning = multiprocessing.get_context("spawn")
-    with spawning.Pool(N_OPENERS) as pool:
-        assert pool.map(_people_after_opening, [url] * N_OPENERS) == [0] * N_OPENERS
-
-
-def _people_after_opening(url: str) -> int:
-    store = StateStore(url)
-    with store.reading() as rows:
-        count = rows.scalar(select(func.count()).select_from(PersonRow))
-    store.close()
-    return count
+    openers = [subprocess.Popen([sys.executable, "-c", OPEN, url], stderr=subprocess.PIPE) for _ in range(N_OPENERS)]
+    assert [opener.communicate()[1] for opener in openers] == [b""] * N_OPENERS
+    assert [opener.returncode for opener in openers] == [0] * N_OPENERS
 
 
 def test_store__database_of_a_newer_weakspot__is_refused_and_left_alone(state, url):

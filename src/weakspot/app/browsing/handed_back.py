@@ -12,7 +12,7 @@ PATIENCE_SECONDS = 30.0
 
 
 def new_folder(store: ProjectStore, run_id: str) -> Path:
-    """Return a folder for the files of a repair; it is not there yet, and that of an earlier repair stays until this one is done."""
+    """Return a folder for the files of a repair, not there yet; that of an earlier repair stays until this one is done."""
     return store.runs.run_folder(run_id) / HANDED_BACK / secrets.token_hex(8)
 
 

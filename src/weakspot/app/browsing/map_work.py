@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from pydantic import JsonValue
@@ -98,7 +99,7 @@ def umap_places(vectors: FloatArray, start: FloatArray, *, seed: int, told: Call
     return np.where(np.isfinite(places), places, 0.0).astype(np.float32)
 
 
-def _quiet_umap():  # type: ignore[no-untyped-def]
+def _quiet_umap() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return require_library("umap", extra="web", purpose="UMAP layouts")

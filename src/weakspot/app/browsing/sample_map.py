@@ -4,7 +4,6 @@ Shown are the discovery half and, as its surroundings, training and pool samples
 are. Everything that is said of the points stands in the order of the rows of the map.
 """
 
-import base64
 import hashlib
 import threading
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import Literal, cast
 import numpy as np
 
 from weakspot.app.browsing.map_layouts import PCA, UMAP, Layout, LayoutFiles, principal_layout
+from weakspot.app.browsing.packed import FLOAT32, INT32, UINT8, packed
 from weakspot.app.browsing.view import View
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.loop import used_rows
@@ -160,9 +160,9 @@ def map_view(workspace: Workspace, name: LayoutName = "pca") -> MapView:
         is_ready=layout is not None,
         is_umap_ready=is_umap_ready or LayoutFiles(workspace.project.store).has(UMAP, plan.key),
         n_points=0 if layout is None else len(layout.rows),
-        positions="" if layout is None else packed(layout.places, "<f4"),
-        rows="" if layout is None else packed(layout.rows, "<i4"),
-        parts="" if layout is None else packed(parts, "u1"),
+        positions="" if layout is None else packed(layout.places, FLOAT32),
+        rows="" if layout is None else packed(layout.rows, INT32),
+        parts="" if layout is None else packed(parts, UINT8),
         part_counts=shown,
         note=_note(plan, shown),
     )
@@ -191,15 +191,6 @@ def described(workspace: Workspace, rows: IntArray) -> tuple[MapSampleView, ...]
         MapSampleView(row=row, label=label, answer=answer, is_failure=failed.get(row), part=PARTS[part])
         for row, label, answer, part in zip(rows.tolist(), labels, answers, parts.tolist(), strict=True)
     )
-
-
-def packed(values: AnyArray, kind: str) -> str:
-    """Return numbers as base64 of an array of the given kind.
-
-    >>> packed(np.array([1, 2]), "<i4")
-    'AQAAAAIAAAA='
-    """
-    return base64.b64encode(np.ascontiguousarray(values, dtype=kind).tobytes()).decode("ascii")
 
 
 def _plan(workspace: Workspace) -> MapPlan:

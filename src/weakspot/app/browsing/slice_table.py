@@ -1,6 +1,6 @@
 """All slices of a run as lines of a table, in the order of the report."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from weakspot.app.browsing.slice_records import run_ids, run_of
 from weakspot.app.browsing.view import View
@@ -12,7 +12,7 @@ from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
 from weakspot.report import wording
 from weakspot.report.findings import n_tested
-from weakspot.verify.looks import TESTED
+from weakspot.verify.looks import was_tested
 
 NOT_TESTED = "not tested yet"
 
@@ -192,7 +192,7 @@ class _Context:
 
     def line(self, found: FailureSlice) -> SliceLine:
         entry = self.evidence.get(found.slice_id)
-        was_tested = entry is not None and entry.verdict in TESTED
+        is_tested = entry is not None and was_tested(entry)
         dismissed = self.dismissed.get(found.slice_id)
         cause = entry.cause if entry is not None else None
         return SliceLine(
@@ -205,8 +205,8 @@ class _Context:
             inside=None if entry is None else rate_of(entry.failures_inside, entry.n_inside, entry.interval_inside),
             outside=None if entry is None else rate_of(entry.failures_outside, entry.n_outside, entry.interval_outside),
             gap=None if entry is None else entry.gap,
-            p_value=entry.p_value if entry is not None and was_tested else None,
-            q_value=entry.q_value if entry is not None and was_tested else None,
+            p_value=entry.p_value if entry is not None and is_tested else None,
+            q_value=entry.q_value if entry is not None and is_tested else None,
             n_tested=0 if entry is None else entry.n_tested,
             verdict="" if entry is None else entry.verdict.value,
             verdict_words=self._verdict_words(entry),
@@ -246,8 +246,4 @@ def class_title(found: FailureSlice) -> str:
 
 def witnesses_of(found: FailureSlice) -> list[str]:
     """Return what second witnesses say of a slice's names."""
-    return _sentences([wording.witness_sentence(name) for name in found.names[:1] if name.witness])
-
-
-def _sentences(found: Sequence[str]) -> list[str]:
-    return [sentence for sentence in found if sentence]
+    return [wording.witness_sentence(name) for name in found.names[:1] if name.witness]

@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from weakspot.core.arrays import AnyArray, IntArray
 from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.attributes import shown_as
 from weakspot.core.class_vectors import obstacle
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
@@ -134,7 +135,8 @@ class _Slicing:
         self.samples, self.table = samples, table
         self._parameters = parameters
         self._found_on = DataUse.of(samples)
-        self._shared = shared_values(table.values)
+        columns = zip(table.names, table.values, strict=True)
+        self._shared = shared_values([[shown_as(samples.dataset.table, name, one)[1] for one in words] for name, words in columns])
 
     def codes(self, rows: IntArray) -> AnyArray:
         """Return the codes [n, a] of some rows of the sample set."""
@@ -145,7 +147,8 @@ class _Slicing:
         """Return a finding as a slice with its name."""
         pairs = [(self.table.names[attribute], self.table.values[attribute][code - 1]) for attribute, code in finding.values]
         rules = tuple(ColumnRule(column=column, values=(value,)) for column, value in pairs)
-        wordings = [worded(column, value, shared=self._shared) for column, value in pairs]
+        table = self.samples.dataset.table
+        wordings = [worded(*shown_as(table, column, value), shared=self._shared) for column, value in pairs]
         phrase, contrast = name_words(problem.class_name, wordings, is_absent=problem.side is Side.ABSENT)
         return FailureSlice(
             class_name=problem.class_name,

@@ -40,7 +40,7 @@ class Door:
         self._once: set[str] = set()
 
     def token_for_once(self) -> str:
-        """Return a token of the owner that works a single time: other users of the machine can read what a browser is started with."""
+        """Return a token of the owner that works once: other users of the machine can read what a browser is started with."""
         token = secrets.token_urlsafe(24)
         with self._guard:
             self._once.add(token_hash(token))

@@ -31,7 +31,7 @@ class Lockouts:
             count, last = self._known(login, address)
             if count < FREE_FAILURES:
                 return 0
-            wait = min(LONGEST_SECONDS, FIRST_SECONDS * 2 ** (count - FREE_FAILURES))
+            wait: float = min(LONGEST_SECONDS, FIRST_SECONDS * 2.0 ** (count - FREE_FAILURES))
             return max(0, math.ceil(last + wait - self._clock()))
 
     def failed(self, login: str, address: str) -> None:

@@ -1,13 +1,15 @@
 """The gate: which requests reach a route at all, and who is asking."""
 
+import asyncio
 import hmac
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
-import anyio
 from starlette.datastructures import Headers
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from weakspot.core.errors import WeakspotError
 from weakspot.web.gate.entering import Door
 from weakspot.web.gate.headers import completed
 from weakspot.web.gate.rates import Buckets, Rate
@@ -24,6 +26,7 @@ OWN_SITE = frozenset({"same-origin", "none"})
 REQUESTS = Rate(burst=200, a_second=50)
 PICTURES = Rate(burst=4000, a_second=800)
 ASKING_AT_ONCE = 8
+FIRST_REFUSAL = 400
 
 
 class Gate:
@@ -39,7 +42,8 @@ class Gate:
         self._door = door
         self._requests = Buckets(REQUESTS)
         self._pictures = Buckets(PICTURES)
-        self._asking: anyio.CapacityLimiter | None = None
+        # Threads of its own: whoever waits for a project to be prepared must not keep others from being recognised.
+        self._asking = ThreadPoolExecutor(ASKING_AT_ONCE, thread_name_prefix="gate")
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request through, or not."""
@@ -50,7 +54,7 @@ class Gate:
             await self._app(scope, receive, send)
             return
         outer, path = scope["path"], self._door.address.inner_path(scope["path"])
-        scope["path"], scope["raw_path"] = path, path.encode()
+        scope["path"], scope["raw_path"] = path, path.encode("utf-8", "replace")
         answer = _Answer(send, path)
         try:
             if outer == self._door.address.root_path and outer:
@@ -61,11 +65,13 @@ class Gate:
             if path.startswith("/api/"):
                 await self._check_person(scope, headers)
             await self._app(scope, limited(receive, largest_for(path)), answer.send)
-        except RefusedError as error:
+        except WeakspotError as error:
             await refusal(error)(scope, receive, answer.send)
         except Exception:
             if not answer.has_started:
-                await problem_response(500, Problem(what="The server made a mistake; its log says more."))(scope, receive, answer.send)
+                await problem_response(500, Problem(what="The server made a mistake; its log says more."))(
+                    scope, receive, answer.send
+                )
             raise
 
     def _check_sender(self, scope: Scope, headers: Headers) -> None:
@@ -101,7 +107,9 @@ class Gate:
         given = headers.get(REQUEST_TOKEN_HEADER, "")
         if not token or not hmac.compare_digest(given.encode(), request_token_of(token).encode()):
             if person is None:
-                raise RefusedError(401, "Nobody has come in with this browser.", fix="Open the address that `weakspot serve` printed.")
+                raise RefusedError(
+                    401, "Nobody has come in with this browser.", fix="Open the address that `weakspot serve` printed."
+                )
             raise RefusedError(403, "The request does not come from a page of this server.", where="X-Weakspot-Token")
         if self._door.is_read_only and person is not None and person.role is Role.ANNOTATOR:
             raise RefusedError(403, "This server only shows things; nothing can be changed.")
@@ -109,12 +117,9 @@ class Gate:
     async def _person(self, token: str, *, is_change: bool) -> Person | None:
         if not token:
             return None
-        if self._asking is None:
-            # Threads of its own: whoever waits for a project to be prepared must not keep others from being recognised.
-            self._asking = anyio.CapacityLimiter(ASKING_AT_ONCE)
         sessions = self._door.sessions
         known = None if is_change else sessions.remembered(token)
-        person = known or await anyio.to_thread.run_sync(sessions.person_with, token, limiter=self._asking)
+        person = known or await asyncio.get_running_loop().run_in_executor(self._asking, sessions.person_with, token)
         if person is not None and self._door.is_read_only and person.role is Role.OWNER:
             return replace(person, role=Role.VIEWER)
         return person
@@ -138,7 +143,7 @@ class _Answer:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.has_started = True
-            is_fine = message["status"] < 400
+            is_fine = message["status"] < FIRST_REFUSAL
             message = {**message, "headers": completed(message.get("headers", ()), self._path, is_fine=is_fine)}
         await self._send(message)
 

@@ -18,9 +18,9 @@ OWNER_NAME = "owner"
 
 
 def clean_name(text: str) -> str:
-    """Return a name without what cannot be seen; empty if nothing is left.
+    r"""Return a name without what cannot be seen; empty if nothing is left.
 
-    >>> clean_name("  Ada\\x00  Lovelace\\n")
+    >>> clean_name("  Ada\x00  Lovelace\n")
     'Ada Lovelace'
     """
     seen = "".join(" " if character.isspace() else character for character in text if _is_seen(character))

@@ -133,6 +133,12 @@ class JobRunner:
             found = rows.scalars(select(JobRow).order_by(JobRow.created.desc(), JobRow.job_id).limit(N_SHOWN)).all()
             return [JobView.of(row) for row in found]
 
+    @property
+    def process_id(self) -> int | None:
+        """Return the id of the process that works now, None if none does."""
+        with self._change:
+            return self._running[1].process_id if self._running is not None and self._running[1] is not None else None
+
     def close(self) -> None:
         """Stop everything, and wait until it has stopped; what waited or ran can be resumed later."""
         with self._change:

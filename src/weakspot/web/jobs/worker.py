@@ -16,6 +16,7 @@ from typing import TextIO
 from pydantic import JsonValue
 
 GRACE_SECONDS = 5.0
+PATIENCE_SECONDS = 60.0
 CANCELLED = 130
 
 
@@ -42,12 +43,14 @@ def _done(request: dict[str, JsonValue], answers: TextIO) -> dict[str, JsonValue
     # Imported here, so that a server that dies early is noticed and a cancel is obeyed while libraries are loaded.
     from weakspot.app.browsing.work import checked_arguments, work_of
     from weakspot.app.project import Project
+    from weakspot.store.project import ProjectStore
 
     def progress(stage: str, done: int, total: int | None) -> None:
         _say(answers, {"stage": stage, "done": int(done), "total": None if total is None else int(total)})
 
     kind, arguments = str(request["kind"]), request["arguments"]
     assert isinstance(arguments, dict)
+    ProjectStore.least_patience = PATIENCE_SECONDS
     project = Project.open(str(request["folder"]), progress=progress)
     return work_of(kind)(project, checked_arguments(kind, arguments), progress)
 

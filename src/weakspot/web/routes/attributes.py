@@ -1,5 +1,133 @@
 """Attributes: values by outcome, editing, combinations."""
 
-from fastapi import APIRouter
+from typing import Annotated
 
-router = APIRouter(prefix="/api", tags=["attributes"])
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from weakspot.app.browsing.attribute_editing import (
+    LONGEST_NAME,
+    EditRequest,
+    EditResult,
+    EditsView,
+    ProposedValuesView,
+    edit_attributes,
+    edits_of,
+    proposed_values,
+)
+from weakspot.app.browsing.attribute_histograms import AttributesView, attribute_histograms
+from weakspot.app.browsing.attribute_samples import (
+    LONGEST_ID,
+    MOST_CHOSEN,
+    AttributeSamples,
+    ChosenValue,
+    Outcome,
+    attribute_samples,
+)
+from weakspot.app.browsing.combination_proof import ProvenCombination, prove_combination
+from weakspot.app.browsing.combinations import LEAST_SUPPORT, MOST_SHOWN, CombinationsView, combinations
+from weakspot.app.browsing.view import View
+from weakspot.web.problems import RefusedError
+from weakspot.web.server_parts import Owner, Parts, ProjectReader
+
+router = APIRouter(prefix="/api/attributes", tags=["attributes"])
+
+LARGEST_ROW = 2**31 - 1
+MOST_SAMPLES = 200
+
+Title = Annotated[str | None, Query(max_length=LONGEST_ID, description="A class, as people read it; all classes if not given.")]
+Ids = Annotated[list[Annotated[str, Field(max_length=LONGEST_ID)]], Query(max_length=MOST_CHOSEN)]
+
+
+class SamplesQuery(View):
+    """Which samples are wanted.
+
+    Args:
+        attributes: ids of one to three attributes.
+        values: ids of their values, in the same order.
+        title: a class; all if not given.
+        outcome: only right or only wrong ones.
+        offset: place of the first sample wanted.
+        limit: how many, at most.
+    """
+
+    attributes: list[Annotated[str, Field(max_length=LONGEST_ID)]] = Field(min_length=1, max_length=MOST_CHOSEN)
+    values: list[Annotated[str, Field(max_length=LONGEST_ID)]] = Field(min_length=1, max_length=MOST_CHOSEN)
+    title: str | None = Field(default=None, max_length=LONGEST_ID)
+    outcome: Outcome | None = None
+    offset: int = Field(default=0, ge=0, le=LARGEST_ROW)
+    limit: int = Field(default=100, ge=1, le=MOST_SAMPLES)
+
+
+class NameRequest(View):
+    """The name of an attribute that values are wanted for."""
+
+    name: str = Field(min_length=1, max_length=LONGEST_NAME)
+
+
+class ProofRequest(View):
+    """A combination that somebody stands by.
+
+    Args:
+        title: the class.
+        values: one value each of one to three attributes.
+    """
+
+    title: str = Field(max_length=LONGEST_ID)
+    values: list[ChosenValue] = Field(min_length=1, max_length=MOST_CHOSEN)
+
+
+@router.get("")
+def histograms(_person: ProjectReader, parts: Parts, title: Title = None) -> AttributesView:
+    """Return all attributes with right and wrong samples of every value, on the discovery half."""
+    return attribute_histograms(parts.workspace, title)
+
+
+@router.get("/combinations")
+def combined(
+    _person: ProjectReader,
+    parts: Parts,
+    attributes: Ids = [],  # noqa: B006 - the framework copies it
+    title: Title = None,
+    min_support: Annotated[int, Query(ge=LEAST_SUPPORT, le=LARGEST_ROW)] = 10,
+    limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 100,
+) -> CombinationsView:
+    """Return all combinations of up to three chosen attributes, or the worst over all attributes if none is chosen."""
+    return combinations(parts.workspace, title=title, chosen=attributes, min_support=min_support, limit=limit)
+
+
+@router.get("/samples")
+def samples(_person: ProjectReader, parts: Parts, paging: Annotated[SamplesQuery, Query()]) -> AttributeSamples:
+    """Return a page of the samples of the discovery half that have all the values."""
+    if len(paging.attributes) != len(paging.values):
+        raise RefusedError(422, "Give as many values as attributes.", where="values")
+    chosen = [
+        ChosenValue(attribute=attribute, value=value) for attribute, value in zip(paging.attributes, paging.values, strict=True)
+    ]
+    return attribute_samples(
+        parts.workspace, chosen, title=paging.title, outcome=paging.outcome, offset=paging.offset, limit=paging.limit
+    )
+
+
+@router.get("/edits")
+def edits(_person: ProjectReader, parts: Parts) -> EditsView:
+    """Return all edits, newest first."""
+    return edits_of(parts.workspace)
+
+
+@router.post("/edits")
+def edit(request: EditRequest, person: Owner, parts: Parts) -> EditResult:
+    """Change the attributes; refused with 409 if somebody else has edited since the version that was seen."""
+    return edit_attributes(parts.workspace, request, by=person.name)
+
+
+@router.post("/proposals")
+def propose(request: NameRequest, _person: Owner, parts: Parts) -> ProposedValuesView:
+    """Return values for an attribute, from whoever can be asked."""
+    return proposed_values(parts.workspace, request.name)
+
+
+@router.post("/proofs")
+def prove(request: ProofRequest, person: Owner, parts: Parts) -> ProvenCombination:
+    """Make a slice of a combination and prove it on the confirmation half, together with all others of the run."""
+    return prove_combination(parts.workspace, request.title, request.values, by=person.name)

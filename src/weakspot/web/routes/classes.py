@@ -1,5 +1,192 @@
 """Class view: right and wrong samples, phrases and their scores."""
 
-from fastapi import APIRouter
+import unicodedata
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import AfterValidator, Field, StringConstraints
+
+from weakspot.app.browsing.accepting import AcceptedPhrase, accept_phrase
+from weakspot.app.browsing.class_list import ClassList, class_list
+from weakspot.app.browsing.class_samples import MOST_SAMPLES, ClassSamples, class_samples
+from weakspot.app.browsing.phrase_checks import PhraseCheck, check_phrase
+from weakspot.app.browsing.phrases import PhraseScore, phrase_score, score_with
+from weakspot.app.browsing.suggestions import Suggestions, suggestions
+from weakspot.app.browsing.view import View
+from weakspot.web.roles import Role
+from weakspot.web.server_parts import Annotator, Anyone, Parts, ProjectReader
+from weakspot.web.state.phrases import PhraseView, keep_phrase, mark_accepted, phrases_of
+from weakspot.web.state.studies import require_class
 
 router = APIRouter(prefix="/api", tags=["classes"])
+
+LONGEST_PHRASE = 300
+LONGEST_TITLE = 1000
+LARGEST_PLACE = 2**53
+
+
+def _plain(text: str) -> str:
+    """Refuse characters that no person types: they mean nothing to the encoder, and some databases cannot hold them."""
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in text):
+        raise ValueError("A phrase is one line of text.")
+    return text
+
+
+PhraseText = Annotated[
+    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_PHRASE), AfterValidator(_plain)
+]
+Title = Annotated[str, Query(max_length=LONGEST_TITLE, description="the class, as the list of classes calls it")]
+Study = Annotated[str | None, Query(max_length=100, description="the study in which this is looked at; none by default")]
+Threshold = Annotated[float, Field(ge=-2.0, le=2.0, allow_inf_nan=False)]
+Place = Annotated[int, Query(ge=0, le=LARGEST_PLACE)]
+Limit = Annotated[int, Query(ge=1, le=MOST_SAMPLES)]
+
+
+class SaidPhrase(View):
+    """A phrase about a class.
+
+    Args:
+        title: the class.
+        phrase: completes "The AI is often wrong on images that have ...".
+        study: the study in which it is said; none by default.
+        threshold: the person's own threshold; null for the one that is best on the discovery half.
+    """
+
+    title: str = Field(max_length=LONGEST_TITLE)
+    phrase: PhraseText
+    study: str | None = Field(default=None, max_length=100)
+    threshold: Threshold | None = None
+
+
+class TypedPhrase(SaidPhrase):
+    """A phrase that is being typed.
+
+    Args:
+        is_submitted: whether to keep it in the history.
+        offset: place of the first similarity that is wanted.
+        limit: how many similarities are wanted.
+    """
+
+    is_submitted: bool = False
+    offset: int = Field(default=0, ge=0, le=LARGEST_PLACE)
+    limit: int = Field(default=MOST_SAMPLES, ge=0, le=MOST_SAMPLES)
+
+
+class AcceptedBody(SaidPhrase):
+    """A phrase that shall become a slice.
+
+    Args:
+        reason: why, in the person's words.
+    """
+
+    reason: str = Field(default="", max_length=2000)
+
+
+class PhraseHistory(View):
+    """Phrases, newest first."""
+
+    phrases: list[PhraseView]
+
+
+@router.get("/classes")
+def classes(_person: ProjectReader, parts: Parts) -> ClassList:
+    """Return all classes, most promising first."""
+    return class_list(parts.workspace)
+
+
+@router.get("/classes/samples")
+def samples(
+    title: Title,
+    person: Anyone,
+    parts: Parts,
+    study: Study = None,
+    offset: Place = 0,
+    limit: Limit = MOST_SAMPLES,
+) -> ClassSamples:
+    """Return the samples of a class that people look at."""
+    require_class(parts.state, person, study, title)
+    return class_samples(parts.workspace, title, offset=offset, limit=limit)
+
+
+@router.get("/classes/suggestions")
+def suggested(title: Title, person: Anyone, parts: Parts, study: Study = None) -> Suggestions:
+    """Return words to start from."""
+    require_class(parts.state, person, study, title)
+    return suggestions(parts.workspace, title)
+
+
+@router.get("/classes/history")
+def history(title: Title, person: Anyone, parts: Parts, study: Study = None) -> PhraseHistory:
+    """Return what was said of a class so far."""
+    require_class(parts.state, person, study, title)
+    return PhraseHistory(phrases=phrases_of(parts.state, person, study_id=study, class_title=title))
+
+
+@router.post("/classes/phrase")
+def phrase(said: TypedPhrase, person: Anyone, parts: Parts) -> PhraseScore:
+    """Score a phrase on the discovery half; called while it is typed, and kept only when it is submitted."""
+    require_class(parts.state, person, said.study, said.title)
+    found = phrase_score(parts.workspace, said.title, said.phrase, offset=said.offset, limit=said.limit)
+    if said.is_submitted and person.role is not Role.VIEWER and not parts.is_read_only:
+        own = said.threshold
+        keep_phrase(
+            parts.state,
+            person,
+            study_id=said.study,
+            class_title=said.title,
+            phrase=found.phrase,
+            threshold=own,
+            score=found.score if own is None else score_with(parts.workspace, said.title, found.phrase, own),
+            held_out_score=found.held_out_score,
+            fit=found.fit.value,
+        )
+    return found
+
+
+@router.post("/classes/check")
+def check(said: SaidPhrase, person: Annotator, parts: Parts) -> PhraseCheck:
+    """Ask the confirmation half about a phrase: this counts."""
+    require_class(parts.state, person, said.study, said.title)
+    found = check_phrase(parts.workspace, said.title, said.phrase, threshold=said.threshold, by=person.name)
+    keep_phrase(
+        parts.state,
+        person,
+        study_id=said.study,
+        class_title=said.title,
+        phrase=found.phrase,
+        threshold=said.threshold,
+        score=found.score,
+        held_out_score=found.held_out_score,
+        confirmed_score=found.confirmation.error_score,
+        p_value=found.p_value,
+        fit=found.fit.value,
+    )
+    return found
+
+
+@router.post("/classes/accept")
+def accept(said: AcceptedBody, person: Annotator, parts: Parts) -> AcceptedPhrase:
+    """Make a phrase a slice, with its evidence; saying it twice changes nothing."""
+    require_class(parts.state, person, said.study, said.title)
+    found = accept_phrase(parts.workspace, said.title, said.phrase, threshold=said.threshold, by=person.name, reason=said.reason)
+    _remember(said, found, person, parts)
+    return found
+
+
+def _remember(said: AcceptedBody, found: AcceptedPhrase, person: Annotator, parts: Parts) -> None:
+    """Mark the phrase of the history that was accepted; one that was never submitted is written down first."""
+    known = phrases_of(parts.state, person, study_id=said.study, class_title=said.title)
+    own = [one for one in known if one.phrase == found.phrase and one.threshold == said.threshold]
+    if any(one.slice_id == found.slice_id for one in own):
+        return
+    kept = next((one for one in own if one.slice_id is None), None) or keep_phrase(
+        parts.state,
+        person,
+        study_id=said.study,
+        class_title=said.title,
+        phrase=found.phrase,
+        threshold=said.threshold,
+        score=found.score,
+        held_out_score=found.held_out_score,
+    )
+    mark_accepted(parts.state, kept.phrase_id, found.slice_id)

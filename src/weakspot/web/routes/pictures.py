@@ -1,5 +1,76 @@
-"""Pictures by number: thumbnails and whole pictures."""
+"""Pictures by number: thumbnails, and what is known of a sample."""
 
-from fastapi import APIRouter
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Query, Response
+
+from weakspot.app.browsing.class_samples import titles_of_row
+from weakspot.app.browsing.sample_facts import SampleFacts, sample_facts
+from weakspot.app.browsing.thumbnails import SIDES, thumbnail
+from weakspot.web.problems import RefusedError
+from weakspot.web.roles import Person, Role
+from weakspot.web.server_parts import Anyone, Parts, ServerParts
+from weakspot.web.state.studies import require_class
 
 router = APIRouter(prefix="/api", tags=["pictures"])
+
+NO_SAMPLE = "There is no such sample."
+LARGEST_ROW = 2**53
+A_YEAR = 31_536_000
+JPEG: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/jpeg": {"schema": {"type": "string", "format": "binary"}}}, "description": "A JPEG file."},
+    304: {"description": "The browser has it already."},
+}
+Row = Annotated[int, Path(ge=0, le=LARGEST_ROW)]
+Tables = Annotated[str, Query(max_length=200, description="what the row number belongs to")]
+
+
+@router.get("/pictures/{row}", response_class=Response, responses=JPEG)
+def picture(
+    row: Row,
+    tables: Tables,
+    person: Anyone,
+    parts: Parts,
+    side: Annotated[int, Query(ge=SIDES[0], le=SIDES[-1], description="longest side in pixels, at least")] = 160,
+    if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
+) -> Response:
+    """Return a small picture of a sample."""
+    _refuse_other_tables(parts, tables)
+    _refuse_strangers(parts, person, row)
+    found = thumbnail(parts.workspace, row, side=side)
+    if found is None:
+        raise RefusedError(404, "The sample has no picture that can be read.")
+    tag = f'"{found.tag}"'
+    headers = {"ETag": tag, "Cache-Control": f"private, max-age={A_YEAR}, immutable"}
+    if if_none_match is not None and tag in if_none_match:
+        return Response(status_code=304, headers=headers)
+    return Response(content=found.data, media_type="image/jpeg", headers=headers)
+
+
+@router.get("/samples/{row}")
+def sample(row: Row, tables: Tables, person: Anyone, parts: Parts) -> SampleFacts:
+    """Return what is known of a sample."""
+    _refuse_other_tables(parts, tables)
+    _refuse_strangers(parts, person, row)
+    found = sample_facts(parts.workspace, row, with_slices=person.role is not Role.ANNOTATOR)
+    if found is None:
+        raise RefusedError(404, NO_SAMPLE)
+    return found
+
+
+def _refuse_other_tables(parts: ServerParts, tables: str) -> None:
+    if tables != parts.workspace.tables_key:
+        raise RefusedError(404, "The samples have changed since this page was loaded.", fix="Load the page again.")
+
+
+def _refuse_strangers(parts: ServerParts, person: Person, row: int) -> None:
+    """Annotators see samples of their study's classes, on the half that people may look at; others see all."""
+    if person.role is not Role.ANNOTATOR:
+        return
+    for title in titles_of_row(parts.workspace, row):
+        try:
+            require_class(parts.state, person, person.study_id, title)
+        except RefusedError:
+            continue
+        return
+    raise RefusedError(404, NO_SAMPLE)

@@ -1,5 +1,65 @@
 """Map: samples in two dimensions, and what a lasso holds."""
 
-from fastapi import APIRouter
+from typing import Annotated
+
+import numpy as np
+from fastapi import APIRouter, Path, Query
+from pydantic import Field
+
+from weakspot.app.browsing import map_colours, map_selection, sample_map
+from weakspot.app.browsing.map_colours import MapColouringsView, MapColoursView
+from weakspot.app.browsing.map_selection import MapSelectionView
+from weakspot.app.browsing.sample_map import LayoutName, MapSampleView, MapView
+from weakspot.app.browsing.view import View
+from weakspot.web.problems import RefusedError
+from weakspot.web.server_parts import Parts, ProjectReader
 
 router = APIRouter(prefix="/api", tags=["map"])
+
+LARGEST_ROW = (1 << 31) - 1
+Row = Annotated[int, Field(ge=0, le=LARGEST_ROW)]
+
+
+class MapSelection(View):
+    """Points that somebody selected.
+
+    Args:
+        rows: rows of the map.
+        title: the class that words are looked for in; the one with most selected samples by default.
+    """
+
+    rows: list[Row] = Field(max_length=sample_map.MOST_POINTS)
+    title: str | None = Field(default=None, max_length=1000)
+
+
+@router.get("/map")
+def places(_person: ProjectReader, parts: Parts, layout: LayoutName = "pca") -> MapView:
+    """Return where samples are."""
+    return sample_map.map_view(parts.workspace, layout)
+
+
+@router.get("/map/colourings")
+def colourings(_person: ProjectReader, parts: Parts) -> MapColouringsView:
+    """Return what the map can be coloured by."""
+    return map_colours.colourings(parts.workspace)
+
+
+@router.get("/map/colours")
+def colours(_person: ProjectReader, parts: Parts, by: Annotated[str, Query(min_length=1, max_length=1200)]) -> MapColoursView:
+    """Return what every point has."""
+    return map_colours.colours(parts.workspace, by)
+
+
+@router.get("/map/samples/{row}")
+def sample(_person: ProjectReader, parts: Parts, row: Annotated[int, Path(ge=0, le=LARGEST_ROW)]) -> MapSampleView:
+    """Return a sample of the map in words."""
+    found = sample_map.map_sample(parts.workspace, row)
+    if found is None:
+        raise RefusedError(404, "There is no such sample on the map.")
+    return found
+
+
+@router.post("/map/selection")
+def selection(_person: ProjectReader, parts: Parts, selected: MapSelection) -> MapSelectionView:
+    """Return what selected samples have in common; nothing is changed or tested."""
+    return map_selection.selection(parts.workspace, np.array(selected.rows, dtype=np.int64), selected.title)

@@ -1,0 +1,41 @@
+import { useQuery } from "@tanstack/react-query";
+import { useEffect, useState } from "react";
+import { api, pictureAddress, told } from "../../api/client";
+import { isStatic } from "../../api/static";
+import type { Point } from "./camera";
+
+const WAIT_MILLISECONDS = 70;
+const SIDE = 132;
+type Props = { row: number; tables: string; at: Point; words: string };
+
+/** The sample under the pointer: its picture and what is known of it. */
+export function HoverCard({ row, tables, at, words }: Props) {
+  const [settled, setSettled] = useState(row);
+  const [missing, setMissing] = useState(-1);
+  useEffect(() => {
+    const timer = window.setTimeout(() => setSettled(row), WAIT_MILLISECONDS);
+    return () => window.clearTimeout(timer);
+  }, [row]);
+  const { data } = useQuery({
+    queryKey: ["map-sample", tables, settled],
+    queryFn: () => told(api.GET("/api/map/samples/{row}", { params: { path: { row: settled } } })),
+    enabled: settled === row && !isStatic(),
+    staleTime: Infinity,
+  });
+  const isRight = data?.is_failure === false;
+  return (
+    <div className="map-hover" style={{ left: at.x, top: at.y }} aria-hidden="true">
+      {settled === row && missing !== row && (
+        <img src={pictureAddress(row, tables)} alt="" width={SIDE} height={SIDE} onError={() => setMissing(row)} />
+      )}
+      {data && (
+        <p>
+          <strong>{data.label}</strong>
+          {data.is_failure !== null && <> {isRight ? "✓ right" : `✗ taken for ${data.answer}`}</>}
+          <br />
+          <span className="quiet">{data.part}{words ? ` · ${words}` : ""}</span>
+        </p>
+      )}
+    </div>
+  );
+}

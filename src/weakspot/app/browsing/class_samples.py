@@ -1,0 +1,145 @@
+"""The samples of a class that people look at: those of the discovery half, as packed columns."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from weakspot.app.browsing.packed import FLOAT32, INT32, UINT8, packed
+from weakspot.app.browsing.view import View
+from weakspot.app.browsing.workspace import Workspace
+from weakspot.app.preparation import JOINT
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from weakspot.core.dataset import Dataset, Task
+from weakspot.core.failures import ClassProblem, predicted_classes
+
+MOST_SAMPLES = 200_000
+RIGHT_OR_WRONG = ("right", "wrong")
+
+
+class ClassSamples(View):
+    """Samples of a class on the discovery half, in a fixed order: those that can be compared with phrases come first.
+
+    Columns are base64 of little-endian numbers, one a sample from `offset` on.
+
+    Args:
+        title: the class, as people read it.
+        tables: what row numbers belong to.
+        total: samples of the class.
+        n_comparable: how many of them have a vector.
+        offset: place of the first sample in the columns.
+        answers: what the classifier can say; `answer` counts into it.
+        rows: int32 row numbers.
+        failed: uint8, 1 where the classifier failed.
+        confidence: float32 probability that the classifier gave to the truth, NaN where unknown.
+        answer: int32 place in `answers`, -1 where unknown.
+    """
+
+    title: str
+    tables: str
+    total: int
+    n_comparable: int
+    offset: int
+    answers: list[str]
+    rows: str
+    failed: str
+    confidence: str
+    answer: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassMembers:
+    """The samples of a class on the discovery half, those with vectors first.
+
+    Args:
+        problem: all of them, in that order.
+        vectors: unit vectors [n_comparable, d] of the first ones; None if there is no space to compare phrases in.
+    """
+
+    problem: ClassProblem
+    vectors: FloatArray | None
+
+    @property
+    def n_comparable(self) -> int:
+        """Return how many samples can be compared with phrases."""
+        return 0 if self.vectors is None else len(self.vectors)
+
+    @property
+    def comparable(self) -> ClassProblem:
+        """Return the samples that can be compared with phrases."""
+        n = self.n_comparable
+        whole = self.problem
+        return replace(whole, rows=whole.rows[:n], failed=whole.failed[:n], confidence=whole.confidence[:n])
+
+    @property
+    def failed(self) -> BoolArray:
+        """Return which of the comparable samples failed."""
+        return self.problem.failed[: self.n_comparable]
+
+
+def class_members(workspace: Workspace, title: str) -> ClassMembers:
+    """Return the samples of a class, made once.
+
+    Raises:
+        DataError: if there is no such class.
+    """
+    problem = workspace.problem(title)
+    found = workspace.once(f"class members {title}", lambda: _members(workspace, problem))
+    assert isinstance(found, ClassMembers)
+    return found
+
+
+def class_samples(workspace: Workspace, title: str, *, offset: int = 0, limit: int = MOST_SAMPLES) -> ClassSamples:
+    """Return a stretch of the samples of a class."""
+    members = class_members(workspace, title)
+    problem, part = members.problem, slice(offset, offset + limit)
+    dataset = workspace.samples.dataset
+    names, codes = answers_of(dataset, problem.rows[part], problem.failed[part])
+    return ClassSamples(
+        title=title,
+        tables=workspace.tables_key,
+        total=len(problem.rows),
+        n_comparable=members.n_comparable,
+        offset=offset,
+        answers=list(names),
+        rows=packed(problem.rows[part], INT32),
+        failed=packed(problem.failed[part], UINT8),
+        confidence=packed(problem.confidence[part], FLOAT32),
+        answer=packed(codes, INT32),
+    )
+
+
+def answers_of(dataset: Dataset, rows: IntArray, failed: BoolArray) -> tuple[tuple[str, ...], AnyArray]:
+    """Return the possible answers, and which of them each row got; in a multi-label task an answer is only right or wrong."""
+    if dataset.task is Task.SINGLE_LABEL:
+        return dataset.class_names, predicted_classes(dataset, rows)
+    return RIGHT_OR_WRONG, failed.astype(np.int32)
+
+
+def titles_of_row(workspace: Workspace, row: int) -> tuple[str, ...]:
+    """Return the classes whose discovery samples a row is among; none if it is not on the discovery half."""
+    rows = workspace.discovery.rows
+    place = int(np.searchsorted(rows, row))
+    if place >= len(rows) or int(rows[place]) != row:
+        return ()
+    dataset = workspace.samples.dataset
+    if dataset.task is Task.SINGLE_LABEL:
+        found = [dataset.class_names[int(dataset.labels[row])]]
+    else:
+        has = dataset.label_matrix[row]
+        found = [name if has[code] else f"no {name}" for code, name in enumerate(dataset.class_names)]
+    return tuple(title for title in found if title in workspace.problems)
+
+
+def _members(workspace: Workspace, problem: ClassProblem) -> ClassMembers:
+    if JOINT not in workspace.samples.spaces:
+        return ClassMembers(problem=problem, vectors=None)
+    known, vectors = workspace.class_vectors(problem.title)
+    left_out = np.flatnonzero(~np.isin(problem.rows, known.rows))
+    whole = ClassProblem(
+        class_name=problem.class_name,
+        side=problem.side,
+        rows=np.concatenate([known.rows, problem.rows[left_out]]),
+        failed=np.concatenate([known.failed, problem.failed[left_out]]),
+        confidence=np.concatenate([known.confidence, problem.confidence[left_out]]),
+    )
+    return ClassMembers(problem=whole, vectors=vectors)

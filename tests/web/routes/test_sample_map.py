@@ -1,0 +1,68 @@
+"""Routes of the map."""
+
+import base64
+
+import numpy as np
+import pytest
+
+
+def rows_of(answer):
+    return np.frombuffer(base64.b64decode(answer["rows"]), dtype="<i4")
+
+
+def test_map__owner__points_without_the_confirmation_half(owner, parts):
+    answer = owner.get("/api/map").json()
+    assert answer["n_points"] == len(rows_of(answer))
+    assert not np.isin(parts.workspace.confirmation.rows, rows_of(answer)).any()
+    assert answer["tables"] == parts.workspace.tables_key
+    assert not owner.get("/api/map", params={"layout": "umap"}).json()["is_ready"]
+
+
+def test_map__nobody_came_in__refused(owner):
+    owner.cookies.clear()
+    assert owner.get("/api/map").status_code == 401
+    assert owner.get("/api/map/colours", params={"by": "outcome"}).status_code == 401
+
+
+def test_colours__everything_listed__can_be_asked_for(owner):
+    listed = owner.get("/api/map/colourings").json()["colourings"]
+    for choice in listed:
+        answer = owner.get("/api/map/colours", params={"by": choice["by"]})
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["title"]
+
+
+@pytest.mark.parametrize("by", ["none", "column:none", "slice:\x00", "phrase:%20", "x" * 2000, ""])
+def test_colours__cannot_be__refused(owner, by):
+    assert owner.get("/api/map/colours", params={"by": by}).status_code == 422 or by == "phrase:%20"
+
+
+@pytest.mark.parametrize("layout", ["", "tsne", "\x00"])
+def test_map__unknown_layout__refused(owner, layout):
+    assert owner.get("/api/map", params={"layout": layout}).status_code == 422
+
+
+def test_samples__shown_and_held_back__words_and_404(owner, parts):
+    shown, held_back = int(parts.workspace.discovery.rows[0]), int(parts.workspace.confirmation.rows[0])
+    assert owner.get(f"/api/map/samples/{shown}").json()["row"] == shown
+    assert owner.get(f"/api/map/samples/{held_back}").status_code == 404
+    assert owner.get(f"/api/map/samples/{2**31 - 1}").status_code == 404
+    assert owner.get(f"/api/map/samples/{10**30}").status_code == 422
+
+
+def test_selection__rows_of_a_class__counts_and_words(owner, parts):
+    rows = parts.workspace.problem("disc").rows[:20].tolist()
+    answer = owner.post("/api/map/selection", json={"rows": rows})
+    assert answer.status_code == 200, answer.text
+    assert answer.json()["n_selected"] == 20
+    assert answer.json()["classes"][0]["inside"]["total"] == 20
+    assert answer.json()["words"]
+
+
+@pytest.mark.parametrize("rows", [[-1], [2**31], [1.5], ["a"], None, [[0]]])
+def test_selection__no_rows__refused(owner, rows):
+    assert owner.post("/api/map/selection", json={"rows": rows}).status_code == 422
+
+
+def test_selection__unknown_class__refused(owner):
+    assert owner.post("/api/map/selection", json={"rows": [0], "title": "no \ud83d\ude00 class"}).status_code == 422
