@@ -1,7 +1,7 @@
 /** The server's routes, typed by its own schema. Addresses are relative, so that any sub-path of a proxy works. */
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
-import { isStatic, staticFetch } from "./static";
+import { isStatic, staticFetch, staticPicture } from "./static";
 
 export type Schemas = components["schemas"];
 
@@ -51,6 +51,6 @@ export async function told<Data>(answer: Promise<Answer<Data>>): Promise<Data> {
 
 /** Return the address of a sample's picture. */
 export function pictureAddress(row: number, tables: string, side = 160): string {
-  if (isStatic()) return `pictures/${row}.jpg`;
+  if (isStatic()) return staticPicture(row);
   return `${serverRoot}/api/pictures/${row}?tables=${encodeURIComponent(tables)}&side=${side}`;
 }

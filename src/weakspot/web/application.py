@@ -1,5 +1,7 @@
 """The server as one object: routes, gate, refusals, pages."""
 
+from typing import Any
+
 from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
@@ -21,6 +23,7 @@ from weakspot.web.routes import (
     session,
     slices,
     studies,
+    tutorial,
     uploads,
 )
 from weakspot.web.server_parts import ServerParts
@@ -36,15 +39,28 @@ ROUTERS = (
     repair,
     search,
     studies,
+    tutorial,
     pictures,
     uploads,
     jobs,
 )
 
 
+class Server(FastAPI):
+    """The server, whose schema says that refusals are JSON also where the answer is a picture or a page."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Return the schema."""
+        if self.openapi_schema is None:
+            operations = (found for paths in super().openapi()["paths"].values() for found in paths.values())
+            for answer in (answer for found in operations for status, answer in found["responses"].items() if status >= "400"):
+                answer["content"] = {"application/json": next(iter(answer["content"].values()))}
+        return super().openapi()
+
+
 def create_app(parts: ServerParts) -> FastAPI:
     """Return the server of a project."""
-    app = FastAPI(
+    app = Server(
         title="weakspot",
         version=__version__,
         summary="Finds, names, proves and repairs the systematic failures of image classifiers.",

@@ -235,7 +235,7 @@ def test_selection__green_discs__words_values_and_rates_of_the_discovery_half(wo
     assert found.words[0].separation > 0.9
     assert (found.values[0].column, found.values[0].value) == ("colour", "green")
     assert found.values[0].inside.value == 1.0
-    assert set(sample.row for sample in found.examples) <= set(chosen.tolist())
+    assert {sample.row for sample in found.examples} <= set(chosen.tolist())
     failures = [sample.is_failure for sample in found.examples]
     assert failures == sorted(failures, reverse=True)
 

@@ -1,11 +1,10 @@
 """Work in real processes: some with a small worker that does as it is told, some with the real one on planted pictures."""
 
-import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 
 from weakspot.app.browsing.work import checked_arguments
 from weakspot.app.project import Project
+from weakspot.app.repairing import RepairRequest
 from weakspot.core.errors import ConfigError
 from weakspot.web.jobs.job_view import JobState, JobView
 from weakspot.web.jobs.runner import JobRunner
@@ -208,25 +208,41 @@ def test_checked_arguments__unknown_or_wrong__refused():
             checked_arguments(kind, given)
 
 
+@pytest.fixture
+def own_folder(fruit_folder, tmp_path) -> Path:
+    return Path(shutil.copytree(fruit_folder, tmp_path / "fruit"))
+
+
 def test_real_worker__cancelled_in_the_middle__resumes_to_the_same_result(own_folder):
     state = StateStore.beside(own_folder / ".weakspot")
     runner = JobRunner(own_folder, state)
-    before = Project.open(own_folder).run_record()
+    project = Project.open(own_folder)
+    before = project.run_record()
     arguments = {"slice_ids": [found.slice_id for found, _ in before.published()], "is_comparison": True}
-    job = runner.start("repair", arguments, by="Ann")
-    while (view := runner.find(job.job_id)).state not in ENDED and not (view.stage == "repair" and view.done >= 2):
-        time.sleep(0.01)
-    runner.cancel(job.job_id)
-    assert seen(runner, job.job_id, *ENDED).state is JobState.CANCELLED
-    assert Project.open(own_folder).run_record().repairs == before.repairs
+    with project.store.writing():
+        # As long as somebody else writes, the worker cannot write its first strategy down, so it is in the middle for certain.
+        job = runner.start("repair", arguments, by="Ann")
+        assert seen(runner, job.job_id, *ENDED, JobState.RUNNING, stage="repair").state is JobState.RUNNING
+        runner.cancel(job.job_id)
+        assert seen(runner, job.job_id, *ENDED).state is JobState.CANCELLED
+    assert project.run_record() == before
     runner.resume(job.job_id)
     resumed = seen(runner, job.job_id, *ENDED)
     assert (resumed.state, resumed.message) == (JobState.DONE, "")
-    outcomes = Project.open(own_folder).run_record().repairs
+    outcomes = project.run_record().repairs
     assert resumed.result["n_repairs"] == len(outcomes) > 2
-    again = runner.start("repair", arguments, by="Ann")
-    assert seen(runner, again.job_id, *ENDED).state is JobState.DONE
-    uninterrupted = Project.open(own_folder).run_record().repairs
+    uninterrupted = project.repair(None, RepairRequest(is_comparison=True)).repairs
     assert [one.arms for one in outcomes] == [one.arms for one in uninterrupted]
+    runner.close()
+    state.close()
+
+
+def test_real_worker__slice_that_is_not_there__fails_with_a_sentence_without_server_paths(own_folder):
+    state = StateStore.beside(own_folder / ".weakspot")
+    runner = JobRunner(own_folder, state)
+    failed = seen(runner, runner.start("repair", {"slice_ids": ["nothing"]}, by="Ann").job_id, *ENDED)
+    assert failed.state is JobState.FAILED
+    assert "names no confirmed slice" in failed.message
+    assert str(own_folder) not in failed.message
     runner.close()
     state.close()

@@ -11,9 +11,9 @@ from sqlalchemy import func, select, text
 from weakspot.core.errors import ConfigError, DataError, UnavailableError
 from weakspot.web.state.migrating import configuration
 from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.tables import PersonRow, StudyRow, Table
+from weakspot.web.state.tables import StudyRow, Table
 
-N_OPENERS = 6
+N_OPENERS = 4
 OPEN = "import sys; from weakspot.web.state.store import StateStore; StateStore(sys.argv[1]).close()"
 
 
@@ -53,12 +53,14 @@ def test_store__tables_of_somebody_else__are_refused(url):
     store = StateStore(url)
     with store.writing() as rows:
         rows.execute(text("DROP TABLE alembic_version"))
-    with pytest.raises((ConfigError, UnavailableError)):
+    with pytest.raises(ConfigError, match="today's tables"):
         StateStore(url)
     store.close()
 
 
-@pytest.mark.parametrize("address", ["nonsense", "mysql://host/name", "sqlite://", "sqlite:///:memory:", "postgresql+nothing://h/n"])
+@pytest.mark.parametrize(
+    "address", ["nonsense", "mysql://host/name", "sqlite://", "sqlite:///:memory:", "postgresql+nothing://h/n"]
+)
 def test_store__address_of_no_usable_database__is_refused(address):
     with pytest.raises(ConfigError, match="state|database"):
         StateStore(address)
@@ -117,14 +119,9 @@ def _count_up(state: StateStore, times: int) -> None:
             study.title = str(int(study.title) + 1)
 
 
-@pytest.mark.parametrize("title", ["half a character \ud800", "nul"])
-def test_writing__text_that_no_database_holds__is_said_in_plain_words(state, title):
-    if title == "nul" and state.engine.dialect.name == "postgresql":
-        title = "a\x00b"
-    elif title == "nul":
-        title = "\udfff"
+def test_writing__half_a_character__is_said_in_plain_words(state):
     with pytest.raises(DataError, match="cannot be kept"), state.writing() as rows:
-        rows.add(_study(title))
+        rows.add(_study("half \ud800"))
         rows.flush()
 
 

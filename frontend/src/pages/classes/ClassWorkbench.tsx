@@ -1,6 +1,94 @@
+import { useEffect, useId, useMemo, useState, type FormEvent } from "react";
+import { isStatic } from "../../api/static";
+import { useSession } from "../../app/session";
+import { ErrorNote } from "../../components/ErrorNote";
+import { Loaded } from "../../components/Loaded";
+import { useClassColumns, useHistory, usePhraseActions, usePhraseScore, useSuggestions, type ClassColumns } from "./classData";
+import "./classes.css";
+import { PhraseActions } from "./PhraseActions";
+import { PhraseHistory } from "./PhraseHistory";
+import { PhraseResult } from "./PhraseResult";
+import { Samples } from "./Samples";
+import { Separation } from "./separation";
+import { Suggestions } from "./Suggestions";
+
 type Props = { title: string; studyId?: string };
 
 /** The whole work area of one class: pictures, a sentence to complete, and what comes of it. */
 export function ClassWorkbench({ title, studyId }: Props) {
-  return <p className="quiet">{title}{studyId ? ` (${studyId})` : ""}</p>;
+  const columns = useClassColumns(title, studyId);
+  return (
+    <Loaded query={columns} what={`the images of ${title}`}>
+      {(data) => <Workbench key={`${data.title} ${data.tables}`} data={data} {...(studyId === undefined ? {} : { studyId })} />}
+    </Loaded>
+  );
+}
+
+/** The same, once the samples are there. */
+function Workbench({ data, studyId }: { data: ClassColumns; studyId?: string }) {
+  const session = useSession();
+  const mayWork = !session.is_read_only && session.person.role !== "viewer";
+  const [phrase, setPhrase] = useState("");
+  const [own, setOwn] = useState<number | null>(null);
+  const said = phrase.trim();
+  const answer = usePhraseScore(data.title, phrase, studyId);
+  const suggestions = useSuggestions(data.title, studyId);
+  const history = useHistory(data.title, studyId);
+  const actions = usePhraseActions(data.title, studyId);
+  const found = said ? answer.data : undefined;
+  const separation = useMemo(() => (found ? new Separation(found.values, data.failed) : null), [found, data.failed]);
+  const threshold = own ?? found?.threshold ?? null;
+  const parted = useMemo(() => separation?.at(threshold) ?? null, [separation, threshold]);
+  const isOld = !found || found.phrase !== said;
+  const { check, accept } = actions;
+  const [forgetCheck, forgetAccept] = [check.reset, accept.reset];
+  useEffect(() => { forgetCheck(); forgetAccept(); }, [said, own, forgetCheck, forgetAccept]);
+
+  const type = (words: string, line: number | null = null) => { setPhrase(words); setOwn(line); };
+  const keep = (words: string, line: number | null) => { if (mayWork && words) actions.keep.mutate({ phrase: words, threshold: line }); };
+  const use = (words: string) => { type(words); keep(words, null); };
+  const step = { phrase: said, threshold: own };
+  return (
+    <div className="stack workbench">
+      {!isStatic() && (
+        <section className="card" aria-label="Say what goes wrong">
+          <Sentence phrase={phrase} onType={type} onKeep={() => keep(said, own)} />
+          {suggestions.data && <Suggestions found={suggestions.data} onUse={use} />}
+          {said && answer.isError && <ErrorNote error={answer.error} />}
+          {found && separation && parted && (
+            <>
+              <PhraseResult answer={found} separation={separation} threshold={threshold} parted={parted} isOwn={own !== null} isOld={isOld} onMove={setOwn} onReset={() => setOwn(null)} />
+              {mayWork && (
+                <PhraseActions
+                  canAccept={parted.inside > 0 && parted.outside > 0}
+                  isStale={isOld}
+                  isInStudy={studyId !== undefined}
+                  check={{ isPending: check.isPending, error: check.error, data: check.data, run: () => check.mutate(step) }}
+                  accept={{ isPending: accept.isPending, error: accept.error, data: accept.data, run: () => accept.mutate(step) }}
+                />
+              )}
+            </>
+          )}
+          {!said && <p className="quiet">Compare the wrong images with the right ones below. What do the wrong ones have that the right ones have not? A word or two will do.</p>}
+        </section>
+      )}
+      <Samples data={data} separation={separation} parted={parted} phrase={found?.phrase ?? ""} />
+      {history.data && (mayWork || history.data.phrases.length > 0) && <PhraseHistory phrases={history.data.phrases} onUse={type} />}
+    </div>
+  );
+}
+
+type SentenceProps = { phrase: string; onType: (words: string) => void; onKeep: () => void };
+
+/** The sentence with the gap that people fill. */
+function Sentence({ phrase, onType, onKeep }: SentenceProps) {
+  const id = useId();
+  const submit = (event: FormEvent) => { event.preventDefault(); onKeep(); };
+  return (
+    <form className="sentence" onSubmit={submit}>
+      <label htmlFor={id}>The AI is often wrong on images that have</label>
+      <input id={id} type="text" value={phrase} onChange={(event) => onType(event.target.value)} maxLength={300} autoComplete="off" spellCheck={false} placeholder="…" aria-describedby={`${id}-help`} />
+      <span id={`${id}-help`} className="unseen">The score changes as you type. Press Enter to keep the words in the history.</span>
+    </form>
+  );
 }

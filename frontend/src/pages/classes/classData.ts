@@ -1,5 +1,5 @@
 /** What the class view reads from the server. */
-import { keepPreviousData, useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { api, told, type Schemas } from "../../api/client";
 import { unpackedBytes, unpackedFloats, unpackedInts } from "../../components/packed";
@@ -105,11 +105,11 @@ async function scored(title: string, phrase: string, studyId: string | undefined
 /** The score of a phrase while it is typed; an outdated request is cancelled. */
 export function usePhraseScore(title: string, phrase: string, studyId?: string) {
   const rested = useRested(phrase.trim());
-  return useQuery({
+  return useQuery<Scored>({
     queryKey: ["phrase", title, studyId ?? null, rested],
     queryFn: ({ signal }) => scored(title, rested, studyId, signal),
     enabled: rested !== "",
-    placeholderData: (before: Scored | undefined) => (before?.title === title && rested !== "" ? keepPreviousData(before) : undefined),
+    placeholderData: (before) => (before?.title === title && rested !== "" ? before : undefined),
     staleTime: 60_000,
     gcTime: 60_000,
     retry: false,

@@ -2,14 +2,14 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
 import { api, pictureAddress, told } from "../../api/client";
 import { isStatic } from "../../api/static";
-import type { Point } from "./camera";
+import type { Point, Size } from "./camera";
 
 const WAIT_MILLISECONDS = 70;
 const SIDE = 132;
-type Props = { row: number; tables: string; at: Point; words: string };
+type Props = { row: number; tables: string; at: Point; size: Size; words: string };
 
 /** The sample under the pointer: its picture and what is known of it. */
-export function HoverCard({ row, tables, at, words }: Props) {
+export function HoverCard({ row, tables, at, size, words }: Props) {
   const [settled, setSettled] = useState(row);
   const [missing, setMissing] = useState(-1);
   useEffect(() => {
@@ -23,8 +23,9 @@ export function HoverCard({ row, tables, at, words }: Props) {
     staleTime: Infinity,
   });
   const isRight = data?.is_failure === false;
+  const side = `${at.x > size.width * 0.65 ? " to-left" : ""}${at.y > size.height * 0.6 ? " to-top" : ""}`;
   return (
-    <div className="map-hover" style={{ left: at.x, top: at.y }} aria-hidden="true">
+    <div className={`map-hover${side}`} style={{ left: at.x, top: at.y }} aria-hidden="true">
       {settled === row && missing !== row && (
         <img src={pictureAddress(row, tables)} alt="" width={SIDE} height={SIDE} onError={() => setMissing(row)} />
       )}

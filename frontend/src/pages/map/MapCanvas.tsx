@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useImperativeHandle, useMemo, useRef, useState, type KeyboardEvent, type PointerEvent, type ReactNode, type Ref } from "react";
-import { inView, panned, pixelsPerUnit, toMap, WHOLE, zoomed, type Box, type Camera, type Point } from "./camera";
+import { inView, panned, pixelsPerUnit, toMap, WHOLE, zoomed, type Box, type Camera, type Point, type Size } from "./camera";
 import { pointsInside, thinned } from "./lasso";
 import { gridOf, nearest } from "./nearest";
 import { useRenderer, type Picture, type RendererState } from "./useRenderer";
@@ -11,6 +11,8 @@ const KEY_PAN = 60;
 const KEY_ZOOM = 1.3;
 
 export type MapHandle = { zoom: (factor: number) => void; whole: () => void; view: () => Box };
+/** The point under the pointer (-1 for none), where it is on the canvas, and how large the canvas is. */
+export type Pointed = { place: number; at: Point; size: Size };
 export type Mode = "move" | "select";
 type Props = {
   picture: Picture;
@@ -19,7 +21,7 @@ type Props = {
   label: string;
   handle: Ref<MapHandle>;
   onSelected: (places: number[], isAdded: boolean) => void;
-  onPointed: (place: number, at: Point) => void;
+  onPointed: (pointed: Pointed) => void;
   onOpened: (place: number) => void;
   onState: (state: RendererState) => void;
   children?: ReactNode;
@@ -73,13 +75,13 @@ export function MapCanvas({ picture, isShown, mode, label, handle, onSelected, o
     } catch {
       // A pointer that has just gone cannot be captured; the drag then ends at the edge.
     }
-    onPointed(-1, at);
+    onPointed({ place: -1, at, size: size.current });
   };
   const move = (event: PointerEvent<HTMLCanvasElement>) => {
     const at = placeOf(event);
     const held = drag.current;
     if (!held) {
-      onPointed(pointAt(at), at);
+      onPointed({ place: pointAt(at), at, size: size.current });
       return;
     }
     if (held.kind === "move") look(panned(camera.current, at.x - held.last.x, at.y - held.last.y, size.current));
@@ -131,7 +133,7 @@ export function MapCanvas({ picture, isShown, mode, label, handle, onSelected, o
         onPointerMove={move}
         onPointerUp={up}
         onPointerCancel={cancel}
-        onPointerLeave={() => { if (!drag.current) onPointed(-1, { x: 0, y: 0 }); }}
+        onPointerLeave={() => { if (!drag.current) onPointed({ place: -1, at: { x: 0, y: 0 }, size: size.current }); }}
         onKeyDown={pressed}
       />
       {outline.length > 1 && (

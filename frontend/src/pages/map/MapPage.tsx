@@ -9,11 +9,11 @@ import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
 import { SampleDialog } from "../../components/SampleDialog";
 import { useWork, WorkProgress } from "../../components/work";
-import type { Box, Point } from "./camera";
+import type { Box } from "./camera";
 import { ColourChoice } from "./ColourChoice";
 import { HoverCard } from "./HoverCard";
 import { pointsInBox } from "./lasso";
-import { MapCanvas, type MapHandle, type Mode } from "./MapCanvas";
+import { MapCanvas, type MapHandle, type Mode, type Pointed } from "./MapCanvas";
 import { MapLegend } from "./MapLegend";
 import { MapSummary } from "./MapSummary";
 import { OtherSelections } from "./OtherSelections";
@@ -47,10 +47,10 @@ function Map({ first }: { first: MapPoints }) {
   const [by, setBy] = useState(START);
   const [parts, setParts] = useState<ReadonlySet<number>>(new Set([0]));
   const [hidden, setHidden] = useState<ReadonlySet<number>>(new Set<number>());
-  const [pointSize, setPointSize] = useState(() => (first.view.n_points > 30_000 ? 3 : 6));
+  const [pointSize, setPointSize] = useState(() => startingSize(first.view.part_counts[0]?.shown ?? 0));
   const [mode, setMode] = useState<Mode>("move");
   const [selection, setSelection] = useState<number[]>([]);
-  const [pointed, setPointed] = useState<{ place: number; at: Point }>({ place: -1, at: { x: 0, y: 0 } });
+  const [pointed, setPointed] = useState<Pointed>({ place: -1, at: { x: 0, y: 0 }, size: { width: 1, height: 1 } });
   const [opened, setOpened] = useState<number | null>(null);
   const [state, setState] = useState<RendererState>("starting");
   const handle = useRef<MapHandle>(null);
@@ -79,7 +79,7 @@ function Map({ first }: { first: MapPoints }) {
   const select = useCallback((places: number[], isAdded = false) => {
     setSelection((former) => (isAdded ? [...new Set([...former, ...places])] : places));
   }, []);
-  const point = useCallback((place: number, at: Point) => setPointed((former) => (former.place === place ? former : { place, at })), []);
+  const point = useCallback((found: Pointed) => setPointed((former) => (former.place === found.place ? former : found)), []);
   const open = useCallback((place: number) => setOpened(first.rows[place] ?? null), [first.rows]);
   const selectValue = (code: number) => select([...isShown.keys()].filter((place) => isShown[place] === 1 && colouring.codes?.[place] === code));
   const selectBox = (box: Box) => select(pointsInBox(positions, isShown, box));
@@ -93,7 +93,7 @@ function Map({ first }: { first: MapPoints }) {
       <Card>
         <div className="map-tools">
           {choices.data && <ColourChoice choices={choices.data} by={by} onChoose={choose} />}
-          <LayoutChoice wanted={wanted} isUmap={isUmap} isMade={first.view.is_umap_ready || second.data?.view.is_ready === true} onChoose={setWanted} onMade={() => void second.refetch()} />
+          <LayoutChoice wanted={wanted} isUmap={isUmap} isMade={first.view.is_umap_ready || second.data?.view.is_ready === true} onChoose={setWanted} />
         </div>
         {colours.error && <ErrorNote error={colours.error} />}
         {choices.error && <ErrorNote error={choices.error} />}
@@ -112,11 +112,10 @@ function Map({ first }: { first: MapPoints }) {
                   <Button aria-label="Zoom in" onClick={() => handle.current?.zoom(1.5)}>+</Button>
                   <Button aria-label="Zoom out" onClick={() => handle.current?.zoom(1 / 1.5)}>−</Button>
                   <Button onClick={() => handle.current?.whole()}>Show all</Button>
-                  <label className="map-size">Point size <input type="range" min={1} max={14} value={pointSize} onChange={(event) => setPointSize(Number(event.target.value))} /></label>
                 </div>
                 <MapCanvas picture={picture} isShown={isShown} mode={mode} handle={handle} label={`Map of ${counted(shownTotal)} samples. ${KEYS}`} onSelected={select} onPointed={point} onOpened={open} onState={setState}>
                   {state === "lost" && <p className="note warn map-lost">The graphics card was taken away for a moment; the map comes back by itself.</p>}
-                  {pointed.place >= 0 && <HoverCard row={first.rows[pointed.place] ?? 0} tables={first.view.tables} at={pointed.at} words={words} />}
+                  {pointed.place >= 0 && <HoverCard row={first.rows[pointed.place] ?? 0} tables={first.view.tables} at={pointed.at} size={pointed.size} words={words} />}
                 </MapCanvas>
                 <p className="quiet map-hint">Drag to move, turn the wheel to zoom, press a point to open its sample. Drag with Shift held to draw around samples, with Ctrl to add to the selection. {KEYS}</p>
               </>
@@ -126,6 +125,7 @@ function Map({ first }: { first: MapPoints }) {
           <div className="map-side">
             {isReady && <MapLegend title={colouring.title} colouring={colouring} counts={counts} hidden={hidden} ground={ground} onHidden={setHidden} onSelect={selectValue} />}
             <PartChoice points={first} parts={parts} onParts={setParts} />
+            <label className="map-size">Point size <input type="range" min={1} max={14} value={pointSize} onChange={(event) => setPointSize(Number(event.target.value))} /></label>
             <OtherSelections onView={() => { const view = handle.current?.view(); if (view) selectBox(view); }} onBox={selectBox} onClear={() => setSelection([])} hasSelection={selection.length > 0} />
           </div>
         </div>
@@ -134,6 +134,11 @@ function Map({ first }: { first: MapPoints }) {
       {opened !== null && <SampleDialog row={opened} tables={first.view.tables} onClose={() => setOpened(null)} />}
     </div>
   );
+}
+
+/** Return how large points are at first: the fewer, the larger. */
+function startingSize(count: number): number {
+  return count > 30_000 ? 3 : count > 5_000 ? 5 : count > 500 ? 7 : 10;
 }
 
 function PartChoice({ points, parts, onParts }: { points: MapPoints; parts: ReadonlySet<number>; onParts: (parts: Set<number>) => void }) {
@@ -157,7 +162,7 @@ function PartChoice({ points, parts, onParts }: { points: MapPoints; parts: Read
   );
 }
 
-type LayoutProps = { wanted: LayoutName; isUmap: boolean; isMade: boolean; onChoose: (layout: LayoutName) => void; onMade: () => void };
+type LayoutProps = { wanted: LayoutName; isUmap: boolean; isMade: boolean; onChoose: (layout: LayoutName) => void };
 
 function LayoutChoice({ wanted, isUmap, isMade, onChoose }: LayoutProps) {
   const work = useWork("map");

@@ -16,7 +16,7 @@ void main() {
   shade = vec4(colour.rgb * colour.a, colour.a);
 }`;
 const FRAGMENT = `#version 300 es
-precision mediump float;
+precision highp float;
 in vec4 shade;
 uniform float size;
 out vec4 drawn;
@@ -26,7 +26,7 @@ void main() {
 }`;
 /** Small points are squares of a few pixels anyway; drawing them without rounding saves most of the work. */
 const SQUARE_FRAGMENT = `#version 300 es
-precision mediump float;
+precision highp float;
 in vec4 shade;
 out vec4 drawn;
 void main() { drawn = shade; }`;

@@ -1,6 +1,57 @@
+import { useQuery } from "@tanstack/react-query";
+import { api, told } from "../../api/client";
+import { useMayChange } from "../../app/session";
+import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
+import { useWork, WorkProgress } from "../../components/work";
+import { useRun } from "../slices/useRun";
+import { Comparison } from "./Comparison";
+import { Downloads } from "./Downloads";
+import { RepairForm } from "./RepairForm";
+import { RepairResult } from "./RepairResult";
+import "./repair.css";
 
-/** Repair. */
+/** Repair: choose slices and a strategy, run it, and see what it did beside its baselines. */
 export function RepairPage() {
-  return <PageHead title="Repair" />;
+  const { query } = useRun();
+  const mayChange = useMayChange();
+  const { job } = useWork("repair");
+  const options = useQuery({
+    queryKey: ["repair-options", query.run ?? ""],
+    queryFn: () => told(api.GET("/api/repair/options", { params: { query } })),
+  });
+  const results = useQuery({
+    queryKey: ["repair-results", query.run ?? ""],
+    queryFn: () => told(api.GET("/api/repair/results", { params: { query } })),
+  });
+  return (
+    <>
+      <PageHead title="Repair">
+        Retrain the classifier's last layer for confirmed slices, and see on test samples what that did, beside baselines that got as much.
+      </PageHead>
+      <div className="stack">
+        <Loaded query={options} what="what can be repaired">
+          {(data) => (data.why_not ? <p className="note warn">{data.why_not}</p> : <RepairForm key={data.run_id} options={data} />)}
+        </Loaded>
+        {job && job.state !== "done" && <WorkProgress job={job} />}
+        <Loaded query={results} what="what repairs did">
+          {(data) => (
+            <div className="stack">
+              {data.note && data.note !== options.data?.why_not && <p className="note warn">{data.note}</p>}
+              {data.repairs.length === 0 && !data.note && data.run_id && <p className="quiet">Nothing was repaired in this run yet.</p>}
+              {data.repairs.slice(0, 1).map((repair) => <RepairResult key={repair.strategy} repair={repair} isChosen />)}
+              {mayChange && data.repairs.length > 0 && <Downloads runId={data.run_id} />}
+              {data.comparison.length > 0 && <Comparison rows={data.comparison} measuredOn={data.repairs[0]?.measured_on ?? ""} />}
+              {data.repairs.slice(1).map((repair) => (
+                <details key={repair.strategy} className="card">
+                  <summary>{repair.title}: {repair.worse[0] ?? repair.sentences[0]}</summary>
+                  <RepairResult repair={repair} />
+                </details>
+              ))}
+            </div>
+          )}
+        </Loaded>
+      </div>
+    </>
+  );
 }

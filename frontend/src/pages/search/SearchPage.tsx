@@ -1,6 +1,57 @@
+import { useQuery } from "@tanstack/react-query";
+import { api, told } from "../../api/client";
+import { useMayChange } from "../../app/session";
+import { Card } from "../../components/Card";
+import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
+import { CounterfactualForm } from "./CounterfactualForm";
+import { CounterfactualResult } from "./CounterfactualResult";
+import { SearchForm } from "./SearchForm";
+import { SearchResult } from "./SearchResult";
+import "./search.css";
 
-/** Search. */
+/** Captions, generated pictures, and how often the classifier fails on them. */
 export function SearchPage() {
-  return <PageHead title="Search" />;
+  const mayChange = useMayChange();
+  const setup = useQuery({ queryKey: ["drawings", "setup"], queryFn: () => told(api.GET("/api/drawings/setup")) });
+  const series = useQuery({ queryKey: ["drawings", "counterfactuals"], queryFn: () => told(api.GET("/api/drawings/counterfactuals")) });
+  const searches = useQuery({ queryKey: ["drawings", "searches"], queryFn: () => told(api.GET("/api/drawings/searches")) });
+  return (
+    <>
+      <PageHead title="Search with generated pictures">
+        Say what is changed in pictures of a class, and see how often the classifier then fails. Everything here is drawn, not
+        photographed: a reason to look for real pictures, not a proof about them.
+      </PageHead>
+      <div className="stack">
+        <Loaded query={setup} what="what can be drawn">
+          {(found) =>
+            found.why_not ? (
+              <div className="note warn" role="status"><p>Nothing can be drawn in this project. {found.why_not}</p></div>
+            ) : mayChange ? (
+              <div className="columns">
+                <CounterfactualForm setup={found} />
+                <SearchForm setup={found} />
+              </div>
+            ) : (
+              <div className="note" role="status"><p>Drawing needs <code>weakspot serve</code> and its owner; below is what was drawn so far.</p></div>
+            )
+          }
+        </Loaded>
+        <Card title="Captions measured">
+          <Loaded query={series} what="captions">
+            {({ results }) =>
+              results.length === 0 ? <p className="quiet">None yet. Write captions above and press “Draw and measure”.</p> : <>{results.map((one, place) => <CounterfactualResult key={one.result_id} result={one} isOpen={place === 0} />)}</>
+            }
+          </Loaded>
+        </Card>
+        <Card title="Searches">
+          <Loaded query={searches} what="searches">
+            {({ results }) =>
+              results.length === 0 ? <p className="quiet">None yet. A search writes its own captions and proves which make the classifier fail.</p> : <>{results.map((one, place) => <SearchResult key={one.result_id} result={one} isOpen={place === 0} />)}</>
+            }
+          </Loaded>
+        </Card>
+      </div>
+    </>
+  );
 }

@@ -1,6 +1,100 @@
+import { useQuery } from "@tanstack/react-query";
+import { useMemo, useState } from "react";
+import { Link } from "wouter";
+import { api, told, type Schemas } from "../../api/client";
+import { counted } from "../../components/figures";
+import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
+import { SortedTable } from "../../components/SortedTable";
+import { sliceColumns } from "./sliceColumns";
+import { choices, chosenSlices, NO_FILTER, standingOf, type SliceFilter } from "./sliceFilters";
+import { useRun } from "./useRun";
+import "./slices.css";
 
-/** Slices. */
+const STANDINGS: [SliceFilter["standing"], string][] = [
+  ["standing", "All but dismissed"],
+  ["confirmed", "Confirmed"],
+  ["unconfirmed", "Not confirmed"],
+  ["dismissed", "Dismissed"],
+  ["all", "All"],
+];
+
+/** All slices of a run: what was found, how sure it is, and what people made of it. */
 export function SlicesPage() {
-  return <PageHead title="Slices" />;
+  const { query, choose } = useRun();
+  const table = useQuery({ queryKey: ["slices", query.run ?? ""], queryFn: () => told(api.GET("/api/slices", { params: { query } })) });
+  return (
+    <>
+      <PageHead title="Slices" aside={table.data && table.data.run_ids.length > 1 && <RunChoice table={table.data} onChoose={choose} />}>
+        Kinds of samples on which the classifier fails more often than on the rest of their class. Rates are of samples that took no part in finding them.
+      </PageHead>
+      <Loaded query={table} what="the slices">{(data) => <SliceList table={data} />}</Loaded>
+    </>
+  );
+}
+
+function RunChoice({ table, onChoose }: { table: Schemas["SliceTable"]; onChoose: (run: string) => void }) {
+  return (
+    <label className="field">
+      <span>Run</span>
+      <select value={table.run_id} onChange={(event) => onChoose(event.target.value)}>
+        {table.run_ids.map((run, place) => <option key={run} value={run}>{place ? run : `${run} (newest)`}</option>)}
+      </select>
+    </label>
+  );
+}
+
+function SliceList({ table }: { table: Schemas["SliceTable"] }) {
+  const [filter, setFilter] = useState(NO_FILTER);
+  const columns = useMemo(sliceColumns, []);
+  const shown = useMemo(() => chosenSlices(table.slices, filter), [table.slices, filter]);
+  const change = (part: Partial<SliceFilter>) => setFilter({ ...filter, ...part });
+  if (!table.slices.length) {
+    return (
+      <p className="note">
+        {table.run_id ? "This run found no slice." : "There is no run yet."} Say what you see in a <Link href="/classes">class</Link>, or start a run on the <Link href="/">overview</Link>.
+      </p>
+    );
+  }
+  return (
+    <>
+      <form className="row slice-filters" role="search" aria-label="Slices" onSubmit={(event) => event.preventDefault()}>
+        <label className="field">
+          <span>Show</span>
+          <select value={filter.standing} onChange={(event) => change({ standing: event.target.value as SliceFilter["standing"] })}>
+            {STANDINGS.map(([value, words]) => <option key={value} value={value}>{words}</option>)}
+          </select>
+        </label>
+        <Choice label="Class" every="All classes" value={filter.title} values={choices(table.slices, (line) => line.class_title)} onChange={(title) => change({ title })} />
+        <Choice label="Found by" every="All methods" value={filter.method} values={choices(table.slices, (line) => line.method)} onChange={(method) => change({ method })} />
+        <label className="field slice-words">
+          <span>Words</span>
+          <input type="search" value={filter.text} placeholder="green, rare, …" onChange={(event) => change({ text: event.target.value })} />
+        </label>
+        <p role="status" className="quiet slice-count">
+          {counted(shown.length)} of {counted(table.slices.length)} slices; {counted(table.n_tested)} {table.n_tested === 1 ? "test" : "tests"} made
+        </p>
+      </form>
+      {shown.length > 0 ? (
+        <SortedTable rows={shown} columns={columns} rowKey={(line) => line.slice_id} caption="Slices of the run" className="slice-table" rowClass={(line) => `is-${standingOf(line)}`} />
+      ) : (
+        <p className="note">No slice fits. <button type="button" className="button plain" onClick={() => setFilter({ ...NO_FILTER, standing: "all" })}>Show all</button></p>
+      )}
+      {table.control && <p className="quiet slice-foot">{table.control} A failure means that {table.criterion || "the classifier is wrong"}.</p>}
+    </>
+  );
+}
+
+type ChoiceProps = { label: string; every: string; value: string; values: string[]; onChange: (value: string) => void };
+
+function Choice({ label, every, value, values, onChange }: ChoiceProps) {
+  return (
+    <label className="field">
+      <span>{label}</span>
+      <select value={value} onChange={(event) => onChange(event.target.value)}>
+        <option value="">{every}</option>
+        {values.map((one) => <option key={one}>{one}</option>)}
+      </select>
+    </label>
+  );
 }

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from weakspot.app.browsing.background import made_beside
 from weakspot.app.browsing.packed import FLOAT32, INT32, UINT8, packed
 from weakspot.app.browsing.view import View
 from weakspot.app.browsing.workspace import Workspace
@@ -90,6 +91,7 @@ def class_members(workspace: Workspace, title: str) -> ClassMembers:
 
 def class_samples(workspace: Workspace, title: str, *, offset: int = 0, limit: int = MOST_SAMPLES) -> ClassSamples:
     """Return a stretch of the samples of a class."""
+    made_beside(workspace, "ready for phrases", lambda: _get_ready(workspace), patience=0.0)
     members = class_members(workspace, title)
     problem, part = members.problem, slice(offset, offset + limit)
     dataset = workspace.samples.dataset
@@ -128,6 +130,16 @@ def titles_of_row(workspace: Workspace, row: int) -> tuple[str, ...]:
         has = dataset.label_matrix[row]
         found = [name if has[code] else f"no {name}" for code, name in enumerate(dataset.class_names)]
     return tuple(title for title in found if title in workspace.problems)
+
+
+def _get_ready(workspace: Workspace) -> None:
+    """Load what the first phrase needs while people still look at pictures: the text side, and compiled loops."""
+    from weakspot.app.browsing.vector_pass import products
+
+    one: FloatArray = np.zeros((1, 1), dtype=np.float32)
+    products(one, one[0], one[0], np.zeros((3, 1), dtype=np.float32))
+    if workspace.prepared.assistants.embed_texts is not None:
+        workspace.embed_texts(["an image"])
 
 
 def _members(workspace: Workspace, problem: ClassProblem) -> ClassMembers:

@@ -9,7 +9,7 @@ from weakspot.app.browsing.steering import with_slices
 from weakspot.app.browsing.view import View
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.core.errors import NotEnoughDataError, StoreError
-from weakspot.core.evidence import Evidence, Verdict
+from weakspot.core.evidence import Interval, Share, Verdict
 from weakspot.core.failures import Side
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
@@ -25,14 +25,22 @@ class ProvenCombination(View):
         slice_id: the slice.
         title: the slice as people read it.
         verdict: what the evidence allows to say.
-        evidence: what was measured on the confirmation half.
+        inside: failures among the samples of the class on the confirmation half that have all the values.
+        outside: failures among its other samples there.
+        q_value: error rate at which this slice would just be published, over all that was tested.
+        n_tested: how many slices were tested together.
+        same_as: the slice with nearly the same members that was tested in its place.
     """
 
     run_id: str
     slice_id: str
     title: str
     verdict: Verdict
-    evidence: Evidence
+    inside: Share
+    outside: Share
+    q_value: float
+    n_tested: int
+    same_as: str | None
 
 
 def prove_combination(workspace: Workspace, title: str, chosen: Sequence[ChosenValue], *, by: str) -> ProvenCombination:
@@ -48,7 +56,21 @@ def prove_combination(workspace: Workspace, title: str, chosen: Sequence[ChosenV
     if entry is None:
         raise StoreError("The slice was not measured.", where=record.run_id)
     kept = record.slice_by_id(found.slice_id)
-    return ProvenCombination(run_id=record.run_id, slice_id=found.slice_id, title=kept.title, verdict=entry.verdict, evidence=entry)
+    return ProvenCombination(
+        run_id=record.run_id,
+        slice_id=found.slice_id,
+        title=kept.title,
+        verdict=entry.verdict,
+        inside=_share(entry.failures_inside, entry.n_inside, entry.interval_inside),
+        outside=_share(entry.failures_outside, entry.n_outside, entry.interval_outside),
+        q_value=entry.q_value,
+        n_tested=entry.n_tested,
+        same_as=entry.same_as,
+    )
+
+
+def _share(count: int, total: int, interval: Interval) -> Share:
+    return Share(count=count, total=total, value=count / total if total else 0.0, interval=interval)
 
 
 def combination_slice(workspace: Workspace, title: str, chosen: Sequence[ChosenValue]) -> FailureSlice:

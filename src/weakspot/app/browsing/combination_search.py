@@ -33,8 +33,8 @@ def worst_first(found: Combinations) -> list[int]:
 def worth_showing(found: Combinations, most: int) -> list[int]:
     """Return the places of the worst combinations, without those to which one of their values adds nothing.
 
-    Single values fail more often than the whole; a further value adds something if even the lower end of the rate with it lies above
-    the rate without it.
+    A single value fails more often than the whole; a further one adds something if even the lower end of the rate with it lies
+    above the rate without it.
     """
     if not len(found):
         return []

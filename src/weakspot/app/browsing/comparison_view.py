@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import JsonValue, ValidationError
 
 from weakspot.app.browsing.slice_table import SliceRate, rate_of
 from weakspot.app.browsing.view import View
@@ -32,11 +32,11 @@ class OtherModel(View):
     """
 
     name: str
-    n_samples: int | None = None
-    failure_rate: float | None = None
-    other_rate: float | None = None
-    shared_failures: float | None = None
-    notes: list[str] = Field(default_factory=list)
+    n_samples: int | None
+    failure_rate: float | None
+    other_rate: float | None
+    shared_failures: float | None
+    notes: list[str]
 
 
 class OtherModels(View):
@@ -174,7 +174,7 @@ def _path(store: ProjectStore, name: str) -> Path:
 def _other(store: ProjectStore, own: str, name: str) -> OtherModel:
     found = comparison_with(store, name)
     if found is None or own not in found.models or name not in found.models:
-        return OtherModel(name=name)
+        return OtherModel(name=name, n_samples=None, failure_rate=None, other_rate=None, shared_failures=None, notes=[])
     return OtherModel(
         name=name,
         n_samples=found.n_samples,

@@ -204,7 +204,7 @@ def _column(workspace: Workspace, name: str) -> Coloured:
 def _attribute(workspace: Workspace, attribute_id: str) -> Coloured:
     found = coded_attributes(workspace).attribute(attribute_id)
     codes = found.known_codes()[map_rows(workspace)].astype(np.int64) - 1
-    return found.edited.name, *_with_unknown(codes, [value.name for value in found.edited.values])
+    return found.edited.name, *_with_unknown(codes, [value.title for value in found.edited.values])
 
 
 def _assigned(workspace: Workspace) -> list[CodedAttribute]:

@@ -26,6 +26,8 @@ MOST_VALUES = 6
 MOST_EXAMPLES = 12
 EMBEDDED_AT_ONCE = 64
 LEAST_SHARE_GAP = 0.05
+FEW_SAMPLES = 20
+BY_CHANCE = "Fewer than {few} samples of {title!r} are selected: some words always fit so few by chance."
 
 
 class MapClassCount(View):
@@ -107,6 +109,7 @@ def selection(workspace: Workspace, rows: IntArray, title: str | None = None) ->
         examples = _examples(workspace, about, chosen)
         try:
             words = _words(workspace, about, chosen)
+            note = BY_CHANCE.format(few=FEW_SAMPLES, title=about) if inside[about].sum() < FEW_SAMPLES else ""
         except (ModelError, DataError, NotEnoughDataError) as error:
             note = error.what
     return MapSelectionView(

@@ -3,7 +3,6 @@
 from collections import Counter
 
 import numpy as np
-from pydantic import Field
 
 from weakspot.app.browsing.slice_samples import LookedAt, answers_of, looked_at, threshold_of
 from weakspot.app.browsing.slice_table import (
@@ -113,17 +112,17 @@ class SliceWords(View):
         rule: who belongs to it.
     """
 
-    sentence: str = ""
-    proof: str = ""
-    effect: str = ""
-    strength: str = ""
+    sentence: str
+    proof: str
+    effect: str
+    strength: str
     doubts: list[str]
-    cause: list[str] = Field(default_factory=list)
-    pull: str = ""
-    labels: str = ""
-    elsewhere: list[str] = Field(default_factory=list)
-    explained: str = ""
-    people: str = ""
+    cause: list[str]
+    pull: str
+    labels: str
+    elsewhere: list[str]
+    explained: str
+    people: str
     rule: str
 
 
@@ -192,7 +191,8 @@ def _words(record: RunRecord, found: FailureSlice) -> SliceWords:
     rule = rule_words(found.rule)
     if evidence is None:
         said = [wording.witness_sentence(name) for name in found.names if name.witness]
-        return SliceWords(doubts=said, rule=rule)
+        unsaid = dict.fromkeys(("sentence", "proof", "effect", "strength", "pull", "labels", "explained", "people"), "")
+        return SliceWords(**unsaid, doubts=said, cause=[], elsewhere=[], rule=rule)
     return _worded(finding(0, found, evidence, record, SlicePictures()), evidence, rule)
 
 

@@ -43,6 +43,20 @@ class SliceLink(View):
     method: str
 
 
+class Witness(View):
+    """What a second witness says of the words of a slice.
+
+    Args:
+        name: who was asked, for example `captions`.
+        score: what it said, -1 to 1; null if it could not tell.
+        agrees: whether the words fit; null if it could not tell.
+    """
+
+    name: str
+    score: float | None
+    agrees: bool | None
+
+
 class SliceDecision(View):
     """What somebody decided about a slice."""
 
@@ -98,7 +112,7 @@ class SliceLine(View):
     verdict_words: str
     cause: str
     cause_words: str
-    witnesses: list[str]
+    witnesses: list[Witness]
     also_found: list[SliceLink]
     stands_for: SliceLink | None
     strength: float | None
@@ -244,6 +258,10 @@ def class_title(found: FailureSlice) -> str:
     return f"no {found.class_name}" if found.side is Side.ABSENT else found.class_name
 
 
-def witnesses_of(found: FailureSlice) -> list[str]:
-    """Return what second witnesses say of a slice's names."""
-    return [wording.witness_sentence(name) for name in found.names[:1] if name.witness]
+def witnesses_of(found: FailureSlice) -> list[Witness]:
+    """Return what second witnesses say of a slice's best name."""
+    return [
+        Witness(name=name.witness, score=name.witness_score, agrees=None if name.witness_score is None else not name.is_doubtful)
+        for name in found.names[:1]
+        if name.witness
+    ]

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, StringConstraints
 
+from weakspot.app.browsing.drawing_arguments import CounterfactualArguments, SearchArguments
 from weakspot.app.browsing.view import View
 
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$", max_length=100)]
@@ -46,4 +47,17 @@ class ReportArguments(View):
     run: Identifier | None = None
 
 
-ARGUMENTS: dict[str, type[View]] = {"run": RunArguments, "repair": RepairArguments, "report": ReportArguments}
+class StudyRepairsArguments(View):
+    """Which study's phrases are repaired by; which ones was written down before."""
+
+    study: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+ARGUMENTS: dict[str, type[View]] = {
+    "run": RunArguments,
+    "repair": RepairArguments,
+    "report": ReportArguments,
+    "search": SearchArguments,
+    "counterfactual": CounterfactualArguments,
+    "study-repairs": StudyRepairsArguments,
+}

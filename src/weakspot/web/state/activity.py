@@ -7,7 +7,7 @@ from weakspot.web.problems import RefusedError
 from weakspot.web.roles import Person
 from weakspot.web.state.store import StateStore, now
 from weakspot.web.state.studies import CLOSED, seen_study, storable
-from weakspot.web.state.tables import ActivityRow, PersonRow
+from weakspot.web.state.tables import ActivityRow, PersonRow, PhraseRow
 
 LONGEST_STRETCH = 60.0
 
@@ -41,3 +41,10 @@ def report_activity(state: StateStore, person: Person, study_id: str, *, seconds
         rows.add(stretch)
         rows.flush()
         return active_seconds(rows, person.person_id, study_id)
+
+
+def own_figures(state: StateStore, person: Person, study_id: str) -> tuple[float, int]:
+    """Return how long somebody has been at work in a study, and how much they said."""
+    asked = select(func.count()).where(PhraseRow.person_id == person.person_id, PhraseRow.study_id == study_id)
+    with state.reading() as rows:
+        return active_seconds(rows, person.person_id, study_id), int(rows.scalar(asked) or 0)

@@ -7,7 +7,7 @@ from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Connection, Engine, text
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import SQLAlchemyError
 
 from weakspot.core.errors import ConfigError
 
@@ -37,24 +37,25 @@ def migrate(engine: Engine, *, where: str) -> None:
     Raises:
         ConfigError: if a newer weakspot wrote the database, or its tables are not ours.
     """
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+        config = configuration(connection)
+        scripts = ScriptDirectory.from_config(config)
+        present = set(MigrationContext.configure(connection).get_current_heads())
+        if present - {script.revision for script in scripts.walk_revisions()}:
+            raise ConfigError(
+                "The database of the browser was written by a newer weakspot.",
+                where=where,
+                fix="Upgrade weakspot, or give another database with --state.",
+            )
+        if present != set(scripts.get_heads()):
+            _upgrade(config, where=where)
+
+
+def _upgrade(config: Config, *, where: str) -> None:
     try:
-        with engine.begin() as connection:
-            if engine.dialect.name == "postgresql":
-                connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
-            config = configuration(connection)
-            scripts = ScriptDirectory.from_config(config)
-            present = set(MigrationContext.configure(connection).get_current_heads())
-            if present == set(scripts.get_heads()):
-                return
-            if present - {script.revision for script in scripts.walk_revisions()}:
-                raise ConfigError(
-                    "The database of the browser was written by a newer weakspot.",
-                    where=where,
-                    fix="Upgrade weakspot, or give another database with --state.",
-                )
-            command.upgrade(config, "head")
-    except OperationalError:
-        raise
+        command.upgrade(config, "head")
     except SQLAlchemyError as error:
         raise ConfigError(
             "The database of the browser cannot be brought to today's tables.",

@@ -112,6 +112,19 @@ def phrases_of(state: StateStore, person: Person, *, study_id: str | None, class
         return [phrase_view(row, name) for row, name in found]
 
 
+def study_phrases(state: StateStore, person: Person, study_id: str) -> list[tuple[str, PhraseView]]:
+    """Return everything that was said in a study with the id of who said it, oldest first.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs.
+    """
+    asked = select(PhraseRow, PersonRow.name).join(PersonRow, PersonRow.person_id == PhraseRow.person_id)
+    asked = asked.where(PhraseRow.study_id == study_id).order_by(PhraseRow.created, PhraseRow.phrase_id)
+    with state.reading() as rows:
+        seen_study(rows, person, study_id)
+        return [(row.person_id, phrase_view(row, name)) for row, name in rows.execute(asked).all()]
+
+
 def mark_accepted(state: StateStore, phrase_id: str, slice_id: str) -> None:
     """Remember which slice a phrase became; saying it twice changes nothing."""
     with state.writing() as rows:

@@ -18,7 +18,7 @@ from weakspot.web.state.migrating import migrate
 
 WAIT_SECONDS = 30
 KEPT_CONNECTIONS = 8
-MORE_CONNECTIONS = 56
+MORE_CONNECTIONS = 40
 WRITES = "weakspot_writes"
 
 
@@ -44,8 +44,12 @@ class StateStore:
         self._shown = _shown(url)
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
         self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
-        with self._said():
-            migrate(self.engine.execution_options(**{WRITES: True}), where=self._shown)
+        try:
+            with self._said():
+                migrate(self.engine.execution_options(**{WRITES: True}), where=self._shown)
+        except BaseException:
+            self.close()
+            raise
 
     @classmethod
     def beside(cls, data: Path) -> "StateStore":

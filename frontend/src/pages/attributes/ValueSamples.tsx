@@ -1,0 +1,61 @@
+import { useInfiniteQuery } from "@tanstack/react-query";
+import { useCallback, useMemo, useState } from "react";
+import { api, told } from "../../api/client";
+import { ErrorNote } from "../../components/ErrorNote";
+import { counted } from "../../components/figures";
+import { PictureGrid } from "../../components/PictureGrid";
+import type { Sample } from "../../components/PictureTile";
+import { SampleDialog } from "../../components/SampleDialog";
+import type { Chosen } from "./tables";
+
+const PAGE = 100;
+type Props = { chosen: Chosen[]; title: string; tables: string };
+
+/** The samples that have given values: right ones on the left, wrong ones on the right. */
+export function ValueSamples({ chosen, title, tables }: Props) {
+  const [open, setOpen] = useState<number | null>(null);
+  const onOpen = useCallback((sample: Sample) => setOpen(sample.row), []);
+  return (
+    <div className="columns">
+      <Half outcome="right" chosen={chosen} title={title} tables={tables} onOpen={onOpen} />
+      <Half outcome="wrong" chosen={chosen} title={title} tables={tables} onOpen={onOpen} />
+      {open !== null && <SampleDialog row={open} tables={tables} onClose={() => setOpen(null)} />}
+    </div>
+  );
+}
+
+type HalfProps = Props & { outcome: "right" | "wrong"; onOpen: (sample: Sample) => void };
+
+/** One outcome, read page by page as it comes into sight. */
+function Half({ outcome, chosen, title, tables, onOpen }: HalfProps) {
+  const query = useInfiniteQuery({
+    queryKey: ["attribute-samples", outcome, chosen, title, tables],
+    queryFn: ({ pageParam }) => {
+      const [attributes, values] = [chosen.map((one) => one.attribute), chosen.map((one) => one.value)];
+      return told(api.GET("/api/attributes/samples", { params: { query: { attributes, values, outcome, offset: pageParam, limit: PAGE, ...(title ? { title } : {}) } } }));
+    },
+    initialPageParam: 0,
+    getNextPageParam: (last) => (last.offset + last.rows.length < last.total ? last.offset + last.rows.length : undefined),
+  });
+  const samples = useMemo(
+    () => (query.data?.pages ?? []).flatMap((page) => page.rows.map((row, place): Sample => ({
+      row, label: page.labels[place] ?? "", answer: page.answers[place] ?? "", is_failure: page.is_failure[place] ?? false,
+    }))),
+    [query.data],
+  );
+  const { fetchNextPage, hasNextPage, isFetchingNextPage } = query;
+  const onNeed = useCallback(
+    (_first: number, last: number) => {
+      if (last >= samples.length && hasNextPage && !isFetchingNextPage) void fetchNextPage();
+    },
+    [samples.length, hasNextPage, isFetchingNextPage, fetchNextPage],
+  );
+  const total = query.data?.pages[0]?.total ?? 0;
+  return (
+    <div>
+      <h3 className={`outcome-head ${outcome}`}>{outcome === "right" ? "Right" : "Wrong"} <span className="quiet figure">{query.data ? counted(total) : "…"}</span></h3>
+      {query.isError && <ErrorNote error={query.error} />}
+      <PictureGrid count={Math.min(total, samples.length + PAGE)} sampleAt={(place) => samples[place]} onNeed={onNeed} tables={tables} label={`${outcome} samples`} height={320} onOpen={onOpen} />
+    </div>
+  );
+}

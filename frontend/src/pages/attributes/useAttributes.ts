@@ -1,0 +1,38 @@
+import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { api, told } from "../../api/client";
+import type { EditBody } from "./tables";
+
+const NOTHING = { attribute: "", values: [], title: "", given: [], question: "", to: "", target: 0 };
+const KEYS = ["attributes", "attribute-edits", "attribute-combinations", "attribute-samples"];
+
+/** All attributes, within a class or over all. */
+export function useAttributes(title: string) {
+  return useQuery({
+    queryKey: ["attributes", title],
+    queryFn: () => told(api.GET("/api/attributes", { params: { query: title ? { title } : {} } })),
+    placeholderData: (before) => before,
+  });
+}
+
+/** All edits, newest first. */
+export function useEdits() {
+  return useQuery({ queryKey: ["attribute-edits"], queryFn: () => told(api.GET("/api/attributes/edits")) });
+}
+
+/** Make an edit; whatever comes of it, everything shown is asked for anew. */
+export function useEdit(version: number) {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (edit: EditBody) => told(api.POST("/api/attributes/edits", { body: { version, ...NOTHING, ...edit } })),
+    onSettled: () => queries.invalidateQueries({ predicate: (query) => KEYS.includes(String(query.queryKey[0])) }),
+  });
+}
+
+/** Prove a combination; slices and the overview change with it. */
+export function useProof() {
+  const queries = useQueryClient();
+  return useMutation({
+    mutationFn: (body: { title: string; values: { attribute: string; value: string }[] }) => told(api.POST("/api/attributes/proofs", { body })),
+    onSuccess: () => queries.invalidateQueries({ predicate: (query) => !["session", "jobs", ...KEYS].includes(String(query.queryKey[0])) }),
+  });
+}

@@ -1,0 +1,72 @@
+import { Link } from "wouter";
+import type { Schemas } from "../../api/client";
+import { Button } from "../../components/Button";
+import { ErrorNote } from "../../components/ErrorNote";
+import { chance, counted, percent, range, score } from "../../components/figures";
+
+type Step = { isPending: boolean; error: Error | null };
+type Props = {
+  canAccept: boolean;
+  isStale: boolean;
+  check: Step & { data: Schemas["PhraseCheck"] | undefined; run: () => void };
+  accept: Step & { data: Schemas["AcceptedPhrase"] | undefined; run: () => void };
+  isInStudy: boolean;
+};
+
+/** Check on images that nobody has looked at, or make the words a slice; each with what it means. */
+export function PhraseActions({ canAccept, isStale, check, accept, isInStudy }: Props) {
+  const isBusy = check.isPending || accept.isPending;
+  return (
+    <div className="phrase-actions">
+      <div className="action">
+        <Button onClick={check.run} disabled={isStale || isBusy}>{check.isPending ? "Checking …" : "Check on held-out images"}</Button>
+        <p className="quiet">Asks images that nobody has looked at. Every question is counted, so ask when you mean it.</p>
+      </div>
+      <div className="action">
+        <Button kind="primary" onClick={accept.run} disabled={isStale || isBusy || !canAccept}>{accept.isPending ? "Accepting …" : "Accept as a slice"}</Button>
+        <p className="quiet">Keeps the images that fit as a finding, tested on the held-out images, ready to be repaired.</p>
+      </div>
+      <div aria-live="polite" className="action-results">
+        {check.error && <ErrorNote error={check.error} />}
+        {check.data && <CheckResult found={check.data} />}
+        {accept.error && <ErrorNote error={accept.error} />}
+        {accept.data && <Finding found={accept.data} isInStudy={isInStudy} />}
+      </div>
+    </div>
+  );
+}
+
+/** What the held-out images said. */
+function CheckResult({ found }: { found: Schemas["PhraseCheck"] }) {
+  const { inside, outside } = found.confirmation;
+  const holds = found.p_after_looks <= 0.05;
+  return (
+    <div className={holds ? "note" : "note warn"}>
+      <p>
+        <strong>{holds ? "It holds on held-out images." : "It does not hold on held-out images so far."}</strong>{" "}
+        Where “{found.phrase}” fits, the AI is wrong on {inside.count} of {counted(inside.total)} ({percent(inside.value)}, interval {range(inside.interval)});
+        elsewhere on {outside.count} of {counted(outside.total)} ({percent(outside.value)}, interval {range(outside.interval)}).
+      </p>
+      <p className="quiet">
+        Error Score there {score(found.confirmation.error_score)}. Chance of such a difference by luck: {chance(found.p_value)}
+        {found.n_looks > 1 ? `, or ${chance(found.p_after_looks)} after ${counted(found.n_looks)} questions to these images` : " (the first question to these images)"}.
+      </p>
+    </div>
+  );
+}
+
+/** The finding in words, with a way to its slice. */
+function Finding({ found, isInStudy }: { found: Schemas["AcceptedPhrase"]; isInStudy: boolean }) {
+  return (
+    <div className={found.verdict === "confirmed" ? "note" : "note warn"}>
+      <p><strong>Accepted: {found.title}.</strong> {found.words.charAt(0).toUpperCase() + found.words.slice(1)}.</p>
+      {found.sentences.map((sentence) => <p key={sentence}>{sentence}</p>)}
+      {!isInStudy && (
+        <p>
+          <Link href={`/slices/${found.slice_id}`}>Open this slice</Link>
+          {found.same_as && <> · <Link href={`/slices/${found.same_as}`}>Open the slice that is nearly the same</Link></>}
+        </p>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,54 @@
+import { counted, percent, score } from "../../components/figures";
+import type { PhraseScore } from "./classData";
+import { ScoreDial } from "./ScoreDial";
+import type { Parted, Separation } from "./separation";
+import { ThresholdHistogram } from "./ThresholdHistogram";
+
+type Props = {
+  answer: PhraseScore;
+  separation: Separation;
+  threshold: number | null;
+  parted: Parted;
+  isOwn: boolean;
+  isOld: boolean;
+  onMove: (threshold: number) => void;
+  onReset: () => void;
+};
+
+const FIT_TITLES: Record<PhraseScore["fit"], string> = {
+  good: "Good words.",
+  "separates but does not match": "It separates, but the words hardly fit any image.",
+  "matches but does not separate": "The words fit, but they do not tell right from wrong.",
+  "neither matches nor separates": "Hardly any image fits these words.",
+};
+
+/** What became of a phrase: two scores, the histogram with its line, and advice on the words. */
+export function PhraseResult({ answer, separation, threshold, parted, isOwn, isOld, onMove, onReset }: Props) {
+  const rate = (wrong: number, all: number) => `${percent(all ? wrong / all : 0)} of ${counted(all)}`;
+  return (
+    <div className="phrase-result" aria-busy={isOld}>
+      <div className="result-columns">
+        <div className="dials">
+          <ScoreDial title="Error Score" value={parted.score} isOld={isOld} explained="How well your words tell wrong images from right ones. 0 is guessing, 1 is perfect." />
+          <ScoreDial title="Held-out Error Score" value={answer.held_out_score} isOld={isOld} explained="The same, with the line chosen on other images each time. Trust this one more." />
+        </div>
+        <div>
+          <ThresholdHistogram separation={separation} threshold={threshold} parted={parted} onMove={onMove} />
+          <div className="legend">
+            <span className="right"><i />right images</span>
+            <span className="wrong"><i />wrong images</span>
+            {isOwn && <button type="button" className="link" onClick={onReset}>Back to the best line</button>}
+          </div>
+        </div>
+      </div>
+      <p role="status" className="unseen">{isOld ? "" : `Error Score ${score(parted.score)}, held out ${score(answer.held_out_score)}. ${FIT_TITLES[answer.fit]}`}</p>
+      <p className="split-words">
+        Where your words fit, the AI is wrong on <b className="wrong-words">{rate(parted.wrongInside, parted.inside)}</b> images;
+        elsewhere on <b>{rate(parted.wrongOutside, parted.outside)}</b>.
+      </p>
+      <div className={answer.fit === "good" ? "note" : "note warn"}>
+        <p><strong>{FIT_TITLES[answer.fit]}</strong> {answer.advice}</p>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+import type { Schemas } from "../../api/client";
+import { Card } from "../../components/Card";
+import { counted, percent, range } from "../../components/figures";
+
+type Props = { data: Schemas["OverviewView"]; run: Schemas["RunFacts"] };
+
+/** The most important finding and the figures behind everything, each with its interval. */
+export function BigFigures({ data, run }: Props) {
+  const splits = data.splits.map((one) => `${one.split} ${counted(one.n_samples)}`).join(", ");
+  const total = data.splits.reduce((sum, one) => sum + one.n_samples, 0);
+  return (
+    <>
+      <Card className="headline-card" title="What was found">
+        <p className="headline">{run.headline}</p>
+        {run.summary.map((sentence) => <p key={sentence}>{sentence}</p>)}
+        {run.control && <p className="quiet">{run.control}</p>}
+      </Card>
+      <dl className="figures-row">
+        {run.accuracy && <Figure title="Right, as the run recorded it" value={percent(run.accuracy.value)} note={`95 % interval ${range(run.accuracy)}, ${counted(run.accuracy.total)} evaluated`} />}
+        {data.discovery && <Figure title="Right, on the discovery half" value={percent(data.discovery.value)} note={`95 % interval ${range(data.discovery)}, ${counted(data.discovery.total)} evaluated`} />}
+        <Figure title="Confirmed slices" value={counted(run.n_published)} note="proven on samples that took no part in finding them" />
+        <Figure title="Samples" value={counted(total)} note={splits} />
+        <Figure title="Classes" value={counted(data.n_classes)} note={data.task} />
+      </dl>
+      <Card title="What was looked at">
+        <dl className="facts">
+          <dt>A failure</dt><dd>{run.criterion || data.criterion}</dd>
+          <dt>Classifier</dt><dd className="figure">{data.classifier_id || "predictions were given"}</dd>
+          <dt>Encoder</dt><dd className="figure">{data.encoder_id || "none: there are no pictures"}</dd>
+          {data.n_unlabelled > 0 && <><dt>Without a label</dt><dd>{counted(data.n_unlabelled)} samples</dd></>}
+          <dt>Set aside as broken</dt><dd>{counted(data.n_quarantined)} samples</dd>
+        </dl>
+      </Card>
+    </>
+  );
+}
+
+/** One large figure. */
+function Figure({ title, value, note }: { title: string; value: string; note: string }) {
+  return (
+    <div className="card">
+      <dt>{title}</dt>
+      <dd className="big-figure">{value}</dd>
+      <dd className="quiet">{note}</dd>
+    </div>
+  );
+}

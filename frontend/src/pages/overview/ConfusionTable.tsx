@@ -1,0 +1,51 @@
+import { useMemo } from "react";
+import type { Schemas } from "../../api/client";
+import { Card } from "../../components/Card";
+import { counted, percent } from "../../components/figures";
+import { cellsOf, type Cell } from "./confusion";
+
+const FEW = 8;
+
+/** What is taken for what: a table of counts, coloured by the share of each true class. */
+export function ConfusionTable({ confusion }: { confusion: Schemas["ConfusionView"] }) {
+  const { titles, has_others: hasOthers } = confusion;
+  const cells = useMemo(() => cellsOf(confusion.counts, hasOthers), [confusion.counts, hasOthers]);
+  const caption = `What is taken for what, on ${confusion.measured_on} (${counted(confusion.n_samples)} samples)`;
+  return (
+    <Card title="What is taken for what" className="confusion-card">
+      <p className="quiet">
+        Lines are true classes, columns are answers; all of {confusion.measured_on}, {counted(confusion.n_samples)} samples.
+        {hasOthers && ` The ${titles.length - 1} most confused of ${counted(confusion.n_classes)} classes are shown one by one.`}
+      </p>
+      <p className="legend"><span className="right"><i />right</span><span className="wrong"><i />wrong; stronger: a larger share of the true class</span></p>
+      <div className="table-box" tabIndex={0} role="region" aria-label={caption}>
+        <table className={`confusion ${titles.length > FEW ? "is-large" : ""}`}>
+          <caption className="unseen">{caption}</caption>
+          <thead>
+            <tr>
+              <th scope="col">is ↓ taken for →</th>
+              {titles.map((title, place) => <th key={place} scope="col" title={title}><span>{title}</span></th>)}
+            </tr>
+          </thead>
+          <tbody>
+            {cells.map((line, place) => (
+              <tr key={place}>
+                <th scope="row" title={titles[place]}>{titles[place]}</th>
+                {line.map((cell, column) => (
+                  <td key={column} className="number" style={shade(cell)} title={`${titles[place]} taken for ${titles[column]}: ${counted(cell.count)}, ${percent(cell.share)}`}>
+                    {cell.count > 0 ? counted(cell.count) : <span className="quiet">0</span>}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </Card>
+  );
+}
+
+function shade(cell: Cell): { background?: string } {
+  if (cell.kind === "none") return {};
+  return { background: `color-mix(in srgb, var(--${cell.kind}) ${cell.strength}%, var(--surface))` };
+}

@@ -1,0 +1,66 @@
+import { Link } from "wouter";
+import { chance, counted, percent, range, score } from "../../components/figures";
+import { IntervalBar } from "../../components/IntervalBar";
+import type { Column } from "../../components/SortedTable";
+import type { SliceLine } from "./sliceFilters";
+import { VerdictBadge } from "./VerdictBadge";
+
+/** Return the columns of the table of slices. */
+export function sliceColumns(): Column<SliceLine>[] {
+  return [
+    { key: "title", title: "Slice", cell: titleCell, order: (line) => line.title },
+    { key: "method", title: "Found by", cell: (line) => line.accepted_by ? <>{line.method}<span className="quiet slice-below">{line.accepted_by}</span></> : line.method, order: (line) => line.method },
+    { key: "n", title: "Samples", isNumber: true, hint: "Members among the samples it was measured on", cell: (line) => (line.inside ? counted(line.inside.total) : "–"), order: (line) => line.inside?.total ?? null },
+    { key: "rate", title: "Fails", isNumber: true, hint: "Failure rate of members with its 95 % interval; the dark mark is the rest of the class", cell: rateCell, order: (line) => line.inside?.value ?? null },
+    { key: "outside", title: "Rest", isNumber: true, hint: "Failure rate of the rest of the class", cell: (line) => percent(line.outside?.value), order: (line) => line.outside?.value ?? null },
+    { key: "gap", title: "Gap", isNumber: true, hint: "Percentage points", cell: (line) => (line.gap === null ? "–" : points(line.gap)), order: (line) => line.gap },
+    { key: "p", title: "p", isNumber: true, hint: "Chance of such a gap if there were none", cell: (line) => chance(line.p_value), order: (line) => line.p_value },
+    { key: "q", title: "q", isNumber: true, hint: "The same, corrected for all that was tested together", cell: (line) => chance(line.q_value), order: (line) => line.q_value },
+    { key: "verdict", title: "Verdict", cell: (line) => <VerdictBadge line={line} />, order: (line) => line.verdict_words },
+    { key: "cause", title: "Cause", cell: (line) => <span title={line.cause_words}>{line.cause || "–"}</span>, order: (line) => line.cause || null },
+    { key: "witnesses", title: "Witnesses", hint: "Who else found it, and what second witnesses say of its words", cell: witnessCell, order: (line) => line.also_found.length + line.witnesses.length },
+  ];
+}
+
+function points(gap: number): string {
+  const rounded = Math.round(100 * gap);
+  return rounded === 0 ? "±0" : rounded > 0 ? `+${rounded}` : `−${-rounded}`;
+}
+
+function titleCell(line: SliceLine) {
+  return (
+    <>
+      <Link href={`/slices/${line.slice_id}`} className="slice-title">
+        <span className="quiet">{line.class_title}:</span> {line.words || "unnamed"}
+      </Link>
+      {line.is_doubtful && <span className="slice-below slice-doubt">words doubtful</span>}
+      {line.has_suspect_labels && <span className="slice-below slice-doubt">look at labels first</span>}
+      {line.explained_by && <span className="quiet slice-below">explained by {line.explained_by.title}</span>}
+      {line.stands_for && <span className="quiet slice-below">same members as {line.stands_for.title} ({line.stands_for.method})</span>}
+      {line.dismissed && <span className="quiet slice-below">{line.dismissed.by}: {line.dismissed.reason}</span>}
+    </>
+  );
+}
+
+function rateCell(line: SliceLine) {
+  if (!line.inside || !line.inside.total) return "–";
+  return (
+    <div className="slice-rate">
+      <span>{percent(line.inside.value)} <span className="quiet">{range(line.inside)}</span></span>
+      <IntervalBar rate={line.inside.value} interval={line.inside} label="Fails" {...(line.outside?.total ? { other: line.outside.value } : {})} />
+    </div>
+  );
+}
+
+function witnessCell(line: SliceLine) {
+  const others = [...new Set(line.also_found.map((other) => other.method))];
+  if (!others.length && !line.witnesses.length) return "–";
+  return (
+    <>
+      {others.length > 0 && <span className="slice-below">also {others.join(", ")}</span>}
+      {line.witnesses.map((witness) => (
+        <span key={witness.name} className="quiet slice-below">{witness.name} {witness.agrees === null ? "cannot tell" : `${witness.agrees ? "✓ fits" : "✗ does not fit"} ${score(witness.score)}`}</span>
+      ))}
+    </>
+  );
+}

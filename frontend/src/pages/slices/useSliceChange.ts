@@ -1,0 +1,19 @@
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { useLocation } from "wouter";
+import type { Schemas } from "../../api/client";
+
+type Changed = Schemas["ChangedSlice"];
+
+/** Do something with a slice; everything shown is asked for anew, and a slice that took the place of another is gone to. */
+export function useSliceChange<Asked>(sliceId: string, change: (asked: Asked) => Promise<Changed>, onDone: () => void) {
+  const queries = useQueryClient();
+  const [, navigate] = useLocation();
+  return useMutation({
+    mutationFn: change,
+    onSuccess: (changed) => {
+      void queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== "session" });
+      onDone();
+      if (changed.line.slice_id !== sliceId) navigate(`/slices/${changed.line.slice_id}`);
+    },
+  });
+}

@@ -1,0 +1,50 @@
+"""Tutorial: a tiny planted world that everybody learns on."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Response
+from pydantic import Field
+
+from weakspot.app.browsing import tutorial
+from weakspot.app.browsing.tutorial import TutorialAnswer, TutorialWorld
+from weakspot.app.browsing.view import View
+from weakspot.web.problems import RefusedError
+from weakspot.web.server_parts import Anyone, Parts
+from weakspot.web.state.people import did_tutorial, finish_tutorial
+
+router = APIRouter(prefix="/api/tutorial", tags=["tutorial"])
+Number = Annotated[int, Path(ge=0, le=2**31)]
+
+
+class TutorialPhrase(View):
+    """Words that somebody tries."""
+
+    phrase: str = Field(max_length=300)
+
+
+@router.get("")
+def planted_world(person: Anyone, parts: Parts) -> TutorialWorld:
+    """Return the planted pictures and what the AI made of them."""
+    return tutorial.world(did_tutorial=did_tutorial(parts.state, person))
+
+
+@router.get("/pictures/{number}", response_class=Response, responses={200: {"content": {"image/png": {}}}})
+def planted_picture(number: Number, _person: Anyone) -> Response:
+    """Return a planted picture."""
+    if number >= tutorial.N_PICTURES:
+        raise RefusedError(404, "There is no such picture.")
+    headers = {"Cache-Control": "private, max-age=86400"}
+    return Response(tutorial.picture(number), media_type="image/png", headers=headers)
+
+
+@router.post("/phrase")
+def try_phrase(said: TutorialPhrase, _person: Anyone) -> TutorialAnswer:
+    """Answer words that somebody tries; nothing is kept."""
+    return tutorial.answer(said.phrase)
+
+
+@router.post("/done")
+def finish(person: Anyone, parts: Parts) -> TutorialWorld:
+    """Remember that somebody went through the tutorial."""
+    finish_tutorial(parts.state, person)
+    return tutorial.world(did_tutorial=did_tutorial(parts.state, person))

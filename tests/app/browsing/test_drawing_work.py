@@ -1,0 +1,126 @@
+import shutil
+
+import pytest
+from pydantic import ValidationError
+
+from weakspot.app.browsing import drawing_results, drawing_view
+from weakspot.app.browsing.drawing_work import counterfactual, search
+from weakspot.app.browsing.work import checked_arguments
+from weakspot.app.browsing.workspace import Workspace
+from weakspot.app.project import Project
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.run import no_stage_progress
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import rare
+
+SETTINGS = """\
+[data]
+source = "manifest.csv"
+[classifier]
+name = "planted"
+[classifier.options]
+problem = "rare"
+strength = 0.01
+n_samples = 300
+seed = 3
+[embedder]
+name = "planted"
+[generator]
+name = "planted"
+"""
+
+
+@pytest.fixture(scope="module")
+def drawn_folder(tmp_path_factory):
+    """A planted project with one series of captions and one search."""
+    folder = tmp_path_factory.mktemp("drawn") / "shapes"
+    folder.mkdir()
+    plant(rare(0.01), 300, seed=3).write_pictures(folder)
+    (folder / "weakspot.toml").write_text(SETTINGS)
+    project = Project.open(folder)
+    project.ingest()
+    counterfactual(project, {"class_name": "disc", "captions": ["green", "in the dark"], "n_each": 16}, no_stage_progress)
+    search(project, {"class_name": "disc", "budget": 200, "captions": ["it is green"]}, no_stage_progress)
+    return folder
+
+
+@pytest.fixture
+def workspace(drawn_folder, tmp_path):
+    return Workspace(Project.open(shutil.copytree(drawn_folder, tmp_path / "shapes")))
+
+
+def test_counterfactual__kept_with_control_and_pictures(workspace):
+    (kept,) = drawing_view.kept_counterfactuals(workspace).results
+    assert kept.class_name == "disc"
+    assert [rate.caption for rate in kept.rates] == ["green", "in the dark"]
+    green = kept.rates[0]
+    assert green.rate.value > kept.baseline.rate.value
+    assert green.rate.low <= green.rate.value <= green.rate.high
+    assert kept.baseline.change is None
+    assert green.pictures
+    failed = sum(one.fails for one in green.pictures)
+    assert failed == green.rate.count
+    content = drawing_view.drawn_picture(workspace, green.pictures[0].digest, side=64)
+    assert content is not None
+    assert content.startswith(b"\xff\xd8")
+
+
+def test_search__kept_with_every_caption(workspace):
+    (kept,) = drawing_view.kept_searches(workspace).results
+    assert kept.class_name == "disc"
+    assert kept.n_pictures <= 200
+    assert kept.trials[0].caption == "it is green."
+    assert kept.trials[0].phrase == "green"
+    assert kept.headline.startswith("Pictures of “")
+    assert all(drawing_view.drawn_picture(workspace, digest, side=64) for digest in kept.baseline.digests)
+
+
+def test_counterfactual__asked_again__takes_the_place_of_the_first(workspace):
+    (before,) = drawing_view.kept_counterfactuals(workspace).results
+    told = []
+    given = {"class_name": "disc", "captions": ["green", "in the dark"], "n_each": 16}
+    result = counterfactual(workspace.project, given, lambda stage, done, total: told.append(stage))
+    (after,) = drawing_view.kept_counterfactuals(workspace).results
+    assert result["result_id"] == before.result_id == after.result_id
+    assert after.rates == before.rates
+    assert "draw" in told
+
+
+def test_counterfactual__unknown_class__says_so(workspace):
+    with pytest.raises(DataError, match="no class"):
+        counterfactual(workspace.project, {"class_name": "hexagon", "captions": ["green"]}, no_stage_progress)
+
+
+@pytest.mark.parametrize(
+    "given", [{}, {"class_name": "disc", "captions": []}, {"class_name": "disc", "captions": ["x"], "n_each": 0}, {"path": "/"}]
+)
+def test_counterfactual__bad_arguments__refused_before_anything_is_drawn(workspace, given):
+    with pytest.raises(ConfigError):
+        checked_arguments("counterfactual", given)
+    with pytest.raises(ValidationError):
+        counterfactual(workspace.project, given, no_stage_progress)
+
+
+def test_kept__damaged_file__is_left_out(workspace):
+    folder = workspace.project.store.data / drawing_results.FOLDER / "counterfactuals"
+    (folder / "damaged.json").write_text('{"result_id": 1')
+    assert len(drawing_view.kept_counterfactuals(workspace).results) == 1
+
+
+def test_keep__many_results__the_oldest_are_forgotten(workspace, monkeypatch):
+    monkeypatch.setattr(drawing_results, "MOST_KEPT", 1)
+    counterfactual(workspace.project, {"class_name": "disc", "captions": ["green"], "n_each": 16}, no_stage_progress)
+    (kept,) = drawing_view.kept_counterfactuals(workspace).results
+    assert [rate.caption for rate in kept.rates] == ["green"]
+
+
+@pytest.mark.parametrize("digest", ["", "../../weakspot.toml", "0" * 64, "A" * 64, "0" * 63 + "/"])
+def test_drawn_picture__no_such_content__nothing(workspace, digest):
+    assert drawing_view.drawn_picture(workspace, digest, side=64) is None
+
+
+def test_drawn_picture__file_with_other_content__nothing(workspace):
+    path = workspace.project.store.drawn / "pictures" / "00" / ("0" * 64 + ".png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"secret")
+    assert drawing_view.drawn_picture(workspace, "0" * 64, side=64) is None

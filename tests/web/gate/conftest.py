@@ -1,0 +1,69 @@
+"""A state of its own, invitations to a study in it, and a server whose project is never opened."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+from starlette.testclient import TestClient
+
+from tests.web.conftest import TOKEN
+from weakspot.app.browsing.workspace import Workspace
+from weakspot.app.project import Project
+from weakspot.web.application import create_app
+from weakspot.web.jobs.runner import JobRunner
+from weakspot.web.server_parts import ServerParts
+from weakspot.web.state.store import StateStore, now
+from weakspot.web.state.studies import create_study
+from weakspot.web.state.tables import InviteRow
+from weakspot.web.token_hash import token_hash
+
+INVITE = "the-token-of-an-invitation"
+
+
+@pytest.fixture
+def state(tmp_path):
+    store = StateStore(f"sqlite:///{tmp_path / 'state.sqlite'}")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def invite(state) -> Callable[..., str]:
+    """Make an invitation to a study of its own, and return the study's id."""
+
+    def make(*, role: str = "annotator", uses: int = 2, days: float = 1.0, token: str = INVITE) -> str:
+        study = create_study(state, title="Shapes", classes=["disc"], instructions="")
+        row = InviteRow(invite_id=token, token_hash=token_hash(token), study_id=study.study_id, role=role, uses=uses)
+        row.uses_left, row.created, row.expires = uses, now(), now() + timedelta(days=days)
+        with state.writing() as rows:
+            rows.add(row)
+        return study.study_id
+
+    return make
+
+
+@pytest.fixture
+def light_parts(state, tmp_path):
+    """A server's parts for requests that never reach the project."""
+    folder = tmp_path / "shapes"
+    folder.mkdir()
+    (folder / "weakspot.toml").write_text('[data]\nsource = "manifest.csv"\n')
+    jobs = JobRunner(folder, state, command=("true",))
+    yield ServerParts(workspace=Workspace(Project.open(folder)), state=state, jobs=jobs, owner_token=TOKEN)
+    jobs.close()
+
+
+@pytest.fixture
+def guest(light_parts, invite) -> Callable[[str], TestClient]:
+    """Let somebody in through an invitation with a role, and return their browser."""
+
+    def enter(role: str) -> TestClient:
+        token = f"invitation-of-some-{role}-{now().timestamp()}"
+        invite(role=role, token=token)
+        client = TestClient(create_app(light_parts), base_url="http://127.0.0.1:8765")
+        answer = client.post("/api/session", json={"invite": token, "name": "Ada"})
+        assert answer.status_code == 200, answer.text
+        client.headers["X-Weakspot-Token"] = answer.json()["request_token"]
+        return client
+
+    return enter

@@ -1,0 +1,257 @@
+import csv
+import io
+import re
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import select, update
+from starlette.testclient import TestClient
+
+from weakspot.app.browsing.study_work import repairs
+from weakspot.core.run import no_stage_progress
+from weakspot.web.application import create_app
+from weakspot.web.roles import Role
+from weakspot.web.state.store import now
+from weakspot.web.state.tables import InviteRow, PersonRow
+
+CLASS = "green"
+SOMEWHERE = "AAAAAAAAAAAAAAAA"
+
+
+@pytest.fixture
+def class_titles(parts):
+    return list(parts.workspace.problems)
+
+
+@pytest.fixture
+def study(owner, class_titles) -> dict:
+    answer = owner.post("/api/studies", json={"title": "Discs", "classes": class_titles[:2], "instructions": "Look closely."})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+@pytest.fixture
+def come_in(parts, owner):
+    """Return a function that lets somebody new into a study."""
+
+    def _come_in(study: dict, name: str, role: Role = Role.ANNOTATOR) -> TestClient:
+        made = owner.post(f"/api/studies/{study['study_id']}/invites", json={"role": role.value}).json()
+        client = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
+        answer = client.post("/api/session", json={"invite": made["token"], "name": name})
+        assert answer.status_code == 200, answer.text
+        client.headers["X-Weakspot-Token"] = answer.json()["request_token"]
+        return client
+
+    return _come_in
+
+
+def _say(client: TestClient, study: dict, phrase: str, **more: object):
+    body = {"title": study["classes"][0], "phrase": phrase, "study": study["study_id"], "is_submitted": True, **more}
+    return client.post("/api/classes/phrase", json=body)
+
+
+def test_create__no_classes_named__takes_promising_ones_of_the_project(owner, class_titles):
+    made = owner.post("/api/studies", json={"title": "Any"}).json()
+    assert made["is_open"]
+    assert 1 <= len(made["classes"]) <= 4
+    assert set(made["classes"]) <= set(class_titles)
+    assert [one["study_id"] for one in owner.get("/api/studies").json()["studies"]] == [made["study_id"]]
+
+
+def test_create__unknown_class__is_refused(owner):
+    assert owner.post("/api/studies", json={"title": "Any", "classes": ["no such class"]}).status_code == 422
+
+
+@pytest.mark.parametrize("title", ["", "   ", "a\x00b", "x" * 201])
+def test_create__title_that_cannot_be_kept__is_refused(owner, title):
+    assert owner.post("/api/studies", json={"title": title}).status_code == 422
+
+
+def test_invite__made__is_told_once_and_only_its_hash_is_kept(parts, owner, study):
+    made = owner.post(f"/api/studies/{study['study_id']}/invites", json={"uses": 3, "days": 2}).json()
+    assert made["fragment"] == f"#invite={made['token']}"
+    assert len(made["token"]) >= 32
+    listed = owner.get(f"/api/studies/{study['study_id']}/invites")
+    assert made["token"] not in listed.text
+    assert listed.json()["invites"] == [made["invite"]]
+    with parts.state.reading() as rows:
+        row = rows.scalars(select(InviteRow)).one()
+    assert made["token"] not in {str(value) for value in vars(row).values()}
+
+
+def test_invite__taken_back__lets_nobody_in_any_more(parts, owner, study):
+    made = owner.post(f"/api/studies/{study['study_id']}/invites", json={}).json()
+    revoked = owner.post(f"/api/studies/{study['study_id']}/invites/{made['invite']['invite_id']}/revoke").json()
+    assert (revoked["uses_left"], revoked["is_good"]) == (0, False)
+    stranger = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
+    assert stranger.post("/api/session", json={"invite": made["token"], "name": "Eve"}).status_code == 401
+
+
+def test_invite__as_owner__cannot_be_made(owner, study):
+    assert owner.post(f"/api/studies/{study['study_id']}/invites", json={"role": "owner"}).status_code == 422
+
+
+def test_routes__annotator_of_another_study__sees_and_does_nothing(owner, study, come_in, class_titles):
+    other = owner.post("/api/studies", json={"title": "Other", "classes": class_titles[:1]}).json()
+    stranger = come_in(other, "Eve")
+    for method, path in _study_routes(owner):
+        address = path.replace("{study_id}", study["study_id"]).replace("{invite_id}", SOMEWHERE)
+        body = {"seconds": 1, "class_title": study["classes"][0]} if "activity" in path else {"class_title": study["classes"][0]}
+        answer = stranger.request(method, address, **({"json": body} if method == "POST" else {}))
+        assert answer.status_code in (403, 404), (method, path, answer.status_code)
+    assert _say(stranger, study, "green").status_code == 404
+    assert stranger.get("/api/studies").json()["studies"] == [other]
+    assert stranger.get("/api/classes/history", params={"title": study["classes"][0]}).status_code == 403
+
+
+def test_routes__study_that_does_not_exist__is_404_for_the_owner(owner, class_titles):
+    for method, path in _study_routes(owner):
+        address = path.replace("{study_id}", SOMEWHERE).replace("{invite_id}", SOMEWHERE)
+        body = {"seconds": 1} if "activity" in path else {"class_title": class_titles[0]} if "finished" in path else {}
+        answer = owner.request(method, address, **({"json": body} if method == "POST" else {}))
+        assert answer.status_code == 404, (method, path, answer.text)
+
+
+def _study_routes(owner: TestClient) -> list[tuple[str, str]]:
+    paths = owner.app.openapi()["paths"]
+    found = [(method.upper(), path) for path, methods in paths.items() for method in methods if "{study_id}" in path]
+    assert len(found) >= 12
+    return found
+
+
+def test_routes__viewer__reads_the_study_and_changes_nothing(study, come_in):
+    viewer = come_in(study, "Vic", Role.VIEWER)
+    place = f"/api/studies/{study['study_id']}"
+    assert viewer.get(place).status_code == 200
+    assert viewer.get(f"{place}/table").status_code == 200
+    assert viewer.get(f"{place}/people").status_code == 200
+    assert viewer.get(f"{place}/invites").status_code == 403
+    for path, body in (("close", {}), ("invites", {}), ("activity", {"seconds": 1}), ("repairs", {})):
+        assert viewer.post(f"{place}/{path}", json=body).status_code == 403
+
+
+def test_annotator__other_people_and_the_table__are_not_for_them(study, come_in):
+    ada = come_in(study, "Ada")
+    for path in ("people", "invites", "table", "table.csv"):
+        assert ada.get(f"/api/studies/{study['study_id']}/{path}").status_code == 403
+    assert ada.get("/api/classes").status_code == 403
+
+
+def test_phrases__two_annotators__each_sees_only_their_own_and_the_owner_all(owner, study, come_in):
+    ada, bob = come_in(study, "Ada"), come_in(study, "Bob")
+    assert _say(ada, study, "green").status_code == 200
+    assert _say(bob, study, "red").status_code == 200
+    asked = {"title": study["classes"][0], "study": study["study_id"]}
+    seen = [
+        [one["phrase"] for one in person.get("/api/classes/history", params=asked).json()["phrases"]]
+        for person in (ada, bob, owner)
+    ]
+    assert seen == [["green"], ["red"], ["red", "green"]]
+
+
+def test_phrases__class_of_no_concern_to_the_study__is_404(study, come_in, class_titles):
+    ada = come_in(study, "Ada")
+    others = [title for title in [*class_titles, "nothing"] if title not in study["classes"]]
+    assert _say(ada, study, "green", title=others[0]).status_code == 404
+
+
+def test_close__then_reopen__phrases_are_refused_and_then_kept_again(owner, study, come_in):
+    ada = come_in(study, "Ada")
+    place = f"/api/studies/{study['study_id']}"
+    assert not owner.post(f"{place}/close").json()["is_open"]
+    assert _say(ada, study, "green").status_code == 409
+    assert ada.post(f"{place}/activity", json={"seconds": 1}).status_code == 409
+    assert ada.post(f"{place}/finished", json={"class_title": study["classes"][0]}).status_code == 409
+    assert owner.post(f"{place}/invites", json={}).status_code == 409
+    assert ada.get(place).json()["is_open"] is False
+    owner.post(f"{place}/reopen")
+    assert _say(ada, study, "green").status_code == 200
+
+
+def test_activity__more_claimed_than_the_clock_says__is_cut(parts, study, come_in):
+    ada = come_in(study, "Ada")
+    place = f"/api/studies/{study['study_id']}/activity"
+    title = study["classes"][0]
+    first = ada.post(place, json={"seconds": 60, "class_title": title}).json()["seconds"]
+    second = ada.post(place, json={"seconds": 60, "class_title": title}).json()["seconds"]
+    assert first <= second < 30
+    with parts.state.writing() as rows:
+        rows.execute(update(PersonRow).where(PersonRow.name == "Ada").values(created=now() - timedelta(hours=1)))
+    bob = come_in(study, "Bob")
+    with parts.state.writing() as rows:
+        rows.execute(update(PersonRow).where(PersonRow.name == "Bob").values(created=now() - timedelta(hours=1)))
+    assert bob.post(place, json={"seconds": 15, "class_title": title}).json()["seconds"] == pytest.approx(15)
+
+
+@pytest.mark.parametrize("seconds", [-1, 61, "NaN", 1e300, None, True])
+def test_activity__no_possible_stretch__is_refused(study, come_in, seconds):
+    ada = come_in(study, "Ada")
+    assert ada.post(f"/api/studies/{study['study_id']}/activity", json={"seconds": seconds}).status_code in (200, 422)
+    assert ada.get(f"/api/studies/{study['study_id']}/progress").json()["seconds"] <= 1
+
+
+def test_finished__said_and_taken_back__is_remembered(study, come_in):
+    ada = come_in(study, "Ada")
+    place, title = f"/api/studies/{study['study_id']}/finished", study["classes"][0]
+    assert ada.post(place, json={"class_title": title}).json()["finished"] == [title]
+    assert ada.post(place, json={"class_title": title}).json()["finished"] == [title]
+    assert ada.post(place, json={"class_title": title, "is_finished": False}).json()["finished"] == []
+    assert ada.post(place, json={"class_title": "nothing"}).status_code == 404
+
+
+def test_table__phrases_and_repairs__joined_and_safe_as_csv(parts, owner, study, come_in):
+    ada, bob = come_in(study, "=cmd()"), come_in(study, "=cmd()")
+    assert _say(ada, study, "green").status_code == 200
+    assert _say(bob, study, "+green", threshold=0.9).status_code == 200
+    assert ada.post("/api/classes/accept", json=_spoken(study, "green")).status_code == 200
+    place = f"/api/studies/{study['study_id']}"
+    parts.jobs.start = lambda kind, arguments, by: pytest.fail("called with other words") if kind != "study-repairs" else None
+    owner_answer = _started(parts, owner, place)
+    assert owner_answer == {"study": study["study_id"]}
+    told = repairs(parts.workspace.project, owner_answer, no_stage_progress)
+    assert told["n_phrases"] == 2
+    table = owner.get(f"{place}/table").json()
+    green = next(row for row in table["rows"] if row["phrase"] == "green")
+    assert green["is_accepted"]
+    assert 0 <= green["worst_before"] <= 1
+    assert 0 <= green["worst_after"] <= 1
+    assert table["summary"]["n_people"] == 2
+    answer = owner.get(f"{place}/table.csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="study.csv"'
+    lines = list(csv.DictReader(io.StringIO(answer.content.decode("utf-8-sig"))))
+    assert [line["person"] for line in lines] == ["'=cmd()", "'=cmd() (2)"]
+    assert [line["phrase"] for line in lines] == ["green", "'+green"]
+    assert re.fullmatch(r"-?[\d.e-]+", lines[0]["held_out_score"])
+    assert [line["is_accepted"] for line in lines] == ["yes", "no"]
+
+
+def _spoken(study: dict, phrase: str) -> dict:
+    return {"title": study["classes"][0], "phrase": phrase, "study": study["study_id"]}
+
+
+def _started(parts, owner: TestClient, place: str) -> dict:
+    """Ask for repairs and return the arguments of the work, without a process of its own."""
+    seen = {}
+
+    def start(kind, arguments, *, by):
+        seen.update(arguments)
+        raise RuntimeError
+
+    parts.jobs.start = start
+    with pytest.raises(RuntimeError):
+        owner.post(f"{place}/repairs", json={})
+    return seen
+
+
+def test_repairs__nothing_said__is_refused(owner, study):
+    assert owner.post(f"/api/studies/{study['study_id']}/repairs", json={}).status_code == 422
+
+
+def test_people__somebody_worked__time_phrases_and_best_scores(owner, study, come_in):
+    ada = come_in(study, "Ada")
+    _say(ada, study, "green")
+    _say(ada, study, "red")
+    ada.post("/api/tutorial/done")
+    [found] = owner.get(f"/api/studies/{study['study_id']}/people").json()["people"]
+    assert (found["name"], found["n_phrases"], found["n_accepted"], found["did_tutorial"]) == ("Ada", 2, 0, True)
+    assert found["best_score"] > 0

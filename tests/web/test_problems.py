@@ -1,0 +1,69 @@
+import json
+
+import pytest
+from fastapi import FastAPI
+from pydantic import BaseModel
+from starlette.testclient import TestClient
+
+from weakspot.core.errors import (
+    DataError,
+    MissingExtraError,
+    NotEnoughDataError,
+    StoreError,
+    UnavailableError,
+    WeakspotError,
+)
+from weakspot.web.problems import LONGEST_GIVEN, RefusedError, add_handlers, refusal
+
+
+class Body(BaseModel):
+    name: str
+
+
+@pytest.fixture
+def client() -> TestClient:
+    app = FastAPI()
+    add_handlers(app)
+
+    @app.post("/")
+    def take(body: Body) -> str:
+        return body.name
+
+    return TestClient(app)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (DataError("x"), 422),
+        (WeakspotError("x"), 422),
+        (StoreError("x"), 409),
+        (NotEnoughDataError("x"), 409),
+        (UnavailableError("x"), 424),
+        (MissingExtraError("a", extra="b", purpose="Things"), 424),
+        (RefusedError(404, "x"), 404),
+    ],
+)
+def test_refusal__every_kind__its_status(error, status):
+    assert refusal(error).status_code == status
+
+
+def test_refusal__later__says_when():
+    assert refusal(RefusedError(429, "x", retry_after=7)).headers["retry-after"] == "7"
+
+
+@pytest.mark.parametrize("given", ["x" * 9999, "\ud800", 10**4000], ids=["long", "half a character", "large"])
+def test_refusal__anything_given__can_be_sent(given):
+    said = json.loads(refusal(DataError("x", given=given)).body)
+    assert len(said["given"]) <= LONGEST_GIVEN
+
+
+@pytest.mark.parametrize("content", ['{"name": "\\ud800"}', '{"name": 1e999}', '{"name": NaN}', "{", "[" * 9999, '{"name": ' + "9" * 5000 + "}"], ids=range(6))
+def test_invalid__anything_sent__said(client, content):
+    answer = client.post("/", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code in (400, 422)
+    assert set(answer.json()) == {"what", "where", "given", "fix"}
+
+
+def test_unknown_path__said_in_the_same_form(client):
+    assert client.get("/nothing").json()["what"] == "There is no such thing."
