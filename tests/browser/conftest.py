@@ -1,25 +1,16 @@
 """Real servers on real projects, driven with a real Chromium."""
 
-import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, sync_playwright
 
-CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
-QUIET = ["--no-sandbox", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-SOFTWARE_GRAPHICS = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist"]
-AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
-SERIOUS = ("serious", "critical")
-ADDRESS = re.compile(r"(http://\S+/)#token=(\S+)")
+from tests.browser.driving import CHROMIUM, QUIET, SOFTWARE_GRAPHICS, serving
+from tests.browser.large_project import write_large_project
+
+N_LARGE = 50_000
 
 
 @pytest.fixture(scope="session")
@@ -30,79 +21,23 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@contextmanager
-def serving(folder: Path, *options: str) -> Iterator[str]:
-    """Start `weakspot serve` as a person would and give the address that it prints."""
-    command = [sys.executable, "-m", "weakspot", "serve", "--project", str(folder), "--port", "0", "--no-browser", *options]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-    try:
-        assert server.stdout is not None
-        found = next((match for line in server.stdout if (match := ADDRESS.search(line))), None)
-        assert found, f"the server ended with {server.wait()}"
-        yield found[0]
-    finally:
-        server.send_signal(signal.SIGINT)
-        try:
-            server.wait(20)
-        except subprocess.TimeoutExpired:
-            server.kill()
+@pytest.fixture(scope="session")
+def demo_folder(demo_outcome, tmp_path_factory) -> Path:
+    """A copy of the finished demo that browser tests may change."""
+    return Path(shutil.copytree(demo_outcome.report.parents[3], tmp_path_factory.mktemp("browser") / "weakspot-demo"))
 
 
-@dataclass
-class Visit:
-    """A page that is being driven, and everything that it complained of."""
-
-    page: Page
-    address: str
-    complaints: list[str] = field(default_factory=list)
-
-    def listen(self) -> None:
-        """Note errors and warnings of the console, and requests that failed or were refused."""
-
-        def heard(message: ConsoleMessage) -> None:
-            # Software graphics of a machine without a graphics card say that they are slow; the pages cannot do anything about it.
-            if message.type in ("error", "warning") and "GPU stall" not in message.text and "swiftshader" not in message.text.lower():
-                self.complaints.append(f"{message.type}: {message.text}")
-
-        self.page.on("console", heard)
-        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
-
-    def go(self, place: str, heading: str) -> None:
-        """Open a page of the app by its hash and wait for its heading."""
-        self.page.goto(f"{self.address.split('#')[0]}#{place}")
-        self.page.get_by_role("heading", level=1, name=heading).first.wait_for()
-
-    def settle(self) -> None:
-        """Wait until nothing is loading."""
-        self.page.wait_for_load_state("networkidle")
-        self.page.wait_for_function("!document.querySelector('.loading')")
-
-    def check(self) -> None:
-        """Hold that the console was silent and that axe finds nothing serious, in light and in dark."""
-        for scheme in ("light", "dark"):
-            self.page.emulate_media(color_scheme=scheme)
-            assert self.violations() == []
-        self.page.emulate_media(color_scheme="light")
-        assert self.complaints == []
-
-    def violations(self) -> list[str]:
-        """Return what axe finds that is serious or worse."""
-        found = self.page.evaluate(f"(() => {{ {AXE.read_text()} }})() || window.axe.run(document, {{resultTypes: ['violations']}})")
-        return [
-            f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
-            for one in found["violations"]
-            if one["impact"] in SERIOUS
-        ]
+@pytest.fixture(scope="session")
+def demo_address(demo_folder) -> Iterator[str]:
+    with serving("demo", "--serve", "--folder", str(demo_folder)) as address:
+        yield address
 
 
-@contextmanager
-def visiting(chromium: Browser, address: str, *, width: int = 1280, height: int = 900) -> Iterator[Visit]:
-    """Come in with a new browser window."""
-    context = chromium.new_context(viewport={"width": width, "height": height}, accept_downloads=True, reduced_motion="reduce")
-    visit = Visit(page=context.new_page(), address=address)
-    visit.listen()
-    visit.page.goto(address)
-    visit.page.get_by_role("navigation", name="Pages").wait_for(timeout=120_000)
-    yield visit
-    context.close()
+@pytest.fixture(scope="session")
+def large_address(tmp_path_factory) -> Iterator[str]:
+    """A server on 50,000 planted pictures whose green discs are mostly wrong."""
+    folder = tmp_path_factory.mktemp("large") / "shapes"
+    folder.mkdir()
+    write_large_project(folder, N_LARGE)
+    with serving("serve", "--project", str(folder)) as address:
+        yield address

@@ -34,7 +34,7 @@ TOKEN = "the-token-of-the-fuzzing-owner"
 HOST = "http://127.0.0.1:8765"
 N_EXAMPLES = int(os.environ.get("WEAKSPOT_FUZZ_EXAMPLES", "24"))
 UNLIMITED = Rate(burst=1e9, a_second=1e9)
-OPEN_TO_ANYONE = {"GET /api/health", "POST /api/session", "POST /api/session/invitation"}
+OPEN_TO_ANYONE = {"GET /api/health", "GET /api/session/present", "POST /api/session", "POST /api/session/invitation"}
 CHECKS = [schemathesis.checks.not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
 
 

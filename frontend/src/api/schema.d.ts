@@ -1544,7 +1544,7 @@ export interface components {
          *         title: the slice as people read it.
          *         verdict: what the evidence allows to say.
          *         words: the same in plain words.
-         *         sentences: finding, proof and effect in words.
+         *         sentences: finding, proof and cause in words.
          *         evidence: what was measured on the confirmation half.
          *         phrase: the words.
          *         threshold: similarity from which on a sample is a member.

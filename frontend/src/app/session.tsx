@@ -38,7 +38,7 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     queryFn: async () => {
       const given = token.current;
       token.current = null;
-      const session = await (given ? enteredOrPresent(given) : told(api.GET("/api/session")));
+      const session = await (given ? enteredOrPresent(given) : presentSession());
       rememberRequestToken(session.request_token);
       return session;
     },
@@ -68,13 +68,20 @@ export function SessionProvider({ children }: { children: ReactNode }) {
   );
 }
 
+/** Return the session of this browser; where there is none, that is known without a refused request. */
+async function presentSession(): Promise<Session> {
+  const isPresent = isStatic() || (await told(api.GET("/api/session/present"))).is_present;
+  if (!isPresent) throw new Problem(401, "Nobody has come in with this browser.");
+  return told(api.GET("/api/session"));
+}
+
 /** Come in with a token; one that works no more does no harm where this browser is in already. */
 async function enteredOrPresent(token: string): Promise<Session> {
   try {
     return await told(api.POST("/api/session", { body: { token } as Schemas["Entry"] }));
   } catch (refusal) {
     try {
-      return await told(api.GET("/api/session"));
+      return await presentSession();
     } catch {
       throw refusal;
     }
@@ -116,10 +123,12 @@ function WhenReady({ children }: { children: ReactNode }) {
 
 /** Go out; this browser is forgotten. */
 export function LeaveButton() {
-  const queries = useQueryClient();
   const leave = useMutation({
     mutationFn: () => told(api.DELETE("/api/session")),
-    onSettled: () => queries.resetQueries(),
+    onSettled: () => {
+      window.history.replaceState(null, "", window.location.pathname + window.location.search);
+      window.location.reload();
+    },
   });
   if (isStatic()) return null;
   return <Button kind="quiet" onClick={() => leave.mutate()} disabled={leave.isPending}>Go out</Button>;

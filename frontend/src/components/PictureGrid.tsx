@@ -19,25 +19,27 @@ const WORDS = 22;
 /** Any number of samples, of which only those in sight exist as elements; `onNeed` is told which places come into sight. */
 export function PictureGrid({ count, sampleAt, onNeed, tables, label, side = 112, height = 420, onOpen }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const [columns, setColumns] = useState(4);
+  const [width, setWidth] = useState(4 * (side + GAP) - GAP);
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => {
-      if (entry) setColumns(Math.max(1, Math.floor((entry.contentRect.width + GAP) / (side + GAP))));
+      if (entry) setWidth(entry.contentRect.width);
     });
     if (box.current) watch.observe(box.current);
     return () => watch.disconnect();
-  }, [side]);
+  }, []);
+  const columns = Math.max(1, Math.floor((width + GAP) / (side + GAP)));
+  const fitted = Math.max(side, Math.floor((width + GAP) / columns) - GAP);
   const lines = useVirtualizer({
     count: Math.ceil(count / columns),
     getScrollElement: () => box.current,
-    estimateSize: () => side + WORDS + GAP,
+    estimateSize: () => fitted + WORDS + GAP,
     overscan: 2,
   });
   const items = lines.getVirtualItems();
   const first = (items[0]?.index ?? 0) * columns;
   const last = Math.min(count, ((items[items.length - 1]?.index ?? 0) + 1) * columns);
   useEffect(() => onNeed?.(first, last), [first, last, onNeed]);
-  useEffect(() => lines.measure(), [side, lines]);
+  useEffect(() => lines.measure(), [fitted, lines]);
   return (
     <div ref={box} className="picture-grid" style={{ height }} tabIndex={0} role="region" aria-label={`${label}, ${count} samples`}>
       {count === 0 && <p className="quiet">None.</p>}
@@ -49,9 +51,9 @@ export function PictureGrid({ count, sampleAt, onNeed, tables, label, side = 112
               .map((place) => {
                 const sample = sampleAt(place);
                 return sample ? (
-                  <PictureTile key={sample.row} sample={sample} tables={tables} side={side} {...(onOpen ? { onOpen } : {})} />
+                  <PictureTile key={sample.row} sample={sample} tables={tables} side={fitted} {...(onOpen ? { onOpen } : {})} />
                 ) : (
-                  <span key={place} className="tile waiting" style={{ width: side, height: side + WORDS }} />
+                  <span key={place} className="tile waiting" style={{ width: fitted, height: fitted + WORDS }} />
                 );
               })}
           </div>

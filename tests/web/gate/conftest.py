@@ -1,15 +1,19 @@
 """A state of its own, invitations to a study in it, and a server whose project is never opened."""
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
+from fastapi import FastAPI
 from starlette.testclient import TestClient
-
 from tests.web.conftest import TOKEN
+
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.project import Project
 from weakspot.web.application import create_app
+from weakspot.web.gate import entering
+from weakspot.web.gate.rates import Rate
 from weakspot.web.jobs.runner import JobRunner
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.state.store import StateStore, now
@@ -45,12 +49,29 @@ def invite(state) -> Callable[..., str]:
 @pytest.fixture
 def light_parts(state, tmp_path):
     """A server's parts for requests that never reach the project."""
-    folder = tmp_path / "shapes"
+    with _light_parts(state, tmp_path / "shapes") as parts:
+        yield parts
+
+
+@pytest.fixture(scope="module")
+def shared_app(tmp_path_factory) -> Iterator[FastAPI]:
+    """A server for all tests of a file that change nothing in it."""
+    folder = tmp_path_factory.mktemp("shared")
+    with (
+        contextlib.closing(StateStore(f"sqlite:///{folder / 'state.sqlite'}")) as state,
+        _light_parts(state, folder / "shapes") as parts,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(entering, "TRIES", Rate(burst=1e6, a_second=1e6))
+        yield create_app(parts)
+
+
+@contextlib.contextmanager
+def _light_parts(state, folder) -> Iterator[ServerParts]:
     folder.mkdir()
     (folder / "weakspot.toml").write_text('[data]\nsource = "manifest.csv"\n')
-    jobs = JobRunner(folder, state, command=("true",))
-    yield ServerParts(workspace=Workspace(Project.open(folder)), state=state, jobs=jobs, owner_token=TOKEN)
-    jobs.close()
+    with contextlib.closing(JobRunner(folder, state, command=("true",))) as jobs:
+        yield ServerParts(workspace=Workspace(Project.open(folder)), state=state, jobs=jobs, owner_token=TOKEN)
 
 
 @pytest.fixture

@@ -12,7 +12,8 @@ def test_accepts_host__this_machine__accepted(host):
 
 
 @pytest.mark.parametrize(
-    "host", ["", "evil.example", "evil.example:8765", "127.0.0.1.evil.example", "192.168.1.7", "a b", "localhost/x", "x@localhost", "::1"]
+    "host",
+    ["", "evil.example", "evil.example:8765", "127.0.0.1.evil.example", "192.168.1.7", "a b", "localhost/x", "x@localhost", "::1"],
 )
 def test_accepts_host__stranger_on_loopback__refused(host):
     assert not ServerAddress(port=8765).accepts_host(host)
@@ -37,7 +38,16 @@ def test_accepts_origin__own_pages__accepted(origin):
 
 @pytest.mark.parametrize(
     "origin",
-    ["null", "", "http://127.0.0.1:3000", "http://evil.example", "http://hub.example.org", "file://", "http://a:b", "ftp://127.0.0.1:8765"],
+    [
+        "null",
+        "",
+        "http://127.0.0.1:3000",
+        "http://evil.example",
+        "http://hub.example.org",
+        "file://",
+        "http://a:b",
+        "ftp://127.0.0.1:8765",
+    ],
 )
 def test_accepts_origin__other_pages__refused(origin):
     assert not ServerAddress(public=HUB).accepts_origin(origin, "127.0.0.1:8765")
@@ -69,7 +79,9 @@ def test_shown__any_host__an_address_that_can_be_opened(address, shown):
     assert address.shown("#x") == shown
 
 
-@pytest.mark.parametrize("public", ["hub.example.org", "ftp://a/", "https://", "https://a/?x=1", "https://a/#x", "https://a/../b", "https://a:b/"])
+@pytest.mark.parametrize(
+    "public", ["hub.example.org", "ftp://a/", "https://", "https://a/?x=1", "https://a/#x", "https://a/../b", "https://a:b/"]
+)
 def test_public_address__none__said(public):
     with pytest.raises(ConfigError, match="public address"):
         ServerAddress(public=public)

@@ -1,6 +1,6 @@
 import pytest
-
 from tests.web.gate.conftest import INVITE
+
 from weakspot.web.gate.address import ServerAddress
 from weakspot.web.gate.entering import Door
 from weakspot.web.gate.lockouts import FREE_FAILURES

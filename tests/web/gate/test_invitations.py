@@ -1,8 +1,8 @@
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-
 from tests.web.gate.conftest import INVITE
+
 from weakspot.core.errors import DataError
 from weakspot.web.gate.invitations import accept, invitation_with
 from weakspot.web.problems import RefusedError

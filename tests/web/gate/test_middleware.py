@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 from starlette.testclient import TestClient
-
 from tests.web.conftest import TOKEN, entered
+
 from weakspot.web.application import create_app
 from weakspot.web.gate import middleware
 from weakspot.web.gate.headers import EVERYWHERE
@@ -20,9 +20,9 @@ OWN = {"Origin": HERE, "Sec-Fetch-Site": "same-origin"}
 
 
 @pytest.fixture
-def nobody(light_parts) -> TestClient:
+def nobody(shared_app) -> TestClient:
     """A browser with which nobody came in."""
-    return TestClient(create_app(light_parts), base_url=HERE)
+    return TestClient(shared_app, base_url=HERE)
 
 
 @pytest.fixture
@@ -58,7 +58,9 @@ def test_paths__out_of_the_folder__refused(inside, path):
     assert "RefusedError" not in answer.text
 
 
-@pytest.mark.parametrize("host", ["evil.example", "evil.example:8765", "192.168.1.7:8765", "127.0.0.1.evil.example", "localhost@evil.example"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8765", "192.168.1.7:8765", "127.0.0.1.evil.example", "localhost@evil.example"]
+)
 def test_host__another_name__refused(inside, host):
     assert "not known under this name" in _refusal(inside.get("/api/session", headers={"Host": host}), 403)
     assert inside.get("/", headers={"Host": host}).status_code == 403
@@ -74,7 +76,8 @@ def test_session__made_up_cookie__refused(nobody):
     assert _refusal(nobody.get("/api/session"), 401)
 
 
-def test_session__expired__refused(inside, light_parts):
+def test_session__expired__refused(light_parts):
+    inside = entered(TestClient(create_app(light_parts), base_url=HERE), TOKEN)
     with light_parts.state.writing() as rows:
         rows.query(SessionRow).update({"expires": now() - timedelta(seconds=1)})
     assert _refusal(inside.get("/api/session"), 401)
@@ -120,7 +123,18 @@ def test_body__grows_too_large__refused(inside):
     assert "too large" in _refusal(answer, 413)
 
 
-def test_requests__too_many__have_to_wait(inside, monkeypatch, light_parts):
+@pytest.mark.parametrize("text", [rb'{"token": "\ud800"}', rb'{"invite": "x", "name": "\udfff\ud83c"}', rb'["\uDABC"]'])
+def test_body__half_a_character__refused(inside, text):
+    answer = inside.post("/api/session", content=text, headers={"Content-Type": "application/json"})
+    assert "middle of a character" in _refusal(answer, 400)
+
+
+def test_body__whole_character_written_in_halves__accepted(inside):
+    answer = inside.post("/api/session", content=rb'{"token": "\ud83c\udf4e"}', headers={"Content-Type": "application/json"})
+    assert "lets nobody in" in _refusal(answer, 401)
+
+
+def test_requests__too_many__have_to_wait(monkeypatch, light_parts):
     monkeypatch.setattr(middleware, "REQUESTS", Rate(burst=3, a_second=0.01))
     client = entered(TestClient(create_app(light_parts), base_url=HERE), TOKEN)
     answers = [client.get("/api/session") for _ in range(4)]

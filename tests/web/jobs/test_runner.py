@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.app.browsing.work import checked_arguments
+from weakspot.app.browsing.work import KINDS, checked_arguments
+from weakspot.app.browsing.work_arguments import ARGUMENTS
 from weakspot.app.project import Project
 from weakspot.app.repairing import RepairRequest
 from weakspot.core.errors import ConfigError
@@ -192,6 +193,10 @@ def test_find__unknown__refused(runner):
             ask("nothing")
 
 
+def test_checked_arguments__every_kind__has_its_model():
+    assert set(ARGUMENTS) == set(KINDS)
+
+
 def test_checked_arguments__unknown_or_wrong__refused():
     assert checked_arguments("run", {"methods": ["directions"]}) == {"methods": ["directions"]}
     for kind, given in (
@@ -203,6 +208,10 @@ def test_checked_arguments__unknown_or_wrong__refused():
         ("repair", {"slice_ids": ["\ud800"]}),
         ("report", {"run": "x" * 30_000}),
         ("report", {"run": float("nan")}),
+        ("counterfactual", {"class_name": "a\x00b", "captions": ["c"]}),
+        ("attributes", {"path": "/"}),
+        ("compare", {}),
+        ("map", {"layout": "other"}),
     ):
         with pytest.raises(ConfigError):
             checked_arguments(kind, given)

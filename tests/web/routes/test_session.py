@@ -1,6 +1,6 @@
 from starlette.testclient import TestClient
-
 from tests.web.conftest import TOKEN, entered
+
 from weakspot.web.application import create_app
 from weakspot.web.gate.address import ServerAddress
 from weakspot.web.gate.people import set_owner_password
@@ -72,3 +72,9 @@ def test_session__server_started_anew__browser_stays_in(parts):
 def test_invitation__unknown__said(owner):
     answer = owner.post("/api/session/invitation", json={"invite": "unknown"})
     assert (answer.status_code, answer.json()["what"]) == (401, "This invitation lets nobody in.")
+
+
+def test_present__before_and_after_coming_in__no_refusal(parts):
+    client = TestClient(create_app(parts), base_url=HERE)
+    assert client.get("/api/session/present").json() == {"is_present": False}
+    assert entered(client, TOKEN).get("/api/session/present").json() == {"is_present": True}

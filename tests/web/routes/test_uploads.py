@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from starlette.testclient import TestClient
-
 from tests.web.conftest import TOKEN, entered
+
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.project import Project
 from weakspot.web.application import create_app

@@ -12,7 +12,10 @@ from urllib.parse import quote
 import psycopg
 import pytest
 
-from weakspot.web.state.store import StateStore
+from weakspot.web.roles import Person, Role
+from weakspot.web.state.store import StateStore, now
+from weakspot.web.state.studies import create_study
+from weakspot.web.state.tables import PersonRow, StudyRow
 
 PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 
@@ -69,3 +72,23 @@ def state(url):
     store = StateStore(url)
     yield store
     store.close()
+
+
+@pytest.fixture
+def study(state) -> StudyRow:
+    """An open study of two classes."""
+    return create_study(state, title="Discs", classes=["disc", "square"], instructions="")
+
+
+@pytest.fixture
+def somebody(state, study):
+    """Return a function that makes somebody who takes part in the study, or is an owner."""
+
+    def _somebody(name: str = "Ada", role: Role = Role.ANNOTATOR) -> Person:
+        place = None if role is Role.OWNER else study.study_id
+        row = PersonRow(person_id=secrets.token_urlsafe(8), name=name, role=role.value, study_id=place, created=now())
+        with state.writing() as rows:
+            rows.add(row)
+        return Person(person_id=row.person_id, name=name, role=role, study_id=place)
+
+    return _somebody

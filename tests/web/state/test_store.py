@@ -78,10 +78,8 @@ def test_store__unreachable_server__is_unavailable_and_hides_the_password(tmp_pa
 
 
 def test_writing__an_error_inside__keeps_nothing(state):
-    with pytest.raises(RuntimeError), state.writing() as rows:
-        rows.add(_study("one"))
-        rows.flush()
-        raise RuntimeError
+    with pytest.raises(RuntimeError):
+        _add(state, "one", fails=True)
     assert _n_studies(state) == 0
 
 
@@ -120,9 +118,8 @@ def _count_up(state: StateStore, times: int) -> None:
 
 
 def test_writing__half_a_character__is_said_in_plain_words(state):
-    with pytest.raises(DataError, match="cannot be kept"), state.writing() as rows:
-        rows.add(_study("half \ud800"))
-        rows.flush()
+    with pytest.raises(DataError, match="cannot be kept"):
+        _add(state, "half \ud800")
 
 
 def test_times__stored_and_read__are_the_same_instant_in_utc(state):
@@ -137,6 +134,14 @@ def test_times__stored_and_read__are_the_same_instant_in_utc(state):
 
 def _study(title: str) -> StudyRow:
     return StudyRow(study_id=title[:1].encode(errors="ignore").hex() or "x", title=title, classes={"titles": []}, created=now())
+
+
+def _add(state: StateStore, title: str, *, fails: bool = False) -> None:
+    with state.writing() as rows:
+        rows.add(_study(title))
+        rows.flush()
+        if fails:
+            raise RuntimeError
 
 
 def _n_studies(state: StateStore) -> int:

@@ -60,9 +60,12 @@ function Everything({ view, title }: { view: Attributes; title: string }) {
     <div className="stack">
       <Assigning view={view} />
       <div className="attributes-frame">
-        <Card title={`${counted(view.attributes.length)} attributes`} className="attributes-side">
+        <Card
+          title={`${counted(view.attributes.length)} attributes`}
+          className="attributes-side"
+          aside={mayChange && view.can_tell && <Button aria-label="Add an attribute" onClick={() => setAdding(true)}>Add</Button>}
+        >
           <AttributeList attributes={view.attributes} chosen={attribute?.attribute_id ?? ""} onChoose={(id) => { setPicked(id); setChosen(null); }} />
-          {mayChange && view.can_tell && <Button onClick={() => setAdding(true)}>Add an attribute</Button>}
         </Card>
         <div className="stack">
           <p role="status" className="quiet">{title || "All classes"}: {counted(view.failures.count)} of {counted(view.failures.total)} samples fail, {percent(view.failures.value)} ({range(view.failures.interval)}).</p>

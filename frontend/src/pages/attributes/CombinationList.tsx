@@ -26,7 +26,6 @@ export function CombinationList({ combinations, usual, onShow, onProve, isBusy }
         <thead>
           <tr>
             <th scope="col">Combination</th>
-            <th scope="col" className="number">Samples</th>
             <th scope="col" className="number">Wrong</th>
             <th scope="col">Failure rate</th>
             <th scope="col" className="number" title="Failure rate divided by that of the class">Lift</th>
@@ -42,8 +41,7 @@ export function CombinationList({ combinations, usual, onShow, onProve, isBusy }
                   <span key={value.attribute_id} className="value-chip"><span className="quiet">{value.attribute}</span> {value.value}</span>
                 ))}
               </th>
-              <td className="number">{counted(combination.failures.total)}</td>
-              <td className="number">{counted(combination.failures.count)}</td>
+              <td className="number">{counted(combination.failures.count)} of {counted(combination.failures.total)}</td>
               <td className="rate-cell">
                 <span className="figure"><strong>{percent(combination.failures.value)}</strong> <span className="quiet">{range(combination.failures.interval)}</span></span>
                 <IntervalBar rate={combination.failures.value} interval={combination.failures.interval} other={usual} label={`Failure rate of ${wordsOf(combination)}`} />

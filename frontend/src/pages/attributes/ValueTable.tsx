@@ -19,7 +19,9 @@ type Props = {
 export function ValueTable({ view, attribute, shown, onShow, isEditing, ticked, onTick, onAct }: Props) {
   const longest = Math.max(1, attribute.unknown.total, ...attribute.values.map((value) => value.failures.total));
   const unknown: Value = { value_id: "", title: "not known", failures: attribute.unknown, training: null, phrases: [], merged: [] };
-  const hasTraining = view.n_training > 0;
+  const hasTraining = view.n_training > 0 && !isEditing;
+  const isEmpty = (value: Value) => value.failures.total === 0 && attribute.state === "assigned" && !isEditing;
+  const empty = attribute.values.filter(isEmpty);
   return (
     <div className="table-box" tabIndex={0} role="region" aria-label={`Values of ${attribute.name}`}>
       <table className="attribute-values">
@@ -28,8 +30,7 @@ export function ValueTable({ view, attribute, shown, onShow, isEditing, ticked, 
           <tr>
             {isEditing && <th scope="col"><span className="unseen">Choose</span></th>}
             <th scope="col">Value</th>
-            <th scope="col" className="bar-cell">Right and wrong</th>
-            <th scope="col" className="number">Samples</th>
+            {!isEditing && <th scope="col" className="bar-cell">Right and wrong</th>}
             <th scope="col" className="number">Wrong</th>
             <th scope="col">Failure rate</th>
             {hasTraining && <th scope="col" className="number">In training</th>}
@@ -37,7 +38,7 @@ export function ValueTable({ view, attribute, shown, onShow, isEditing, ticked, 
           </tr>
         </thead>
         <tbody>
-          {attribute.values.map((value) => (
+          {attribute.values.filter((value) => !isEmpty(value)).map((value) => (
             <tr key={value.value_id} className={value.value_id === shown ? "is-shown-value" : undefined}>
               {isEditing && (
                 <td><input type="checkbox" aria-label={`Choose ${value.title} to merge`} checked={ticked.includes(value.value_id)} onChange={() => onTick(value.value_id)} /></td>
@@ -46,7 +47,7 @@ export function ValueTable({ view, attribute, shown, onShow, isEditing, ticked, 
                 <button type="button" className="value-link" aria-pressed={value.value_id === shown} disabled={value.failures.total === 0} onClick={() => onShow(value.value_id)}>{value.title}</button>
                 {value.merged.length > 0 && <span className="quiet attribute-small"> also {value.merged.join(", ")}</span>}
               </th>
-              <Figures value={value} longest={longest} usual={view.failures.value} />
+              <Figures value={value} longest={longest} usual={view.failures.value} hasBar={!isEditing} />
               {hasTraining && <td className="number">{value.training ? percent(value.training.value) : "–"}</td>}
               {isEditing && <td><Actions value={value} isWorded={attribute.is_worded} onAct={onAct} /></td>}
             </tr>
@@ -55,30 +56,32 @@ export function ValueTable({ view, attribute, shown, onShow, isEditing, ticked, 
             <tr className="quiet">
               {isEditing && <td />}
               <th scope="row">not known</th>
-              <Figures value={unknown} longest={longest} usual={view.failures.value} />
+              <Figures value={unknown} longest={longest} usual={view.failures.value} hasBar={!isEditing} />
               {hasTraining && <td className="number">–</td>}
               {isEditing && <td />}
             </tr>
           )}
         </tbody>
       </table>
+      {empty.length > 0 && <p className="quiet attribute-small">No samples here: {empty.map((value) => value.title).join(", ")}.</p>}
     </div>
   );
 }
 
-function Figures({ value, longest, usual }: { value: Value; longest: number; usual: number }) {
+function Figures({ value, longest, usual, hasBar }: { value: Value; longest: number; usual: number; hasBar: boolean }) {
   const { right, wrong } = barParts(value, longest);
   const { failures } = value;
   return (
     <>
-      <td className="bar-cell">
-        <span className="outcome-bar" aria-hidden="true">
-          <span className="right" style={{ width: `${right}%` }} />
-          <span className="wrong" style={{ width: `${wrong}%` }} />
-        </span>
-      </td>
-      <td className="number">{counted(failures.total)}</td>
-      <td className="number">{counted(failures.count)}</td>
+      {hasBar && (
+        <td className="bar-cell">
+          <span className="outcome-bar" aria-hidden="true">
+            <span className="right" style={{ width: `${right}%` }} />
+            <span className="wrong" style={{ width: `${wrong}%` }} />
+          </span>
+        </td>
+      )}
+      <td className="number">{counted(failures.count)} of {counted(failures.total)}</td>
       <td className="rate-cell">
         {failures.total > 0 ? (
           <>

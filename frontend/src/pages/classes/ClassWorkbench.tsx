@@ -50,31 +50,37 @@ function Workbench({ data, studyId }: { data: ClassColumns; studyId?: string }) 
   const step = { phrase: said, threshold: own };
   return (
     <div className="stack workbench">
-      {!isStatic() && (
-        <section className="card" aria-label="Say what goes wrong">
-          <Sentence phrase={phrase} onType={type} onKeep={() => keep(said, own)} />
-          {suggestions.data && <Suggestions found={suggestions.data} onUse={use} />}
-          {said && answer.isError && <ErrorNote error={answer.error} />}
-          {found && separation && parted && (
-            <>
-              <PhraseResult answer={found} separation={separation} threshold={threshold} parted={parted} isOwn={own !== null} isOld={isOld} onMove={setOwn} onReset={() => setOwn(null)} />
-              {mayWork && (
-                <PhraseActions
-                  canAccept={parted.inside > 0 && parted.outside > 0}
-                  isStale={isOld}
-                  isInStudy={studyId !== undefined}
-                  check={{ isPending: check.isPending, error: check.error, data: check.data, run: () => check.mutate(step) }}
-                  accept={{ isPending: accept.isPending, error: accept.error, data: accept.data, run: () => accept.mutate(step) }}
-                />
-              )}
-            </>
-          )}
-          {!said && <p className="quiet">Compare the wrong images with the right ones below. What do the wrong ones have that the right ones have not? A word or two will do.</p>}
-        </section>
-      )}
+      <section className="card" aria-label="Say what goes wrong">
+        {isStatic() ? <StaticSentence phrase={said} /> : <Sentence phrase={phrase} onType={type} onKeep={() => keep(said, own)} />}
+        {suggestions.data && <Suggestions found={suggestions.data} onUse={use} />}
+        {said && answer.isError && <ErrorNote error={answer.error} />}
+        {found && separation && parted && (
+          <PhraseResult answer={found} separation={separation} threshold={threshold} parted={parted} isOwn={own !== null} isOld={isOld} onMove={setOwn} onReset={() => setOwn(null)} />
+        )}
+        {!said && !isStatic() && <p className="quiet">Compare the wrong images with the right ones below. What do the wrong ones have that the right ones have not? A word or two will do.</p>}
+      </section>
       <Samples data={data} separation={separation} parted={parted} phrase={found?.phrase ?? ""} />
+      {mayWork && found && parted && (
+        <PhraseActions
+          canAccept={parted.inside > 0 && parted.outside > 0}
+          isStale={isOld}
+          isInStudy={studyId !== undefined}
+          check={{ isPending: check.isPending, error: check.error, data: check.data, run: () => check.mutate(step) }}
+          accept={{ isPending: accept.isPending, error: accept.error, data: accept.data, run: () => accept.mutate(step) }}
+        />
+      )}
       {history.data && (mayWork || history.data.phrases.length > 0) && <PhraseHistory phrases={history.data.phrases} onUse={type} />}
     </div>
+  );
+}
+
+/** The sentence on exported pages: only words that were scored before can be chosen. */
+function StaticSentence({ phrase }: { phrase: string }) {
+  return (
+    <>
+      <p>The AI is often wrong on images that have <strong>{phrase || "…"}</strong></p>
+      <p className="quiet">Typing needs <code>weakspot serve</code>; words below were scored before and can be chosen.</p>
+    </>
   );
 }
 

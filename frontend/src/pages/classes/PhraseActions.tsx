@@ -1,6 +1,7 @@
 import { Link } from "wouter";
 import type { Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
 import { chance, counted, percent, range, score } from "../../components/figures";
 
@@ -17,22 +18,24 @@ type Props = {
 export function PhraseActions({ canAccept, isStale, check, accept, isInStudy }: Props) {
   const isBusy = check.isPending || accept.isPending;
   return (
-    <div className="phrase-actions">
-      <div className="action">
-        <Button onClick={check.run} disabled={isStale || isBusy}>{check.isPending ? "Checking …" : "Check on held-out images"}</Button>
-        <p className="quiet">Asks images that nobody has looked at. Every question is counted, so ask when you mean it.</p>
+    <Card title="Decide" className="decide">
+      <div className="phrase-actions">
+        <div className="action">
+          <Button onClick={check.run} disabled={isStale || isBusy}>{check.isPending ? "Checking …" : "Check on held-out images"}</Button>
+          <p className="quiet">Asks images that nobody has looked at. Every question is counted, so ask when you mean it.</p>
+        </div>
+        <div className="action">
+          <Button kind="primary" onClick={accept.run} disabled={isStale || isBusy || !canAccept}>{accept.isPending ? "Accepting …" : "Accept as a slice"}</Button>
+          <p className="quiet">Keeps the images that fit as a finding, tested on the held-out images, ready to be repaired.</p>
+        </div>
+        <div aria-live="polite" className="action-results">
+          {check.error && <ErrorNote error={check.error} />}
+          {check.data && <CheckResult found={check.data} />}
+          {accept.error && <ErrorNote error={accept.error} />}
+          {accept.data && <Finding found={accept.data} isInStudy={isInStudy} />}
+        </div>
       </div>
-      <div className="action">
-        <Button kind="primary" onClick={accept.run} disabled={isStale || isBusy || !canAccept}>{accept.isPending ? "Accepting …" : "Accept as a slice"}</Button>
-        <p className="quiet">Keeps the images that fit as a finding, tested on the held-out images, ready to be repaired.</p>
-      </div>
-      <div aria-live="polite" className="action-results">
-        {check.error && <ErrorNote error={check.error} />}
-        {check.data && <CheckResult found={check.data} />}
-        {accept.error && <ErrorNote error={accept.error} />}
-        {accept.data && <Finding found={accept.data} isInStudy={isInStudy} />}
-      </div>
-    </div>
+    </Card>
   );
 }
 

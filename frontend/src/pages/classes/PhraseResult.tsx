@@ -28,10 +28,8 @@ export function PhraseResult({ answer, separation, threshold, parted, isOwn, isO
   return (
     <div className="phrase-result" aria-busy={isOld}>
       <div className="result-columns">
-        <div className="dials">
-          <ScoreDial title="Error Score" value={parted.score} isOld={isOld} explained="How well your words tell wrong images from right ones. 0 is guessing, 1 is perfect." />
-          <ScoreDial title="Held-out Error Score" value={answer.held_out_score} isOld={isOld} explained="The same, with the line chosen on other images each time. Trust this one more." />
-        </div>
+        <ScoreDial title="Error Score" value={parted.score} isOld={isOld} />
+        <ScoreDial title="Held-out Error Score" value={answer.held_out_score} isOld={isOld} />
         <div>
           <ThresholdHistogram separation={separation} threshold={threshold} parted={parted} onMove={onMove} />
           <div className="legend">
@@ -41,13 +39,16 @@ export function PhraseResult({ answer, separation, threshold, parted, isOwn, isO
           </div>
         </div>
       </div>
-      <p role="status" className="unseen">{isOld ? "" : `Error Score ${score(parted.score)}, held out ${score(answer.held_out_score)}. ${FIT_TITLES[answer.fit]}`}</p>
-      <p className="split-words">
-        Where your words fit, the AI is wrong on <b className="wrong-words">{rate(parted.wrongInside, parted.inside)}</b> images;
-        elsewhere on <b>{rate(parted.wrongOutside, parted.outside)}</b>.
+      <p className="quiet small-words">
+        The Error Score says how well your words tell wrong images from right ones: 0 is guessing, 1 is perfect.
+        For the held-out one the line is chosen on other images each time, so trust it more.
       </p>
+      <p role="status" className="unseen">{isOld ? "" : `Error Score ${score(parted.score)}, held out ${score(answer.held_out_score)}. ${FIT_TITLES[answer.fit]}`}</p>
       <div className={answer.fit === "good" ? "note" : "note warn"}>
-        <p><strong>{FIT_TITLES[answer.fit]}</strong> {answer.advice}</p>
+        <p>
+          <strong>{FIT_TITLES[answer.fit]}</strong> Where your words fit, the AI is wrong on <b className="wrong-words">{rate(parted.wrongInside, parted.inside)}</b> images,
+          elsewhere on <b>{rate(parted.wrongOutside, parted.outside)}</b>. {answer.advice}
+        </p>
       </div>
     </div>
   );

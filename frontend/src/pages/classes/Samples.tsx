@@ -10,7 +10,7 @@ type Props = { data: ClassColumns; separation: Separation | null; parted: Parted
 type Shown = { title: string; words: string; count: number; at: (place: number) => number; kind: string };
 
 const SIDE = 96;
-const HEIGHT = 430;
+const HEIGHT = 372;
 
 /** Two grids side by side: right and wrong images, or images that the words fit less and more. */
 export function Samples({ data, separation, parted, phrase }: Props) {

@@ -2,7 +2,7 @@ import { useId } from "react";
 import { score } from "../../components/figures";
 import { meaning } from "./separation";
 
-type Props = { title: string; value: number; explained: string; isOld?: boolean };
+type Props = { title: string; value: number; explained?: string; isOld?: boolean };
 
 /** A score from 0 to 1 as a half circle, with what it means in words. */
 export function ScoreDial({ title, value, explained, isOld = false }: Props) {
@@ -16,11 +16,9 @@ export function ScoreDial({ title, value, explained, isOld = false }: Props) {
         <path className="dial-value" d="M 10 52 A 40 40 0 0 1 90 52" strokeDasharray={`${part * length} ${length}`} />
         <text x="50" y="50" textAnchor="middle">{score(value)}</text>
       </svg>
-      <div>
-        <p id={id} className="dial-title">{title}</p>
-        <p className="dial-meaning">{meaning(value)}</p>
-        <p className="quiet dial-words">{explained}</p>
-      </div>
+      <p id={id} className="dial-title">{title}</p>
+      <p className="dial-meaning">{meaning(value)}</p>
+      {explained && <p className="quiet small-words">{explained}</p>}
     </div>
   );
 }

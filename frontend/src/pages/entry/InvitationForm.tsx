@@ -44,7 +44,7 @@ function AcceptForm({ invitation, isEntering, onAccept }: AcceptProps) {
   const [password, setPassword] = useState("");
   const accept = () => onAccept(password ? { name, password } : { name });
   return (
-    <form className="card" aria-label="Accept the invitation" onSubmit={(event) => { event.preventDefault(); void accept(); }}>
+    <form className="card" onSubmit={(event) => { event.preventDefault(); void accept(); }}>
       <p>{purpose(invitation)}</p>
       <label className="field">
         <span>Your name, as others will see it</span>

@@ -9,7 +9,7 @@ export function PasswordForm({ onEnter, isEntering }: Props) {
   const [login, setLogin] = useState("");
   const [password, setPassword] = useState("");
   return (
-    <form className="card" aria-label="Come in with name and password" onSubmit={(event) => { event.preventDefault(); void onEnter({ login, password }); }}>
+    <form className="card" onSubmit={(event) => { event.preventDefault(); void onEnter({ login, password }); }}>
       <h2>With name and password</h2>
       <label className="field">
         <span>Name</span>

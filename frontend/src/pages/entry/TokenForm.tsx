@@ -8,7 +8,7 @@ type Props = { onEnter: (entry: Entry) => Promise<void>; isEntering: boolean };
 export function TokenForm({ onEnter, isEntering }: Props) {
   const [token, setToken] = useState("");
   return (
-    <form className="card" aria-label="Come in with a token" onSubmit={(event) => { event.preventDefault(); void onEnter({ token: token.trim() }); }}>
+    <form className="card" onSubmit={(event) => { event.preventDefault(); void onEnter({ token: token.trim() }); }}>
       <h2>With a token</h2>
       <label className="field">
         <span>Token</span>

@@ -31,7 +31,7 @@ type Drag = { kind: "move" | "select"; last: Point; start: Point; outline: Point
 /** The drawn map: drag to move, wheel to zoom, draw around points to select them; keys do the same. */
 export function MapCanvas({ picture, isShown, mode, label, handle, onSelected, onPointed, onOpened, onState, children }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const { camera, size, redraw, state } = useRenderer(canvas, picture);
+  const { camera, size, redraw, state, painter } = useRenderer(canvas, picture);
   const grid = useMemo(() => gridOf(picture.positions), [picture.positions]);
   const drag = useRef<Drag | null>(null);
   const [outline, setOutline] = useState<Point[]>([]);
@@ -128,6 +128,7 @@ export function MapCanvas({ picture, isShown, mode, label, handle, onSelected, o
         className={`map-canvas ${mode}`}
         tabIndex={0}
         role="application"
+        data-painter={painter}
         aria-label={label}
         onPointerDown={down}
         onPointerMove={move}

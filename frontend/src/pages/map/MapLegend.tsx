@@ -57,7 +57,7 @@ function Ramp({ title, colouring, ground }: Pick<Props, "title" | "colouring" | 
   const figure = (value: number) => (Number.isFinite(value) ? Number(value.toPrecision(3)).toString().replace("-", "−") : "–");
   return (
     <div className="map-legend">
-      <h3>{title}</h3>
+      <p className="map-title">{title}</p>
       <div className="map-ramp" style={{ background: `linear-gradient(to right, ${stops})` }} />
       <div className="map-ramp-ends"><span>{figure(colouring.low)}</span><span>{figure(colouring.high)}</span></div>
       <p className="legend"><span><i style={{ background: written(unknownColour(ground)) }} />not known</span></p>

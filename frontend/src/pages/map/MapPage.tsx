@@ -101,7 +101,7 @@ function Map({ first }: { first: MapPoints }) {
         <div className="map-frame">
           <div className="map-main">
             {state === "missing" ? (
-              <p className="note warn">This browser cannot draw the map: it has no WebGL 2. The table says what is on it; values can still be selected in the legend.</p>
+              <p className="note warn">This browser cannot draw the map. The table says what is on it; values can still be selected in the legend.</p>
             ) : (
               <>
                 <div className="row map-buttons">

@@ -59,14 +59,14 @@ function Classes({ found, onTitle }: { found: Selection; onTitle: (title: string
             <tr key={count.title}>
               <th scope="row">{count.title}</th>
               <td>
-                <IntervalBar rate={count.inside.value} interval={count.inside.interval} other={count.rest.value} label={`Wrong inside ${count.title}`} />
+                <IntervalBar rate={count.inside.value} interval={count.inside.interval} {...(count.rest.total > 0 ? { other: count.rest.value } : {})} label={`Wrong inside ${count.title}`} />
                 {percent(count.inside.value)} <span className="quiet">({counted(count.inside.count)} of {counted(count.inside.total)}, {range(count.inside.interval)})</span>
               </td>
-              <td>{percent(count.rest.value)} <span className="quiet">({counted(count.rest.count)} of {counted(count.rest.total)})</span></td>
+              <td>{count.rest.total > 0 ? percent(count.rest.value) : "–"} <span className="quiet">({counted(count.rest.count)} of {counted(count.rest.total)})</span></td>
               <td>
                 {count.title === found.title
                   ? <span className="badge">shown below</span>
-                  : <Button kind="quiet" onClick={() => onTitle(count.title)} aria-label={`Look at ${count.title}`}>Look at it</Button>}
+                  : <Button kind="quiet" onClick={() => onTitle(count.title)} aria-label={`Look at it: ${count.title}`}>Look at it</Button>}
               </td>
             </tr>
           ))}
@@ -87,7 +87,7 @@ function Common({ found, tables, onOpen }: { found: Selection; tables: string; o
             {found.words.map((word) => (
               <li key={word.words}>
                 <span>{word.words}</span> <span className="quiet figure">{score(word.separation)}</span>{" "}
-                <Link href={`/classes/${encodeURIComponent(found.title)}?phrase=${encodeURIComponent(word.words)}`} aria-label={`Try “${word.words}” in the class view`}>try in the class view</Link>
+                <Link href={`/classes/${encodeURIComponent(found.title)}?phrase=${encodeURIComponent(word.words)}`} aria-label={`try in the class view: ${word.words}`}>try in the class view</Link>
               </li>
             ))}
           </ul>

@@ -6,10 +6,10 @@ export type Ground = "light" | "dark";
 const RIGHT: Record<Ground, string> = { light: "#2f78b0", dark: "#6fb3e0" };
 const WRONG: Record<Ground, string> = { light: "#c2570c", dark: "#f0934a" };
 const UNKNOWN: Record<Ground, string> = { light: "#98a2ad", dark: "#64717f" };
-/** Neighbouring colours differ in lightness as well as in hue. */
+/** The blue of right and the orange of wrong are not among them; neighbours differ in lightness as well as in hue. */
 const FEW: Record<Ground, string[]> = {
-  light: ["#2f78b0", "#d55e00", "#0b7a5c", "#b2428f", "#8a6d00", "#3b3f9e", "#7fa814", "#6b2e14", "#2aa5b8", "#e0609a", "#4c5a66", "#a88be0"],
-  dark: ["#6fb3e0", "#f0934a", "#4fd1a5", "#f2a7d3", "#f0e05a", "#8f93ff", "#b6e04f", "#d9a07f", "#5fe0ee", "#ff6fa8", "#c3cdd6", "#b79cff"],
+  light: ["#3b3f9e", "#b08400", "#0b7a5c", "#d0569f", "#2aa5b8", "#6b2e14", "#7fa814", "#7a5bd0", "#4c5a66", "#9c2f4f", "#1f4e3d", "#b9a0e8"],
+  dark: ["#8f93ff", "#f0e05a", "#3fbf93", "#ff8fc4", "#5fe0ee", "#c98a66", "#b6e04f", "#d9b8ff", "#c3cdd6", "#ff6f7f", "#2f9e8f", "#ffd0a8"],
 };
 const RAMP: Record<Ground, string[]> = { light: ["#c3d0dc", "#5f9cc4", "#2b5c9e", "#4a1f6b"], dark: ["#2f4356", "#3f7fa8", "#7fc0c9", "#fff0a8"] };
 const GOLDEN_ANGLE = 137.508;

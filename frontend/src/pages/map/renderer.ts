@@ -1,4 +1,5 @@
 /** Points drawn by the graphics card, and nothing else: one buffer of places for each of two layouts, one of colours, one of the order. */
+import type { Look, Painter } from "./painter";
 
 const VERTEX = `#version 300 es
 precision highp float;
@@ -32,14 +33,15 @@ out vec4 drawn;
 void main() { drawn = shade; }`;
 const ROUND_FROM = 3;
 
-type Look = { transform: readonly [number, number, number, number]; share: number; size: number };
 type Program = { program: WebGLProgram; transform: WebGLUniformLocation | null; share: WebGLUniformLocation | null; size: WebGLUniformLocation | null };
 
-/** Draws points into a canvas. */
-export class PointRenderer {
+/** Draws points with WebGL 2. */
+export class PointRenderer implements Painter {
+  readonly sharpest = 2;
+  readonly name = "graphics card";
   private readonly gl: WebGL2RenderingContext;
-  private round: Program;
-  private square: Program;
+  private readonly round: Program;
+  private readonly square: Program;
   private readonly buffers: { before: WebGLBuffer; after: WebGLBuffer; colours: WebGLBuffer; order: WebGLBuffer };
   private count = 0;
 

@@ -1,9 +1,8 @@
 import { useCallback, useEffect, useRef, useState, type RefObject } from "react";
 import { clipTransform, WHOLE, type Camera, type Size } from "./camera";
-import { PointRenderer } from "./renderer";
+import { painterOn, type Painter } from "./painter";
 
 const SWITCH_MILLISECONDS = 800;
-const SHARPEST = 2;
 
 export type Picture = { positions: Float32Array; colours: Uint8Array; order: Uint32Array; pointSize: number };
 export type RendererState = "starting" | "ready" | "lost" | "missing";
@@ -21,7 +20,7 @@ function isStill(): boolean {
 export function useRenderer(canvas: RefObject<HTMLCanvasElement | null>, picture: Picture) {
   const camera = useRef<Camera>(WHOLE);
   const size = useRef<Size>({ width: 1, height: 1 });
-  const renderer = useRef<PointRenderer | null>(null);
+  const renderer = useRef<Painter | null>(null);
   const latest = useRef(picture);
   const shown = useRef<Float32Array | null>(null);
   const walk = useRef({ begun: 0, isUnderWay: false });
@@ -47,7 +46,7 @@ export function useRenderer(canvas: RefObject<HTMLCanvasElement | null>, picture
   useEffect(() => {
     const element = canvas.current;
     if (!element) return undefined;
-    const made = PointRenderer.on(element);
+    const made = painterOn(element);
     renderer.current = made;
     shown.current = null;
     setState(made ? "ready" : "missing");
@@ -83,7 +82,7 @@ export function useRenderer(canvas: RefObject<HTMLCanvasElement | null>, picture
     if (!element) return undefined;
     const fit = () => {
       const box = element.getBoundingClientRect();
-      const pixels = Math.min(SHARPEST, window.devicePixelRatio || 1);
+      const pixels = Math.min(renderer.current?.sharpest ?? 1, window.devicePixelRatio || 1);
       size.current = { width: Math.max(1, box.width), height: Math.max(1, box.height) };
       const [width, height] = [Math.round(size.current.width * pixels), Math.round(size.current.height * pixels)];
       if (element.width !== width) element.width = width;
@@ -94,7 +93,7 @@ export function useRenderer(canvas: RefObject<HTMLCanvasElement | null>, picture
     watch.observe(element);
     fit();
     return () => watch.disconnect();
-  }, [canvas, redraw]);
+  }, [canvas, redraw, state]);
 
-  return { camera, size, redraw, state };
+  return { camera, size, redraw, state, painter: renderer.current?.name ?? "" };
 }

@@ -25,7 +25,7 @@ export function Tried({ run }: { run: Schemas["RunFacts"] }) {
       )}
       {run.notes.length > 0 && (
         <details>
-          <summary>{counted(run.notes.length)} notes on classes</summary>
+          <summary>{run.notes.length === 1 ? "1 note on a class" : `${counted(run.notes.length)} notes on classes`}</summary>
           <dl className="facts">
             {run.notes.map((note) => <div key={`${note.class_title} ${note.note}`}><dt>{note.class_title}</dt><dd>{note.note}</dd></div>)}
           </dl>

@@ -46,7 +46,7 @@ export function UploadTrial() {
         {trial.isPending && <p className="loading">Looking at the picture …</p>}
         {trial.data && !trial.isPending && <TrialResult trial={trial.data} picture={shown} />}
       </div>
-      {trial.isError && <ErrorNote error={trial.error} />}
+      {trial.isError && <div className="trial"><ErrorNote error={trial.error} /></div>}
     </Card>
   );
 }

@@ -51,7 +51,7 @@ function BeforeAfter({ repair }: { repair: Repair }) {
   return (
     <>
       <h3>Before and after</h3>
-      <p className="legend"><span><i className="dot-before" />before</span><span><i className="dot-after" />after</span><span>lines: 95 % intervals; accuracy from 0 to 100 %, on {repair.measured_on}</span></p>
+      <p className="legend"><span><i className="dot-before" />before</span><span><i className="dot-after" />after</span><span><i className="dot-fell" />after, lower than before</span><span>lines: 95 % intervals; accuracy from 0 to 100 %, on {repair.measured_on}</span></p>
       {drawn.map((group) => (
         <div key={`${group.kind} ${group.group}`} className="dots-group">
           <p><strong>{group.group}</strong> <span className="quiet">{group.kind !== group.group && `${group.kind}, `}{counted(group.n_samples)} samples</span></p>

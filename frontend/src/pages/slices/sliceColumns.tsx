@@ -12,10 +12,8 @@ export function sliceColumns(): Column<SliceLine>[] {
     { key: "method", title: "Found by", cell: (line) => line.accepted_by ? <>{line.method}<span className="quiet slice-below">{line.accepted_by}</span></> : line.method, order: (line) => line.method },
     { key: "n", title: "Samples", isNumber: true, hint: "Members among the samples it was measured on", cell: (line) => (line.inside ? counted(line.inside.total) : "–"), order: (line) => line.inside?.total ?? null },
     { key: "rate", title: "Fails", isNumber: true, hint: "Failure rate of members with its 95 % interval; the dark mark is the rest of the class", cell: rateCell, order: (line) => line.inside?.value ?? null },
-    { key: "outside", title: "Rest", isNumber: true, hint: "Failure rate of the rest of the class", cell: (line) => percent(line.outside?.value), order: (line) => line.outside?.value ?? null },
-    { key: "gap", title: "Gap", isNumber: true, hint: "Percentage points", cell: (line) => (line.gap === null ? "–" : points(line.gap)), order: (line) => line.gap },
-    { key: "p", title: "p", isNumber: true, hint: "Chance of such a gap if there were none", cell: (line) => chance(line.p_value), order: (line) => line.p_value },
-    { key: "q", title: "q", isNumber: true, hint: "The same, corrected for all that was tested together", cell: (line) => chance(line.q_value), order: (line) => line.q_value },
+    { key: "gap", title: "Gap", isNumber: true, hint: "Percentage points above the rest of the class", cell: gapCell, order: (line) => line.gap },
+    { key: "q", title: "q", isNumber: true, hint: "Chance of such a gap if there were none (p), corrected for all that was tested together (q)", cell: chanceCell, order: (line) => line.q_value },
     { key: "verdict", title: "Verdict", cell: (line) => <VerdictBadge line={line} />, order: (line) => line.verdict_words },
     { key: "cause", title: "Cause", cell: (line) => <span title={line.cause_words}>{line.cause || "–"}</span>, order: (line) => line.cause || null },
     { key: "witnesses", title: "Witnesses", hint: "Who else found it, and what second witnesses say of its words", cell: witnessCell, order: (line) => line.also_found.length + line.witnesses.length },
@@ -25,6 +23,16 @@ export function sliceColumns(): Column<SliceLine>[] {
 function points(gap: number): string {
   const rounded = Math.round(100 * gap);
   return rounded === 0 ? "±0" : rounded > 0 ? `+${rounded}` : `−${-rounded}`;
+}
+
+function gapCell(line: SliceLine) {
+  if (line.gap === null) return "–";
+  return <>{points(line.gap)}<span className="quiet slice-below">rest {percent(line.outside?.value)}</span></>;
+}
+
+function chanceCell(line: SliceLine) {
+  if (line.q_value === null) return "–";
+  return <>{chance(line.q_value)}<span className="quiet slice-below">p {chance(line.p_value)}</span></>;
 }
 
 function titleCell(line: SliceLine) {

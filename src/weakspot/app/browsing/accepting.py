@@ -27,7 +27,7 @@ class AcceptedPhrase(View):
         title: the slice as people read it.
         verdict: what the evidence allows to say.
         words: the same in plain words.
-        sentences: finding, proof and effect in words.
+        sentences: finding, proof and cause in words.
         evidence: what was measured on the confirmation half.
         phrase: the words.
         threshold: similarity from which on a sample is a member.
@@ -147,7 +147,7 @@ def _verdict_words(entry: Evidence, record: RunRecord) -> str:
 def _sentences(found: FailureSlice, entry: Evidence) -> list[str]:
     said = [wording.finding_sentence(found, entry)] if entry.n_inside else []
     if entry.verdict in (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED):
-        said += [wording.proof_sentence(entry), wording.effect_sentence(entry)]
+        said.append(wording.proof_sentence(entry))
     if entry.cause is not None and entry.cause.sentence and entry.verdict is Verdict.CONFIRMED:
         said.append(entry.cause.sentence)
-    return [sentence for sentence in said if sentence]
+    return said

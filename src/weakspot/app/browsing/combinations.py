@@ -78,6 +78,7 @@ class _Counted:
     attributes: tuple[CodedAttribute, ...]
     found: Combinations
     order: int
+    places: list[int]
 
 
 def combinations(
@@ -111,8 +112,7 @@ def combinations(
             kept = all_attributes.views[name] = _of_all(problem, usable, floor)
         assert isinstance(kept, _Counted)
         counted = kept
-    places = worst_first(counted.found) if chosen else worth_showing(counted.found, limit)
-    shown = [_view(counted, place, problem) for place in places[:limit]]
+    shown = [_view(counted, place, problem) for place in counted.places[:limit]]
     return CombinationsView(
         title=title,
         attributes=list(chosen),
@@ -153,7 +153,7 @@ def _of_chosen(problem: ClassProblem, attributes: Sequence[CodedAttribute], floo
         n_samples=len(problem.rows),
         n_failed=problem.n_failed,
     )
-    return _Counted(attributes=tuple(attributes), found=found, order=len(sizes))
+    return _Counted(attributes=tuple(attributes), found=found, order=len(sizes), places=worst_first(found))
 
 
 def _of_all(problem: ClassProblem, attributes: Sequence[CodedAttribute], floor: int) -> _Counted:
@@ -162,7 +162,7 @@ def _of_all(problem: ClassProblem, attributes: Sequence[CodedAttribute], floor: 
         codes = np.stack([one.known_codes()[problem.rows] for one in attributes], axis=1)
     order = affordable_order(codes, max_order=MOST_CHOSEN, min_support=floor, most=MOST_COUNTED)
     found = count_combinations(codes, problem.failed, max_order=order, min_support=floor)
-    return _Counted(attributes=tuple(attributes), found=found, order=order)
+    return _Counted(attributes=tuple(attributes), found=found, order=order, places=worth_showing(found, MOST_SHOWN))
 
 
 def _view(counted: _Counted, place: int, problem: ClassProblem) -> CombinationView:

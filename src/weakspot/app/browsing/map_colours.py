@@ -27,7 +27,7 @@ MOST_LABELS = 200
 MOST_SLICES = 200
 LOOKED_AT = 4000
 TEMPLATE = "an image of {phrase}"
-NOT_KNOWN, OTHERS = "not known", "other values"
+NOT_KNOWN, OTHERS, OTHER_CLASSES = "not known", "other values", "other classes"
 COLUMN, ATTRIBUTE, LABEL, SLICE, DEPTH, PHRASE = "column:", "attribute:", "label:", "slice:", "depth:", "phrase:"
 Group = Literal["classifier", "samples", "columns", "slices"]
 
@@ -124,6 +124,7 @@ def colours(workspace: Workspace, by: str) -> MapColoursView:
     codes, kept = _fewer(found, names)
     counts = np.bincount(codes, minlength=len(kept)).tolist()
     meanings = {"right": "right", "wrong": "wrong"} if by == "outcome" else {}
+    meanings |= {OTHER_CLASSES: "unknown"} if by.startswith(SLICE) else {}
     legend = [
         MapLegendEntry.model_validate(
             {"value": name, "count": count, "meaning": "unknown" if name == NOT_KNOWN else meanings.get(name, "")}
@@ -216,7 +217,7 @@ def _assigned(workspace: Workspace) -> list[CodedAttribute]:
 def _members(workspace: Workspace, slice_id: str) -> Coloured:
     title, scores, is_of_class, is_member = _slice_scores(workspace, slice_id)
     del scores
-    return title, np.where(is_of_class, is_member.astype(np.int64), 2), ["rest of the class", "in the slice", "other classes"]
+    return title, np.where(is_of_class, is_member.astype(np.int64), 2), ["rest of the class", "in the slice", OTHER_CLASSES]
 
 
 def _depth(workspace: Workspace, slice_id: str) -> Coloured:

@@ -5,7 +5,7 @@ from typing import Any
 
 from weakspot.app.browsing.view import View
 from weakspot.app.config import Settings
-from weakspot.app.wiring import buildable
+from weakspot.app.wiring import build_part, buildable
 from weakspot.core.errors import ConfigError
 from weakspot.core.registry import part_class, registered
 
@@ -34,12 +34,13 @@ class MethodChoices(View):
 
 def discoverer_choices(settings: Settings) -> MethodChoices:
     """Return the methods that failures can be looked for with; baselines are left out."""
-    able = buildable("discoverers", settings.discover.parameters)
+    given = settings.discover.parameters
+    able = buildable("discoverers", given)
     configured = settings.discover.methods
     found = []
     for name in registered("discoverers"):
         part = _part("discoverers", name)
-        if part is None or getattr(part, "is_baseline", False):
+        if part is None or (name in able and build_part("discoverers", name, given.get(name, {}), where=name).is_baseline):
             continue
         why_not = "" if name in able else "It needs options that weakspot.toml does not give."
         is_configured = name in configured or ("all" in configured and not why_not)

@@ -1,6 +1,7 @@
 """The runs of a project in a few figures each, and what was made of one as long as it stays as it is."""
 
 from collections.abc import Callable
+from pathlib import PurePath
 from typing import TypeVar, cast
 
 from weakspot.app.browsing.view import View
@@ -80,12 +81,17 @@ def _in_short(record: RunRecord) -> RunView:
     return RunView(
         run_id=record.run_id,
         started=record.started,
-        command=record.command,
+        command=_shown_command(record.command),
         n_slices=len(record.slices),
         n_published=len(record.published()),
         is_repaired=any(outcome.arms for outcome in record.repairs),
         has_report=False,
     )
+
+
+def _shown_command(command: str) -> str:
+    """Return what was typed, of paths on the server only the last part."""
+    return " ".join(PurePath(word).name if "/" in word else word for word in command.split())
 
 
 def _with_report(workspace: Workspace, run: RunView) -> RunView:

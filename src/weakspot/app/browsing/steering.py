@@ -77,16 +77,14 @@ def proven(workspace: Workspace, record: RunRecord) -> RunRecord:
     tested = {
         question_of(asked_here[entry.slice_id]) for entry in verified.evidence if entry.slice_id in asked_here and was_tested(entry)
     }
-    log = LookLog(workspace.project.store).at(workspace.confirmation_digest)
+    asked = _asked_by_hand(workspace, record)
     set_aside = [entry for entry in record.evidence if entry.slice_id in dismissed]
-    logged = {look.question for look in log}
     again = [
         entry
         for entry in set_aside
-        if was_tested(entry) and (entry.slice_id not in asked_here or question_of(asked_here[entry.slice_id]) not in logged)
+        if was_tested(entry) and (entry.slice_id not in asked_here or question_of(asked_here[entry.slice_id]) not in asked)
     ]
-    here = [look.p_value for look in log if look.question not in tested]
-    here += [entry.p_value for entry in again if entry.slice_id in asked_here]
+    here = [1.0] * len(asked - tested) + [entry.p_value for entry in again if entry.slice_id in asked_here]
     swapped = [entry.p_value for entry in again if entry.slice_id not in asked_here]
     elsewhere = {found.slice_id for found in record.slices} - set(asked_here)
     measured = _with_looks(workspace, verified.evidence, here, among=set(asked_here))
@@ -118,6 +116,15 @@ def _counted_with(set_aside: Sequence[Evidence], measured: Sequence[Evidence]) -
         entry.model_copy(update={"n_tested": n_tested.get(entry.measured_on.digest, entry.n_tested), "explained": None})
         for entry in set_aside
     ]
+
+
+def _asked_by_hand(workspace: Workspace, record: RunRecord) -> set[tuple[str, str, float | None]]:
+    """Return every question that people put to the confirmation half, by checking or by accepting."""
+    digest = _discovery_digest(workspace)
+    accepted = {one.slice_id for one in record.decisions if one.kind is DecisionKind.ACCEPTED}
+    own = [found for found in record.slices if found.slice_id in accepted and found.found_on.digest == digest]
+    log = LookLog(workspace.project.store).at(workspace.confirmation_digest)
+    return {look.question for look in log} | {question_of(found) for found in own}
 
 
 def question_of(found: FailureSlice) -> tuple[str, str, float | None]:

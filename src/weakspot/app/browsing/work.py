@@ -52,16 +52,13 @@ def checked_arguments(kind: str, given: Arguments) -> dict[str, JsonValue]:
     """
     _place(kind)
     try:
-        size = len(json.dumps(given, allow_nan=False, ensure_ascii=False).encode())
+        written = json.dumps(given, allow_nan=False, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise ConfigError("The arguments of the work hold something that is no text or number.", where="arguments") from error
-    if size > LONGEST_ARGUMENTS:
-        raise ConfigError("The arguments of the work are too long.", where="arguments", given=f"{size} bytes")
-    model = ARGUMENTS.get(kind)
-    if model is None:
-        return dict(given)
+    if len(written) > LONGEST_ARGUMENTS or rb"\u0000" in written:
+        raise ConfigError("The arguments of the work are too long, or hold a zero character.", where="arguments")
     try:
-        return model.model_validate(given).model_dump(mode="json", exclude_defaults=True)
+        return ARGUMENTS[kind].model_validate(given).model_dump(mode="json", exclude_defaults=True)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(["arguments", *(str(part) for part in first["loc"])])

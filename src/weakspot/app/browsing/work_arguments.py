@@ -1,6 +1,6 @@
 """What every kind of work can be told, and nothing else: unknown keys are refused before a process is started."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -53,7 +53,26 @@ class StudyRepairsArguments(View):
     study: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 
 
+class AttributesArguments(View):
+    """Nothing: attributes are assigned as they were planned."""
+
+
+class MapArguments(View):
+    """Which layout of the map is made."""
+
+    layout: Literal["umap"] = "umap"
+
+
+class CompareArguments(View):
+    """Which project is compared with, by name; `serve` was told where it is."""
+
+    other: Annotated[str, StringConstraints(min_length=1, max_length=255)]
+
+
 ARGUMENTS: dict[str, type[View]] = {
+    "attributes": AttributesArguments,
+    "map": MapArguments,
+    "compare": CompareArguments,
     "run": RunArguments,
     "repair": RepairArguments,
     "report": ReportArguments,

@@ -34,6 +34,8 @@ class Workspace:
         self.project = project
         self.others = tuple(others)
         self._guard = threading.RLock()
+        self._columns = threading.RLock()
+        self._words = threading.Lock()
         self._writing = threading.Lock()
         self._views: dict[str, _Prepared] = {}
 
@@ -107,7 +109,7 @@ class Workspace:
             known.clear()
         missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known]
         if missing:
-            with self._guard:
+            with self._words:
                 vectors = unit_rows(np.asarray(embed(missing), dtype=np.float32))
             known.update(zip(missing, vectors, strict=True))
         return np.stack([known[phrase] for phrase in phrases])
@@ -120,7 +122,7 @@ class Workspace:
 
     def samples_for(self, record: RunRecord | None) -> SampleSet:
         """Return all samples with the columns that slices of a run read; may take long the first time."""
-        with self._guard:
+        with self._columns:
             return self.project.samples(record)
 
     @contextmanager
@@ -131,11 +133,11 @@ class Workspace:
 
     def once(self, name: str, make: Callable[[], object]) -> object:
         """Return something that is made once for the current tables, for example a projection; `make` may be slow."""
-        made = self._current.made
-        with self._guard:
-            if name not in made:
-                made[name] = make()
-            return made[name]
+        current = self._current
+        with current.turn_of(name):
+            if name not in current.made:
+                current.made[name] = make()
+            return current.made[name]
 
     @property
     def _current(self) -> "_Prepared":
@@ -155,7 +157,14 @@ class _Prepared:
         self.prepared = project.prepared()
         self.phrases: dict[str, FloatArray] = {}
         self.made: dict[str, object] = {}
+        self._guard = threading.Lock()
+        self._turns: dict[str, threading.RLock] = {}
         self._vectors: dict[str, tuple[ClassProblem, FloatArray]] = {}
+
+    def turn_of(self, name: str) -> threading.RLock:
+        """Return the lock of one thing that is made once: whoever makes another thing does not wait for it."""
+        with self._guard:
+            return self._turns.setdefault(name, threading.RLock())
 
     @cached_property
     def halves(self) -> tuple[SampleSet, SampleSet]:

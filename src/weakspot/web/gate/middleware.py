@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -15,7 +16,8 @@ from weakspot.web.gate.headers import completed
 from weakspot.web.gate.rates import Buckets, Rate
 from weakspot.web.gate.sessions import request_token_of
 from weakspot.web.gate.sizes import is_too_large, largest_for, limited
-from weakspot.web.problems import Problem, RefusedError, problem_response, refusal
+from weakspot.web.gate.texts import whole_text
+from weakspot.web.problems import WORDS, Problem, RefusedError, problem_response, refusal
 from weakspot.web.roles import Person, Role
 
 REQUEST_TOKEN_HEADER = "x-weakspot-token"
@@ -64,7 +66,11 @@ class Gate:
             self._check_sender(scope, headers)
             if path.startswith("/api/"):
                 await self._check_person(scope, headers)
-            await self._app(scope, limited(receive, largest_for(path)), answer.send)
+            bounded = limited(receive, largest_for(path))
+            is_json = "json" in headers.get("content-type", "").lower()
+            await self._app(scope, await whole_text(bounded) if is_json else bounded, answer.send)
+        except HTTPException as error:
+            await problem_response(error.status_code, Problem(what=WORDS[error.status_code]))(scope, receive, answer.send)
         except WeakspotError as error:
             await refusal(error)(scope, receive, answer.send)
         except Exception:

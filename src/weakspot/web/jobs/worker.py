@@ -51,6 +51,8 @@ def _done(request: dict[str, JsonValue], answers: TextIO) -> dict[str, JsonValue
     kind, arguments = str(request["kind"]), request["arguments"]
     assert isinstance(arguments, dict)
     ProjectStore.least_patience = PATIENCE_SECONDS
+    # Records say what was asked for, not how this process was started.
+    sys.argv = ["weakspot", kind]
     project = Project.open(str(request["folder"]), progress=progress)
     return work_of(kind)(project, checked_arguments(kind, arguments), progress)
 

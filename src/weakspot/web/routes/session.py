@@ -79,6 +79,12 @@ class SessionView(View):
     is_read_only: bool
 
 
+class PresenceView(View):
+    """Whether somebody has come in with this browser."""
+
+    is_present: bool
+
+
 class LeftView(View):
     """That a session is forgotten."""
 
@@ -106,6 +112,12 @@ def invitation(asked: AskedInvitation, door: Entrance, request: Request) -> Invi
     """Say what an invitation is to, without using it up."""
     found = door.invitation(asked.invite, client=client_of(request.scope))
     return InvitationView(study_id=found.study_id, title=found.title, role=found.role)
+
+
+@router.get("/session/present")
+def present(request: Request) -> PresenceView:
+    """Say whether somebody has come in with this browser; open to anyone, and no refusal if not."""
+    return PresenceView(is_present=request.state.person is not None)
 
 
 @router.get("/session")

@@ -6,7 +6,7 @@ from sqlalchemy.orm import Session
 from weakspot.web.problems import RefusedError
 from weakspot.web.roles import Person
 from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.studies import CLOSED, seen_study, storable
+from weakspot.web.state.studies import CLOSED, classes_of, seen_study
 from weakspot.web.state.tables import ActivityRow, PersonRow, PhraseRow
 
 LONGEST_STRETCH = 60.0
@@ -26,18 +26,22 @@ def report_activity(state: StateStore, person: Person, study_id: str, *, seconds
     however many windows.
 
     Raises:
-        RefusedError: 404 if the study is not theirs, 409 if it is closed.
+        RefusedError: 404 if the study is not theirs or has no such class, 409 if it is closed.
     """
     with state.writing() as rows:
-        if not seen_study(rows, person, study_id, is_locked=True).is_open:
+        study = seen_study(rows, person, study_id, is_locked=True)
+        if class_title is not None and class_title not in classes_of(study):
+            raise RefusedError(404, "The study has no such class.")
+        if not study.is_open:
             raise RefusedError(409, CLOSED)
         # The lock on the person makes two windows of the same person report one after the other.
         came = rows.scalars(select(PersonRow.created).where(PersonRow.person_id == person.person_id).with_for_update()).one()
         last = rows.scalar(select(func.max(ActivityRow.created)).where(ActivityRow.person_id == person.person_id))
         present = now()
         counted = max(0.0, min(seconds, LONGEST_STRETCH, (present - (last or came)).total_seconds()))
-        title = None if class_title is None else storable(class_title, where="class_title")
-        stretch = ActivityRow(person_id=person.person_id, study_id=study_id, class_title=title, seconds=counted, created=present)
+        stretch = ActivityRow(
+            person_id=person.person_id, study_id=study_id, class_title=class_title, seconds=counted, created=present
+        )
         rows.add(stretch)
         rows.flush()
         return active_seconds(rows, person.person_id, study_id)

@@ -1,0 +1,122 @@
+"""A planted project with attributes that were assigned from words."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from weakspot.app.browsing import attribute_work
+from weakspot.app.browsing.workspace import Workspace
+from weakspot.app.config import Settings
+from weakspot.app.preparation import EmbedSummary, Prepared
+from weakspot.app.project import Project
+from weakspot.core.assistants import Assistants
+from weakspot.core.run import no_stage_progress
+from weakspot.core.samples import SampleSet
+from weakspot.store.project import ProjectStore
+from weakspot.testing.fakes import PlantedEmbedder
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import rare
+
+ATTRIBUTE_SETTINGS = """\
+[data]
+source = "manifest.csv"
+[classifier]
+name = "planted"
+[classifier.options]
+problem = "rare"
+strength = 0.01
+n_samples = 480
+seed = 3
+[embedder]
+name = "planted"
+[attributes]
+use_properties = false
+[verify]
+splits = ["validation", "test"]
+"""
+
+
+@pytest.fixture(scope="session")
+def unassigned_folder(tmp_path_factory):
+    """480 planted pictures (green discs are rare), embedded; no attribute is assigned."""
+    folder = tmp_path_factory.mktemp("attributes") / "shapes"
+    folder.mkdir()
+    plant(rare(0.01), 480, seed=3).write_pictures(folder)
+    (folder / "weakspot.toml").write_text(ATTRIBUTE_SETTINGS)
+    Project.open(folder).ingest()
+    Project.open(folder).embed()
+    return folder
+
+
+@pytest.fixture(scope="session")
+def assigned_folder(unassigned_folder, tmp_path_factory):
+    """The same with attributes."""
+    folder = copied(unassigned_folder, tmp_path_factory.mktemp("assigned"))
+    attribute_work.assign(Project.open(folder), {}, no_stage_progress)
+    return folder
+
+
+@pytest.fixture
+def attributed(assigned_folder, tmp_path):
+    """A workspace on a copy of the project with attributes, that a test may change."""
+    return Workspace(Project.open(copied(assigned_folder, tmp_path)))
+
+
+def copied(folder: Path, to: Path) -> Path:
+    """Copy a project; its pictures are linked, because nobody writes them."""
+    target = to / folder.name
+    shutil.copytree(folder, target, ignore=shutil.ignore_patterns("*.png"))
+    for picture in folder.glob("*/*.png"):
+        (target / picture.relative_to(folder)).symlink_to(picture)
+    return target
+
+
+class ProjectInMemory(Project):
+    """A project whose samples and vectors are in memory; runs and looks are on disk.
+
+    Args:
+        folder: where runs and looks are kept.
+        samples: all samples.
+        assistants: whom to ask.
+        scheme: how halves are used.
+    """
+
+    def __init__(self, folder: Path, samples: SampleSet, assistants: Assistants, *, scheme: str = "halves") -> None:
+        super().__init__(folder, Settings(verify={"splits": ("validation", "test"), "scheme": scheme}))
+        ProjectStore.create(folder)
+        self._ready = Prepared(
+            samples=samples, assistants=assistants, embedder=None, classifier=None, summary=EmbedSummary(), inputs={}
+        )
+
+    def prepared(self, record=None) -> Prepared:
+        del record
+        return self._ready
+
+
+@pytest.fixture(scope="session")
+def green_world():
+    """2,400 planted samples without pictures; green discs are rare in training, so the classifier fails on them."""
+    return plant(rare(0.01), 2400, seed=3)
+
+
+@pytest.fixture
+def open_world(green_world, tmp_path):
+    """Return a function that opens the planted samples as a workspace, with an empty project folder."""
+
+    def opened(**changes) -> Workspace:
+        assistants = changes.pop("assistants", Assistants(embed_texts=PlantedEmbedder().embed_texts))
+        samples = changes.pop("samples", None) or SampleSet(
+            dataset=green_world.dataset, rows=np.arange(len(green_world)), spaces=green_world.spaces(), name="all samples"
+        )
+        folder = tmp_path / "project"
+        folder.mkdir(exist_ok=True)
+        return Workspace(ProjectInMemory(folder, samples, assistants, **changes))
+
+    return opened
+
+
+@pytest.fixture
+def world_workspace(open_world):
+    return open_world()

@@ -1,0 +1,106 @@
+"""Starting servers as a person would, and driving their pages with a real Chromium."""
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+
+CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
+QUIET = (
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+SOFTWARE_GRAPHICS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
+AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
+SERIOUS = ("serious", "critical")
+ADDRESS = re.compile(r"(http://\S+/)#token=(\S+)")
+
+
+@contextmanager
+def serving(*command_line: str) -> Iterator[str]:
+    """Start a command that serves, as a person would, and give the address that it prints."""
+    command = [sys.executable, "-m", "weakspot", *command_line, "--port", "0", "--no-browser"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert server.stdout is not None
+        found = next((match for line in server.stdout if (match := ADDRESS.search(line))), None)
+        assert found, f"the server ended with {server.wait()}"
+        yield found[0]
+    finally:
+        server.send_signal(signal.SIGINT)
+        try:
+            server.wait(20)
+        except subprocess.TimeoutExpired:
+            server.kill()
+
+
+@dataclass
+class Visit:
+    """A page that is being driven, and everything that it complained of."""
+
+    page: Page
+    address: str
+    complaints: list[str] = field(default_factory=list)
+
+    def listen(self) -> None:
+        """Note errors and warnings of the console, and requests that failed or were refused."""
+
+        def heard(message: ConsoleMessage) -> None:
+            # Software graphics of a machine without a graphics card say that they are slow; the pages cannot do anything about it.
+            if message.type in ("error", "warning") and "GPU stall" not in message.text and "swiftshader" not in message.text.lower():
+                self.complaints.append(f"{message.type}: {message.text}")
+
+        self.page.on("console", heard)
+        self.page.on("pageerror", lambda error: self.complaints.append(f"error: {error}"))
+
+    def go(self, place: str, heading: str) -> None:
+        """Open a page of the app by its hash and wait for its heading."""
+        self.page.goto(f"{self.address.split('#')[0]}#{place}")
+        self.page.get_by_role("heading", level=1, name=heading).first.wait_for()
+
+    def settle(self) -> None:
+        """Wait until nothing is loading."""
+        self.page.wait_for_load_state("networkidle")
+        expect(self.page.locator(".loading")).to_have_count(0, timeout=60_000)
+
+    def check(self) -> None:
+        """Hold that the console was silent and that axe finds nothing serious, in light and in dark."""
+        for scheme in ("light", "dark"):
+            self.page.emulate_media(color_scheme=scheme)
+            assert self.violations() == []
+        self.page.emulate_media(color_scheme="light")
+        assert self.complaints == []
+
+    def violations(self) -> list[str]:
+        """Return what axe finds that is serious or worse."""
+        found = self.page.evaluate(f"(() => {{ {AXE.read_text()} }})() || window.axe.run(document, {{resultTypes: ['violations']}})")
+        return [
+            f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
+            for one in found["violations"]
+            if one["impact"] in SERIOUS
+        ]
+
+
+@contextmanager
+def visiting(chromium: Browser, address: str, *, width: int = 1280, height: int = 900) -> Iterator[Visit]:
+    """Come in with a new browser window."""
+    context = chromium.new_context(viewport={"width": width, "height": height}, accept_downloads=True, reduced_motion="reduce")
+    visit = Visit(page=context.new_page(), address=address)
+    visit.listen()
+    visit.page.goto(address)
+    visit.page.get_by_role("navigation", name="Pages").wait_for(timeout=120_000)
+    yield visit
+    context.close()

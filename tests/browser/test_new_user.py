@@ -1,0 +1,36 @@
+"""A new user with the README in hand: words alone lead to the planted kind, a slice, a repair, and a file to take home."""
+
+import pytest
+from playwright.sync_api import expect
+from safetensors.numpy import load
+
+from tests.browser.driving import visiting
+
+
+@pytest.mark.network
+def test_demo__words_accepted_and_repaired__the_head_is_downloaded(chromium, demo_address):
+    with visiting(chromium, demo_address) as visit:
+        page = visit.page
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Classes").click()
+        page.get_by_role("heading", level=1, name="Classes").wait_for()
+        page.get_by_label("The AI is often wrong on images that have").fill("green")
+        page.get_by_text("Good words.").wait_for()
+        page.get_by_role("button", name="Check on held-out images").click()
+        page.get_by_text("It holds on held-out images.").wait_for()
+        page.get_by_role("button", name="Accept as a slice").click()
+        page.get_by_text("Accepted: apple: green.").wait_for()
+        visit.check()
+        page.get_by_role("link", name="Open this slice").click()
+        page.get_by_role("heading", level=1, name="apple: green").wait_for()
+        visit.check()
+
+        page.get_by_role("navigation", name="Pages").get_by_role("link", name="Repair").click()
+        page.get_by_role("button", name="Repair", exact=True).click()
+        page.get_by_text("done", exact=False).first.wait_for(timeout=120_000)
+        expect(page.get_by_role("button", name="Repair", exact=True)).to_be_enabled(timeout=180_000)
+        page.get_by_text("Accuracy on “apple: green” rose").first.wait_for()
+        with page.expect_download() as download:
+            page.get_by_role("link", name="repaired_head.safetensors").click()
+        head = load(download.value.path().read_bytes())
+        assert head["weight"].shape[0] == 2
+        assert visit.complaints == []

@@ -1,0 +1,112 @@
+"""Every page, on real photographs and on 50,000 planted pictures: it shows, it is accessible, and its console is silent."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from tests.browser.driving import visiting
+
+PAGES = (
+    ("/", "Overview"),
+    ("/classes", "Classes"),
+    ("/slices", "Slices"),
+    ("/attributes", "Attributes"),
+    ("/map", "Map"),
+    ("/repair", "Repair"),
+    ("/search", "Search with generated pictures"),
+    ("/studies", "Studies"),
+)
+SENTENCE = "The AI is often wrong on images that have"
+
+
+@pytest.fixture(scope="module", params=["demo", "large"])
+def site(request):
+    return request.getfixturevalue(f"{request.param}_address")
+
+
+@pytest.fixture(scope="module")
+def visit(chromium, site):
+    with visiting(chromium, site) as visit:
+        yield visit
+
+
+@pytest.mark.parametrize(("place", "heading"), PAGES, ids=[heading for _, heading in PAGES])
+def test_page__opened__is_accessible_in_light_and_dark_and_its_console_is_silent(visit, place, heading):
+    visit.go(place, heading)
+    visit.settle()
+    visit.check()
+
+
+@pytest.mark.parametrize(("place", "heading"), PAGES, ids=[heading for _, heading in PAGES])
+def test_page__on_a_tablet__needs_no_sideways_scrolling(chromium, site, place, heading):
+    with visiting(chromium, site, width=800, height=1000) as visit:
+        visit.go(place, heading)
+        visit.settle()
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= 800
+
+
+def test_pages__menu_by_keyboard_alone__every_page_is_reached(visit):
+    visit.go("/", "Overview")
+    for place, heading in PAGES[1:]:
+        link = visit.page.get_by_role("navigation", name="Pages").get_by_role("link", name=place.strip("/").capitalize())
+        link.focus()
+        visit.page.keyboard.press("Enter")
+        visit.page.get_by_role("heading", level=1, name=heading).first.wait_for()
+    assert visit.complaints == []
+
+
+def test_slices__worst_one_opened__shows_members_evidence_and_curve(visit):
+    visit.go("/slices", "Slices")
+    visit.page.get_by_role("table").get_by_role("link").first.click()
+    visit.settle()
+    expect(visit.page.get_by_role("heading", name="Evidence")).to_be_visible()
+    expect(visit.page.get_by_role("img", name=re.compile("wrong|fails")).first).to_be_visible()
+    visit.check()
+
+
+def test_slice__dismissed_and_restored__says_so(visit):
+    visit.go("/slices", "Slices")
+    visit.page.get_by_role("table").get_by_role("link").first.click()
+    visit.page.get_by_role("button", name="Dismiss").click()
+    visit.page.get_by_label("Reason").fill("known already")
+    visit.page.get_by_role("dialog").get_by_role("button", name="Dismiss").click()
+    expect(visit.page.get_by_text("Dismissed by owner: known already")).to_be_visible()
+    visit.page.get_by_role("button", name="Restore").click()
+    expect(visit.page.get_by_role("button", name="Dismiss")).to_be_visible()
+
+
+def test_map__drawn_around__says_what_is_inside(visit):
+    visit.go("/map", "Map")
+    visit.settle()
+    assert visit.page.evaluate("!!document.querySelector('canvas').getContext('webgl2')")
+    visit.page.get_by_role("button", name="Draw around samples").click()
+    box = visit.page.locator("canvas").first.bounding_box()
+    corners = ((0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98), (0.02, 0.02))
+    for number, (x, y) in enumerate(corners):
+        visit.page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"], steps=6)
+        if number == 0:
+            visit.page.mouse.down()
+    visit.page.mouse.up()
+    expect(visit.page.get_by_role("heading", name="Selected samples")).to_be_visible()
+    visit.settle()
+    assert visit.complaints == []
+
+
+def test_class_view__threshold_moved__server_is_not_asked(visit, site):
+    is_large = "large" in str(visit.page.title()) or visit.page.get_by_text("shapes", exact=True).count() > 0
+    title = "disc" if is_large else "apple"
+    visit.go(f"/classes/{title}", "Classes")
+    visit.page.get_by_label(SENTENCE).fill("green")
+    slider = visit.page.get_by_role("slider", name="From here on an image fits the words")
+    slider.wait_for()
+    visit.settle()
+    before = slider.get_attribute("aria-valuetext")
+    asked = []
+    visit.page.on("request", lambda request: asked.append(request.url) if "/api/pictures/" not in request.url else None)
+    slider.focus()
+    for _ in range(12):
+        visit.page.keyboard.press("Shift+ArrowLeft")
+    expect(slider).not_to_have_attribute("aria-valuetext", before)
+    assert asked == []
+    assert visit.complaints == []

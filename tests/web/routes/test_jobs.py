@@ -1,0 +1,55 @@
+"""Starting and watching work over the wire."""
+
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+
+@pytest.fixture
+def own_folder(fruit_folder, tmp_path) -> Path:
+    return Path(shutil.copytree(fruit_folder, tmp_path / "fruit"))
+
+
+def test_jobs__repair_started__progress_result_and_download(owner):
+    answer = owner.post("/api/jobs", json={"kind": "repair", "arguments": {"strategy": "up-weight"}})
+    assert answer.status_code == 200, answer.text
+    job_id = answer.json()["job_id"]
+    while (view := owner.get(f"/api/jobs/{job_id}").json())["state"] in ("queued", "running"):
+        time.sleep(0.05)
+    assert (view["state"], view["message"], view["started_by"]) == ("done", "", "owner")
+    assert [job["job_id"] for job in owner.get("/api/jobs").json()["jobs"]] == [job_id]
+    results = owner.get("/api/repair/results").json()
+    assert results["repairs"][0]["strategy"] == "up-weight"
+    head = owner.get("/api/repair/downloads/repaired_head.safetensors")
+    assert head.status_code == 200
+    assert head.headers["content-disposition"] == 'attachment; filename="repaired_head.safetensors"'
+    assert len(head.content) == int(head.headers["content-length"]) > 100
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"kind": "nonsense", "arguments": {}},
+        {"kind": "run", "arguments": {"folder": "/etc"}},
+        {"kind": "run", "arguments": {"methods": ["a b"]}},
+        {"kind": "repair", "arguments": {"budget": 1e400}},
+        {"kind": "repair", "arguments": {"slice_ids": ["\x00"]}},
+        {"kind": "report", "arguments": {"run": ["x"]}},
+        {"kind": "report", "arguments": {}, "more": 1},
+        {"kind": "run" * 50, "arguments": {}},
+    ],
+)
+def test_jobs__bad_arguments__422_and_nothing_is_started(owner, body):
+    import json
+
+    answer = owner.post("/api/jobs", content=json.dumps(body), headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422
+    assert owner.get("/api/jobs").json() == {"jobs": []}
+
+
+def test_jobs__unknown__404(owner):
+    assert owner.get("/api/jobs/nothing").status_code == 404
+    assert owner.post("/api/jobs/nothing/cancel").status_code == 404
+    assert owner.post("/api/jobs/nothing/resume").status_code == 404

@@ -1,0 +1,187 @@
+import json
+
+import pytest
+from starlette.testclient import TestClient
+
+from weakspot.web.application import create_app
+from weakspot.web.roles import Person, Role
+from weakspot.web.server_parts import person_of
+
+NOBODY = "0123456789ab"
+
+
+@pytest.fixture
+def as_role(owner, parts):
+    """Ask as somebody of another role, with the owner's browser."""
+
+    def become(role):
+        person = Person(person_id="p", name="Vera", role=role, study_id="s" if role is Role.ANNOTATOR else None)
+        owner.app.dependency_overrides[person_of] = lambda: person
+        return owner
+
+    yield become
+    owner.app.dependency_overrides.clear()
+
+
+def _only(owner: TestClient) -> dict:
+    (line,) = owner.get("/api/slices").json()["slices"]
+    return line
+
+
+def test_table__of_the_newest_run__has_the_planted_slice(owner, parts):
+    table = owner.get("/api/slices").json()
+    assert table["run_id"] == parts.workspace.project.store.runs.run_ids()[-1]
+    (line,) = table["slices"]
+    assert (line["title"], line["method"], line["class_title"]) == ("disc: green", "directions", "disc")
+    assert owner.get("/api/slices", params={"run": table["run_id"]}).json() == table
+
+
+@pytest.mark.parametrize("run", ["20200101", "../..", "\x00", "x" * 5000, "\ud800".encode("utf-16", "surrogatepass").hex()])
+def test_table__of_a_run_that_is_not_there__is_refused_without_a_path(owner, parts, run):
+    answer = owner.get("/api/slices", params={"run": run})
+    assert answer.status_code in (404, 422)
+    assert str(parts.workspace.project.folder) not in answer.text
+
+
+def test_one__with_members_scores_and_columns__agree_on_the_counts(owner):
+    slice_id = _only(owner)["slice_id"]
+    page = owner.get(f"/api/slices/{slice_id}").json()
+    members = owner.get(f"/api/slices/{slice_id}/members").json()
+    assert page["line"]["slice_id"] == slice_id
+    assert members["total"] == page["looked_at_inside"]["total"]
+    assert sum(members["failed"]) == page["looked_at_inside"]["count"]
+    outside = owner.get(f"/api/slices/{slice_id}/members", params={"kind": "outside", "limit": 1}).json()
+    scores = owner.get(f"/api/slices/{slice_id}/scores").json()
+    assert scores["n_samples"] == members["total"] + outside["total"]
+    columns = owner.get(f"/api/slices/{slice_id}/columns").json()["columns"]
+    colour = next(column for column in columns if column["column"] == "colour")
+    assert sum(colour["inside"]) == members["total"]
+    assert colour["inside"][colour["values"].index("green")] > 0
+
+
+@pytest.mark.parametrize("rest", ["", "/members", "/scores", "/columns"])
+def test_one__that_is_not_there__is_not_found(owner, rest):
+    assert owner.get(f"/api/slices/{NOBODY}{rest}").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [({"kind": "all"}, 422), ({"offset": -1}, 422), ({"offset": 10**30}, 422), ({"limit": 0}, 422), ({"limit": 501}, 422)],
+)
+def test_members__with_bad_bounds__are_refused(owner, query, status):
+    assert owner.get(f"/api/slices/{_only(owner)['slice_id']}/members", params=query).status_code == status
+
+
+def test_people__rename_dismiss_and_restore__each_is_written_down(owner):
+    slice_id = _only(owner)["slice_id"]
+    renamed = owner.post(f"/api/slices/{slice_id}/words", json={"words": "  green discs "})
+    assert renamed.status_code == 200, renamed.text
+    assert renamed.json()["line"]["title"] == "disc: green discs"
+    dismissed = owner.post(f"/api/slices/{slice_id}/dismiss", json={"reason": "too few"}).json()
+    assert dismissed["line"]["dismissed"]["reason"] == "too few"
+    assert owner.post(f"/api/slices/{slice_id}/dismiss", json={"reason": "again"}).status_code == 422
+    assert owner.post(f"/api/slices/{slice_id}/restore").json()["line"]["dismissed"] is None
+    page = owner.get(f"/api/slices/{slice_id}").json()
+    assert [one["kind"] for one in page["decisions"]] == ["renamed", "dismissed", "restored"]
+    assert page["names"][0]["describer"] == "person"
+    assert len(page["names"][0]["sizes"]) >= 2
+
+
+def test_people__pick_narrow_and_merge__new_slices_take_the_place_of_old_ones(owner):
+    first = _only(owner)["slice_id"]
+    rows = owner.get(f"/api/slices/{first}/members").json()["rows"]
+    outside = owner.get(f"/api/slices/{first}/members", params={"kind": "outside"}).json()["rows"]
+    body = {"title": "disc", "rows": [*rows, *outside[:8]], "words": "odd ones"}
+    picked = owner.post("/api/slices/from-rows", json=body)
+    assert picked.status_code == 200, picked.text
+    assert set(picked.json()["agreement"]) == {"precision", "recall"}
+    narrowed = owner.post(f"/api/slices/{first}/values", json={"column": "size", "values": ["small"], "is_kept": False})
+    assert narrowed.status_code == 200, narrowed.text
+    second = narrowed.json()["line"]["slice_id"]
+    merging = {"first": second, "second": picked.json()["slice_id"], "how": "either", "words": "both kinds"}
+    merged = owner.post("/api/slices/merge", json=merging)
+    assert merged.status_code == 200, merged.text
+    lines = {line["slice_id"]: line for line in owner.get("/api/slices").json()["slices"]}
+    assert len(lines) == 4
+    assert [line["words"] for line in lines.values() if line["dismissed"] is None] == ["both kinds"]
+    moved = owner.post(f"/api/slices/{first}/threshold", json={"threshold": 0.9})
+    assert moved.status_code == 200, moved.text
+
+
+BAD_TEXTS = ["", "   ", "a\nb", "a\x00b", "x" * 501, None, 5, ["a"]]
+
+
+@pytest.mark.parametrize("text", BAD_TEXTS)
+def test_people__say_nothing_that_can_be_read__are_refused(owner, text):
+    slice_id = _only(owner)["slice_id"]
+    assert owner.post(f"/api/slices/{slice_id}/words", json={"words": text}).status_code == 422
+    assert owner.post(f"/api/slices/{slice_id}/dismiss", json={"reason": text}).status_code == 422
+    rows = {"title": "disc", "rows": [1, 2, 3], "words": text}
+    assert owner.post("/api/slices/from-rows", json=rows).status_code == 422
+
+
+@pytest.mark.parametrize("raw", ['{"words": "\\ud800"}', '{"words": "a", "more": 1}', "[1]", "{", '{"words": "a\\u202eb"}'])
+def test_people__send_what_is_no_text__are_refused(owner, raw):
+    headers = {"Content-Type": "application/json"}
+    answer = owner.post(f"/api/slices/{_only(owner)['slice_id']}/words", content=raw, headers=headers)
+    assert answer.status_code in (400, 422)
+
+
+@pytest.mark.parametrize("threshold", ["NaN", "Infinity", "1e400", "-1e12", "null", '"a"'])
+def test_threshold__that_is_no_score__is_refused(owner, threshold):
+    content, headers = f'{{"threshold": {threshold}}}', {"Content-Type": "application/json"}
+    answer = owner.post(f"/api/slices/{_only(owner)['slice_id']}/threshold", content=content, headers=headers)
+    assert answer.status_code in (400, 422)
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"title": "disc", "rows": [], "words": "a"}, 422),
+        ({"title": "disc", "rows": [-1], "words": "a"}, 422),
+        ({"title": "disc", "rows": [10**30], "words": "a"}, 422),
+        ({"title": "disc", "rows": [0] * 20_001, "words": "a"}, 422),
+        ({"title": "disc", "rows": [1], "words": "a"}, 409),
+        ({"title": "no such class \x00", "rows": [1], "words": "a"}, 422),
+    ],
+)
+def test_from_rows__with_bad_rows__is_refused(owner, body, status):
+    assert owner.post("/api/slices/from-rows", content=json.dumps(body)).status_code == status
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("words", {"words": "a"}),
+        ("dismiss", {"reason": "a"}),
+        ("restore", None),
+        ("threshold", {"threshold": 0.5}),
+        ("values", {"column": "size", "values": ["small"], "is_kept": True}),
+    ],
+)
+def test_changes__are_for_owners_only(as_role, owner, path, body):
+    slice_id = _only(owner)["slice_id"]
+    for role in (Role.VIEWER, Role.ANNOTATOR):
+        assert as_role(role).post(f"/api/slices/{slice_id}/{path}", json=body).status_code == 403
+    assert as_role(Role.OWNER).post(f"/api/slices/{NOBODY}/{path}", json=body).status_code == 404
+
+
+def test_reading__is_for_viewers_too_but_not_for_annotators(as_role, owner):
+    slice_id = _only(owner)["slice_id"]
+    paths = ["", f"/{slice_id}", f"/{slice_id}/members", f"/{slice_id}/scores", f"/{slice_id}/columns"]
+    for path in paths:
+        assert as_role(Role.VIEWER).get(f"/api/slices{path}").status_code == 200
+        assert as_role(Role.ANNOTATOR).get(f"/api/slices{path}").status_code == 403
+    assert as_role(Role.ANNOTATOR).get("/api/comparisons").status_code == 403
+
+
+def test_nobody__reads_nothing(parts):
+    stranger = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
+    for path in ("", f"/{NOBODY}", f"/{NOBODY}/members"):
+        assert stranger.get(f"/api/slices{path}").status_code == 401
+
+
+def test_comparisons__of_a_project_served_alone__are_none(owner):
+    assert owner.get("/api/comparisons").json()["others"] == []
+    answer = owner.get(f"/api/slices/{_only(owner)['slice_id']}/comparison", params={"other": "../secret"})
+    assert answer.status_code == 422

@@ -1,0 +1,60 @@
+import threading
+
+import pytest
+
+from weakspot.core.errors import DataError
+from weakspot.web.problems import RefusedError
+from weakspot.web.roles import Person, Role
+from weakspot.web.state.people import finish_class, participants
+from weakspot.web.state.studies import create_study, open_or_close, require_class, studies_for, study_of
+
+
+def _status(state, person: Person, study_id: str | None, title: str) -> int:
+    try:
+        require_class(state, person, study_id, title)
+    except RefusedError as error:
+        return error.status
+    return 200
+
+
+def test_require_class__every_role__may_what_it_may(state, study, somebody):
+    other = create_study(state, title="Other", classes=["disc"], instructions="").study_id
+    ada, owner, viewer = somebody(), somebody("Owner", Role.OWNER), somebody("Vic", Role.VIEWER)
+    places = [
+        (None, "disc"),
+        (study.study_id, "disc"),
+        (study.study_id, "apple"),
+        (other, "disc"),
+        ("none", "disc"),
+        ("\x00", "disc"),
+    ]
+    assert [_status(state, ada, *place) for place in places] == [403, 200, 404, 404, 404, 404]
+    assert [_status(state, owner, *place) for place in places] == [200, 200, 200, 200, 404, 404]
+    assert [_status(state, viewer, *place) for place in places] == [200, 200, 200, 404, 404, 404]
+    open_or_close(state, owner, study.study_id, is_open=False)
+    assert _status(state, ada, study.study_id, "disc") == 409
+
+
+def test_studies_for__annotator__own_study_only(state, study, somebody):
+    other = create_study(state, title="Other", classes=["disc", "disc"], instructions="")
+    assert [one.study_id for one in studies_for(state, somebody())] == [study.study_id]
+    assert [one.study_id for one in studies_for(state, somebody("Owner", Role.OWNER))] == [other.study_id, study.study_id]
+    with pytest.raises(RefusedError):
+        study_of(state, somebody(), other.study_id)
+
+
+def test_create_study__title_that_cannot_be_kept__is_refused(state):
+    with pytest.raises(DataError):
+        create_study(state, title="a\x00", classes=[], instructions="")
+
+
+def test_finish_class__from_many_windows_at_once__is_said_once(state, study, somebody):
+    ada = somebody()
+    done = {"is_finished": True}
+    threads = [threading.Thread(target=finish_class, args=(state, ada, study.study_id, "disc"), kwargs=done) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    [found] = participants(state, ada, study.study_id)
+    assert found.finished == ["disc"]
