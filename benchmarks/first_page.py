@@ -43,11 +43,11 @@ methods = ["keywords"]
 PAGES = {
     "overview": ("/api/session", "/api/overview", "/api/jobs"),
     "classes": ("/api/classes",),
-    "one class": ("/api/classes/one?title=disc",),
+    "one class": ("/api/classes/samples?title=disc", "/api/classes/suggestions?title=disc"),
     "slices": ("/api/slices",),
     "attributes": ("/api/attributes",),
     "map": ("/api/map", "/api/map/colourings", "/api/map/colours?by=outcome"),
-    "repair": ("/api/repair",),
+    "repair": ("/api/repair/options", "/api/repair/results"),
     "studies": ("/api/studies",),
 }
 
@@ -163,7 +163,7 @@ def measure(server: subprocess.Popen, begun: float, settle: float) -> None:
             status, first, n_bytes = browser.ask(path)
             again = browser.ask(path)[1]
             note = "" if first <= LONGEST_SECONDS else "  <-- longer than a second"
-            print(f"{page:11s} {path:34s} {status}  first {first:7.3f} s  again {again:7.3f} s  {n_bytes / 1000:9.1f} kB{note}")
+            print(f"{page:11s} {path:38s} {status}  first {first:7.3f} s  again {again:7.3f} s  {n_bytes / 1000:9.1f} kB{note}")
             if note:
                 slow.append(path)
     print(f"memory at the end: {resident(server.pid)} MB")

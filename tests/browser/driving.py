@@ -34,8 +34,8 @@ def serving(*command_line: str) -> Iterator[str]:
     command = [sys.executable, "-m", "weakspot", *command_line, "--port", "0", "--no-browser"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1", "OMP_NUM_THREADS": "1"}
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
+    assert server.stdout is not None
     try:
-        assert server.stdout is not None
         found = next((match for line in server.stdout if (match := ADDRESS.search(line))), None)
         assert found, f"the server ended with {server.wait()}"
         yield found[0]
@@ -45,6 +45,7 @@ def serving(*command_line: str) -> Iterator[str]:
             server.wait(20)
         except subprocess.TimeoutExpired:
             server.kill()
+        server.stdout.close()
 
 
 @dataclass
@@ -80,9 +81,10 @@ class Visit:
         """Hold that the console was silent and that axe finds nothing serious, in light and in dark."""
         for scheme in ("light", "dark"):
             self.page.emulate_media(color_scheme=scheme)
-            assert self.violations() == []
+            found = self.violations()
+            assert not found, (scheme, found)
         self.page.emulate_media(color_scheme="light")
-        assert self.complaints == []
+        assert not self.complaints, self.complaints
 
     def violations(self) -> list[str]:
         """Return what axe finds that is serious or worse."""

@@ -14,7 +14,7 @@ def test_demo__words_accepted_and_repaired__the_head_is_downloaded(chromium, dem
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="Classes").click()
         page.get_by_role("heading", level=1, name="Classes").wait_for()
         page.get_by_label("The AI is often wrong on images that have").fill("green")
-        page.get_by_text("Good words.").wait_for()
+        page.get_by_text("Good words.", exact=True).wait_for()
         page.get_by_role("button", name="Check on held-out images").click()
         page.get_by_text("It holds on held-out images.").wait_for()
         page.get_by_role("button", name="Accept as a slice").click()

@@ -1,3 +1,4 @@
+import asyncio
 from dataclasses import replace
 
 import pytest
@@ -27,6 +28,13 @@ def test_ask__phrase__is_not_kept(asker):
     body = {"title": "disc", "phrase": "green", "is_submitted": False, "offset": 0, "limit": 10}
     assert asker.ask(Question(path="/api/classes/phrase", body=body)) is not None
     assert asker.ask(Question(path="/api/classes/history", query=(("title", "disc"),))) == {"phrases": []}
+
+
+def test_ask__where_an_event_loop_runs__is_answered(asker):
+    async def in_a_notebook():
+        return asker.ask(Question(path="/api/runs"))
+
+    assert asyncio.run(in_a_notebook())["runs"]
 
 
 def test_keys__also_under_other_queries():

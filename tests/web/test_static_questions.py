@@ -3,7 +3,7 @@ import base64
 import numpy as np
 
 from weakspot.web.static_asker import Question
-from weakspot.web.static_questions import Reading, digests_in, only_run
+from weakspot.web.static_questions import Reading, digests_in, only_exported
 
 
 def _packed(values, kind):
@@ -71,10 +71,11 @@ def test_reading__no_run__asks_without_one():
     assert 7 not in wanted
 
 
-def test_only_run__others_are_not_offered():
-    assert only_run({"run_ids": ["a", "b"], "x": 1}, "b") == {"run_ids": ["b"], "x": 1}
-    assert only_run({"runs": [{"run_id": "a"}, {"run_id": "b"}]}, "b") == {"runs": [{"run_id": "b"}]}
-    assert only_run(None, "b") is None
+def test_only_exported__others_are_not_offered():
+    assert only_exported({"run_ids": ["a", "b"], "x": 1}, "b") == {"run_ids": ["b"], "x": 1}
+    assert only_exported({"runs": [{"run_id": "a"}, {"run_id": "b"}]}, "b") == {"runs": [{"run_id": "b"}]}
+    assert only_exported({"colourings": [], "has_words": True}, "b") == {"colourings": [], "has_words": False}
+    assert only_exported(None, "b") is None
 
 
 def test_digests_in__wherever_they_are():

@@ -211,7 +211,7 @@ class ClassHalves:
 
 def hypothesis_method(settings: Settings, phrases: Mapping[str, Sequence[str]] | None = None) -> HypothesisDiscoverer:
     """Return the method `hypothesis` as it is configured, for other phrases than the configured ones."""
-    given = {name: [*listed] for name, listed in (phrases or {}).items()}
+    given: dict[str, JsonValue] = {name: [*listed] for name, listed in (phrases or {}).items()}
     options: dict[str, JsonValue] = {**settings.discover.parameters.get("hypothesis", {}), "phrases": given}
     method: HypothesisDiscoverer = build_part("discoverers", "hypothesis", options, where="[discover] parameters.hypothesis")
     return method

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
@@ -61,6 +62,8 @@ def answer_key(path: str, query: Sequence[tuple[str, str]], body: Mapping[str, J
 class Asker:
     """Asks the routes of a server as a reader who came in; there is no network and no session.
 
+    Answers are worked out in a thread of their own, so that a program which has an event loop already, like a notebook, can ask.
+
     Args:
         parts: what the server holds.
         hidden: texts that must not leave this machine, with what stands in their place.
@@ -76,7 +79,9 @@ class Asker:
         problems.add_handlers(self._app)
         for page in ROUTERS:
             self._app.include_router(page.router)
-        self._loop = asyncio.Runner()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
 
     def __enter__(self) -> "Asker":
         """Begin to ask."""
@@ -84,6 +89,8 @@ class Asker:
 
     def __exit__(self, *_error: object) -> None:
         """End what answers."""
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
         self._loop.close()
 
     def ask(self, question: Question) -> JsonValue | None:
@@ -95,7 +102,7 @@ class Asker:
         """Return an answer as it is, for example a picture; None if the server refuses."""
         sent = b"" if body is None else json.dumps(dict(body)).encode()
         scope = _scope("GET" if body is None else "POST", path, urlencode(query))
-        status, content = self._loop.run(_answered(self._app, scope, sent))
+        status, content = asyncio.run_coroutine_threadsafe(_answered(self._app, scope, sent), self._loop).result()
         return content if status == FOUND else None
 
     def _scrubbed(self, value: JsonValue) -> JsonValue:

@@ -27,7 +27,7 @@ from weakspot.web.routes.session import PersonView, SessionView
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.state.store import StateStore
 from weakspot.web.static_asker import Asker, Question
-from weakspot.web.static_questions import Answer, Reading, digests_in, only_run
+from weakspot.web.static_questions import Answer, Reading, digests_in, only_exported
 
 MARKER = "weakspot-export.json"
 STATE_FILE = "browser.sqlite"
@@ -157,7 +157,7 @@ class _Writer:
 
     def _kept(self, asker: Asker, question: Question, run_id: str | None) -> Answer | None:
         """Ask, and keep the answer as long as there is room."""
-        found = only_run(self._complete(asker, question), run_id)
+        found = only_exported(self._complete(asker, question), run_id)
         if not isinstance(found, dict):
             return None
         size = len(json.dumps(found, ensure_ascii=False).encode("utf-8", "surrogatepass"))

@@ -164,11 +164,13 @@ class Reading:
             self.ask(Question(path=f"/api/drawings/{name}"))
 
 
-def only_run(answer: JsonValue, run_id: str | None) -> JsonValue:
-    """Return an answer that offers no other run than the exported one."""
+def only_exported(answer: JsonValue, run_id: str | None) -> JsonValue:
+    """Return an answer that offers nothing that only a server could give: no other run, no words for the map."""
     if not isinstance(answer, dict):
         return answer
     changed = dict(answer)
+    if "colourings" in answer and "has_words" in answer:
+        changed["has_words"] = False
     if "run_ids" in answer:
         changed["run_ids"] = [run_id] if run_id is not None else []
     if isinstance(runs := answer.get("runs"), list):

@@ -37,6 +37,7 @@ def test_overview__newest_run__numbers_of_the_record_and_words_of_the_report(wor
     assert {one.split: one.n_samples for one in shown.splits} == {"train": 160, "validation": 320, "test": 160}
     assert shown.discovery is not None
     assert shown.discovery.total == len(workspace.discovery)
+    assert shown.discovery.count == sum(problem.n_right for problem in workspace.problems.values())
     assert (shown.project, shown.n_quarantined, shown.has_report) == ("fruit", 0, False)
 
 

@@ -6,9 +6,9 @@ import pytest
 from weakspot.app.browsing.study_table import RepairFigures, StudyEntry, best_triples, study_table, table_csv
 
 
-def _entry(person: str, phrase: str, score: float | None, **more: object) -> StudyEntry:
+def _entry(person_id: str, phrase: str, score: float | None, **more: object) -> StudyEntry:
     fields = {
-        "person_id": person,
+        "person_id": person_id,
         "person": "Ada",
         "class_title": "disc",
         "phrase": phrase,

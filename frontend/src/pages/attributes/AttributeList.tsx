@@ -1,5 +1,5 @@
 import { percent } from "../../components/figures";
-import { SOURCE_WORDS, worstValue, type Attribute } from "./tables";
+import { SHORT_SOURCES, worstValue, type Attribute } from "./tables";
 
 type Props = { attributes: Attribute[]; chosen: string; onChoose: (id: string) => void };
 
@@ -28,7 +28,7 @@ function said(attribute: Attribute): string {
   if (attribute.state === "waiting") return "waits to be assigned";
   if (attribute.state === "left out") return "cannot be told";
   const worst = worstValue(attribute);
-  return `${SOURCE_WORDS[attribute.source]}${worst ? `; worst: ${worst.title} ${percent(worst.failures.value)}` : ""}`;
+  return `${SHORT_SOURCES[attribute.source]}${worst ? ` · worst: ${worst.title} ${percent(worst.failures.value)}` : ""}`;
 }
 
 /** One column a value: wrong samples on top of right ones. */

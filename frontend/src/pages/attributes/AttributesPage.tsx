@@ -50,7 +50,7 @@ function Everything({ view, title }: { view: Attributes; title: string }) {
   const [isAdding, setAdding] = useState(false);
   const pictures = useRef<HTMLDivElement>(null);
   const attribute = view.attributes.find((one) => one.attribute_id === picked) ?? view.attributes[0];
-  const known = chosen?.every((one) => view.attributes.find((each) => each.attribute_id === one.attribute)?.values.some((value) => value.value_id === one.value));
+  const known = chosen?.every((one) => isKnown(view, one));
   const shown = known ? chosen : null;
   useEffect(() => {
     if (shown && shown.length > 1) pictures.current?.scrollIntoView({ block: "start" });
@@ -77,7 +77,7 @@ function Everything({ view, title }: { view: Attributes; title: string }) {
           {shown && (
             <div ref={pictures}>
               <Card title={wordsOf(view, shown)} aside={<Button kind="quiet" onClick={() => setChosen(null)}>Close</Button>}>
-                <ValueSamples key={JSON.stringify(shown)} chosen={shown} title={title} tables={view.tables} />
+                <ValueSamples key={`${view.version} ${JSON.stringify(shown)}`} chosen={shown} title={title} tables={view.tables} version={view.version} />
               </Card>
             </div>
           )}
@@ -98,6 +98,12 @@ function Everything({ view, title }: { view: Attributes; title: string }) {
       {isAdding && <AddAttributeDialog version={view.version} onDone={() => setAdding(false)} />}
     </div>
   );
+}
+
+/** Whether a value is still there, and its samples are known. */
+function isKnown(view: Attributes, chosen: Chosen): boolean {
+  const attribute = view.attributes.find((one) => one.attribute_id === chosen.attribute);
+  return attribute?.state === "assigned" && attribute.values.some((value) => value.value_id === chosen.value);
 }
 
 function wordsOf(view: Attributes, chosen: Chosen[]): string {

@@ -42,9 +42,10 @@ export function HeatTableView({ combinations, first, second, usual, onShow, onPr
                   return (
                     <td key={column}>
                       {cell ? (
-                        <button type="button" className={`heat-cell heat-${heat(cell.failures.value, usual)}`} aria-pressed={key === picked} aria-label={`${wordsOf(cell)}: ${percent(cell.failures.value)} of ${cell.failures.total} wrong`} onClick={() => setPicked(key)}>
+                        <button type="button" className={`heat-cell heat-${heat(cell.failures.value, usual)}`} aria-pressed={key === picked} onClick={() => setPicked(key)}>
+                          <span className="unseen">{wordsOf(cell)}: </span>
                           <strong>{percent(cell.failures.value)}</strong>
-                          <span>{cell.failures.count}/{cell.failures.total}</span>
+                          <span>{cell.failures.count} of {cell.failures.total}</span>
                         </button>
                       ) : (
                         <span className="quiet attribute-small">too few</span>

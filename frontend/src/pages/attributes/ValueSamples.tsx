@@ -9,16 +9,16 @@ import { SampleDialog } from "../../components/SampleDialog";
 import type { Chosen } from "./tables";
 
 const PAGE = 100;
-type Props = { chosen: Chosen[]; title: string; tables: string };
+type Props = { chosen: Chosen[]; title: string; tables: string; version: number };
 
 /** The samples that have given values: right ones on the left, wrong ones on the right. */
-export function ValueSamples({ chosen, title, tables }: Props) {
+export function ValueSamples({ chosen, title, tables, version }: Props) {
   const [open, setOpen] = useState<number | null>(null);
   const onOpen = useCallback((sample: Sample) => setOpen(sample.row), []);
   return (
     <div className="columns">
-      <Half outcome="right" chosen={chosen} title={title} tables={tables} onOpen={onOpen} />
-      <Half outcome="wrong" chosen={chosen} title={title} tables={tables} onOpen={onOpen} />
+      <Half outcome="right" chosen={chosen} title={title} tables={tables} version={version} onOpen={onOpen} />
+      <Half outcome="wrong" chosen={chosen} title={title} tables={tables} version={version} onOpen={onOpen} />
       {open !== null && <SampleDialog row={open} tables={tables} onClose={() => setOpen(null)} />}
     </div>
   );
@@ -27,9 +27,9 @@ export function ValueSamples({ chosen, title, tables }: Props) {
 type HalfProps = Props & { outcome: "right" | "wrong"; onOpen: (sample: Sample) => void };
 
 /** One outcome, read page by page as it comes into sight. */
-function Half({ outcome, chosen, title, tables, onOpen }: HalfProps) {
+function Half({ outcome, chosen, title, tables, version, onOpen }: HalfProps) {
   const query = useInfiniteQuery({
-    queryKey: ["attribute-samples", outcome, chosen, title, tables],
+    queryKey: ["attribute-samples", outcome, chosen, title, tables, version],
     queryFn: ({ pageParam }) => {
       const [attributes, values] = [chosen.map((one) => one.attribute), chosen.map((one) => one.value)];
       return told(api.GET("/api/attributes/samples", { params: { query: { attributes, values, outcome, offset: pageParam, limit: PAGE, ...(title ? { title } : {}) } } }));

@@ -81,7 +81,7 @@ function Figures({ value, longest, usual, hasBar }: { value: Value; longest: num
           </span>
         </td>
       )}
-      <td className="number">{counted(failures.count)} of {counted(failures.total)}</td>
+      <td className="number">{failures.total > 0 ? `${counted(failures.count)} of ${counted(failures.total)}` : "–"}</td>
       <td className="rate-cell">
         {failures.total > 0 ? (
           <>

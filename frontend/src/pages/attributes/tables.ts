@@ -19,6 +19,14 @@ export const SOURCE_WORDS: Record<Attribute["source"], string> = {
   given: "told by your words",
 };
 
+export const SHORT_SOURCES: Record<Attribute["source"], string> = {
+  "built-in": "built-in words",
+  proposed: "proposed words",
+  property: "measured",
+  metadata: "your column",
+  given: "your words",
+};
+
 /** The widths of the right and the wrong part of a bar, in per cent of the longest bar. */
 export function barParts(value: Value, longest: number): { right: number; wrong: number } {
   const scale = longest > 0 ? 100 / longest : 0;

@@ -3,7 +3,8 @@ import { api, told } from "../../api/client";
 import type { EditBody } from "./tables";
 
 const NOTHING = { attribute: "", values: [], title: "", given: [], question: "", to: "", target: 0 };
-const KEYS = ["attributes", "attribute-edits", "attribute-combinations", "attribute-samples"];
+const SHOWN = ["attributes", "attribute-edits"];
+const COUNTED = ["attribute-combinations", "attribute-samples"];
 
 /** All attributes, within a class or over all. */
 export function useAttributes(title: string) {
@@ -19,12 +20,12 @@ export function useEdits() {
   return useQuery({ queryKey: ["attribute-edits"], queryFn: () => told(api.GET("/api/attributes/edits")) });
 }
 
-/** Make an edit; whatever comes of it, everything shown is asked for anew. */
+/** Make an edit; whatever comes of it, attributes and edits are asked for anew, and with their version what is counted from them. */
 export function useEdit(version: number) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (edit: EditBody) => told(api.POST("/api/attributes/edits", { body: { version, ...NOTHING, ...edit } })),
-    onSettled: () => queries.invalidateQueries({ predicate: (query) => KEYS.includes(String(query.queryKey[0])) }),
+    onSettled: () => queries.invalidateQueries({ predicate: (query) => SHOWN.includes(String(query.queryKey[0])) }),
   });
 }
 
@@ -33,6 +34,6 @@ export function useProof() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (body: { title: string; values: { attribute: string; value: string }[] }) => told(api.POST("/api/attributes/proofs", { body })),
-    onSuccess: () => queries.invalidateQueries({ predicate: (query) => !["session", "jobs", ...KEYS].includes(String(query.queryKey[0])) }),
+    onSuccess: () => queries.invalidateQueries({ predicate: (query) => !["session", "jobs", ...SHOWN, ...COUNTED].includes(String(query.queryKey[0])) }),
   });
 }

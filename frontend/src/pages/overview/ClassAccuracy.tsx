@@ -24,7 +24,7 @@ export function ClassAccuracy({ classes, isSeveral }: { classes: Line[]; isSever
   return (
     <Card title="Accuracy by class" className="accuracy">
       {isSeveral && <p className="quiet">A sample can have several labels; “no x” stands for samples without the label x.</p>}
-      <SortedTable rows={shown} columns={COLUMNS} rowKey={(line) => line.title} caption="Accuracy by class" startBy="right" />
+      <SortedTable rows={shown} columns={COLUMNS} rowKey={(line) => line.title} caption="Every class with its accuracy" startBy="right" />
       {classes.length > FIRST && (
         <p><Button kind="quiet" onClick={() => setWhole(!isWhole)}>{isWhole ? `Only the lowest ${FIRST}` : `All ${counted(classes.length)} classes`}</Button></p>
       )}

@@ -40,7 +40,7 @@ export function Comparison({ rows, measuredOn }: { rows: Row[]; measuredOn: stri
   return (
     <Card title="Ways of repairing, compared">
       <p className="quiet">Change of accuracy in percentage points, with 95 % intervals, on {measuredOn}. * more than chance. “Best baseline” is matched to what the strategy chose; a strategy is worth something only beyond it.</p>
-      <SortedTable rows={rows} columns={COLUMNS} rowKey={(row) => row.strategy} caption="Ways of repairing, compared" />
+      <SortedTable rows={rows} columns={COLUMNS} rowKey={(row) => row.strategy} caption="Strategies and baselines side by side" />
     </Card>
   );
 }

@@ -60,7 +60,7 @@ function BeforeAfter({ repair }: { repair: Repair }) {
             if (!change) return null;
             return (
               <div key={arm.arm} className="dots-line">
-                <span>{arm.title}{arm.is_baseline && <span className="quiet"> baseline</span>}</span>
+                <span>{arm.title}{arm.is_baseline && <span className="quiet"> {arm.is_reference ? "reference" : "baseline"}</span>}</span>
                 <PairedDots before={group.before} after={change.right} label={`${group.group}, ${arm.title}`} />
                 <span className="figure">{percent(group.before.value)} → {percent(change.right.value)} ({points(change.change)})</span>
               </div>
@@ -84,7 +84,7 @@ function GroupTable({ repair }: { repair: Repair }) {
           <thead>
             <tr>
               <th scope="col">Accuracy on</th><th scope="col" className="number">Samples</th><th scope="col" className="number">Before</th>
-              {repair.arms.map((arm) => <th key={arm.arm} scope="col" className="number">{arm.title}<br /><small>{arm.is_baseline ? "baseline" : "the repair"}</small></th>)}
+              {repair.arms.map((arm) => <th key={arm.arm} scope="col" className="number">{arm.title}<br /><small>{arm.is_reference ? "reference, another model" : arm.is_baseline ? "baseline" : "the repair"}</small></th>)}
             </tr>
           </thead>
           <tbody>{repair.groups.map((group) => <GroupLine key={`${group.kind} ${group.group}`} group={group} />)}</tbody>

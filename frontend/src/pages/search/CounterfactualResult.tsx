@@ -35,7 +35,7 @@ function RateRow({ rate, control }: { rate: CounterfactualRate; control: Counter
         <IntervalBar rate={rate.rate.value} interval={rate.rate} label={`failure rate of ${title}`} {...(control ? { other: control.rate.value } : {})} />
         {control && (
           <span className="quiet">
-            {points(rate.change)}{rate.change_low !== null && rate.change_high !== null && ` (${points(rate.change_low)} to ${points(rate.change_high)})`}, p {chance(rate.p_after_looks)}
+            {points(rate.change)}{rate.change_low !== null && rate.change_high !== null && ` (${points(rate.change_low).replace(" points", "")} to ${points(rate.change_high)})`}, p {chance(rate.p_after_looks)}
             {(rate.p_after_looks ?? 1) > 0.05 && ", which may be chance"}
           </span>
         )}

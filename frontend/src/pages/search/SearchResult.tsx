@@ -8,7 +8,7 @@ import type { Search, Trial } from "./drawings";
 export function SearchResult({ result, isOpen }: { result: Search; isOpen: boolean }) {
   return (
     <details className="drawing-result" open={isOpen}>
-      <summary><strong>{result.class_name}</strong>{result.target ? ` taken for ${result.target}` : ""}: {result.findings.length} proven of {result.trials.length} captions <span className="quiet">{result.created.slice(0, 10)}</span></summary>
+      <summary><strong>{result.class_name}</strong>{result.target ? ` taken for ${result.target}` : ""}: {result.findings.length} proven of {result.trials.length} {result.trials.length === 1 ? "caption" : "captions"} <span className="quiet">{result.created.slice(0, 10)}</span></summary>
       <p>{result.headline}</p>
       <TrialRow trial={result.baseline} result={result} />
       {result.findings.map((trial) => <TrialRow key={trial.prompt} trial={trial} result={result} />)}

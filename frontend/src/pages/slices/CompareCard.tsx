@@ -30,7 +30,11 @@ export function CompareCard({ slice }: { slice: Schemas["SlicePageView"] }) {
       )}
     >
       <Comparing other={other} />
-      {other.n_samples !== null && <Compared key={other.name} slice={slice} other={other} />}
+      {other.n_samples !== null && (other.slice_ids.includes(slice.line.slice_id) ? (
+        <Compared key={other.name} slice={slice} other={other} />
+      ) : (
+        <p className="quiet slice-comparison-words">This slice took no part: only slices that were confirmed then did.</p>
+      ))}
     </Card>
   );
 }

@@ -67,7 +67,7 @@ function witnessCell(line: SliceLine) {
     <>
       {others.length > 0 && <span className="slice-below">also {others.join(", ")}</span>}
       {line.witnesses.map((witness) => (
-        <span key={witness.name} className="quiet slice-below">{witness.name} {witness.agrees === null ? "cannot tell" : `${witness.agrees ? "✓ fits" : "✗ does not fit"} ${score(witness.score)}`}</span>
+        <span key={witness.name} className="quiet slice-below">{witness.name} {witness.agrees === null ? "cannot tell" : <>{witness.agrees ? "✓" : "✗"}<span className="unseen">{witness.agrees ? "fits" : "does not fit"}</span> {score(witness.score)}</>}</span>
       ))}
     </>
   );

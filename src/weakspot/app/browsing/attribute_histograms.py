@@ -140,7 +140,7 @@ def training_rows(workspace: Workspace, problem: ClassProblem | None) -> IntArra
 
 
 def _attribute(found: CodedAttribute, problem: ClassProblem, training: IntArray) -> AttributeView:
-    edited, record = found.edited, found.record
+    edited, record, is_known = found.edited, found.record, found.codes is not None
     n_values = len(edited.values) + 1
     counts = np.zeros((n_values, 2), dtype=np.int64)
     in_training = np.zeros(n_values, dtype=np.int64)
@@ -169,7 +169,7 @@ def _attribute(found: CodedAttribute, problem: ClassProblem, training: IntArray)
         is_worded=edited.is_worded,
         values=values,
         unknown=shares[0],
-        unsure_share=record.unsure_share,
-        missing_share=record.missing_share,
-        agreement=record.agreement,
+        unsure_share=record.unsure_share if is_known else 0.0,
+        missing_share=record.missing_share if is_known else 0.0,
+        agreement=record.agreement if is_known else None,
     )

@@ -28,6 +28,7 @@ class OtherModel(View):
         failure_rate: of this project's classifier on those.
         other_rate: of the other's.
         shared_failures: failures of both, as a part of the failures of either.
+        slice_ids: slices that took part: those that were confirmed when the two were compared.
         notes: what could not be compared, and why.
     """
 
@@ -36,6 +37,7 @@ class OtherModel(View):
     failure_rate: float | None
     other_rate: float | None
     shared_failures: float | None
+    slice_ids: list[str]
     notes: list[str]
 
 
@@ -174,13 +176,16 @@ def _path(store: ProjectStore, name: str) -> Path:
 def _other(store: ProjectStore, own: str, name: str) -> OtherModel:
     found = comparison_with(store, name)
     if found is None or own not in found.models or name not in found.models:
-        return OtherModel(name=name, n_samples=None, failure_rate=None, other_rate=None, shared_failures=None, notes=[])
+        return OtherModel(
+            name=name, n_samples=None, failure_rate=None, other_rate=None, shared_failures=None, slice_ids=[], notes=[]
+        )
     return OtherModel(
         name=name,
         n_samples=found.n_samples,
         failure_rate=found.failure_rates[own],
         other_rate=found.failure_rates[name],
         shared_failures=found.overlaps[found.models.index(own)][found.models.index(name)],
+        slice_ids=list(dict.fromkeys(one.slice_id for one in found.differences if {one.first, one.second} == {own, name})),
         notes=list(found.notes),
     )
 

@@ -9,6 +9,7 @@ from weakspot.app.browsing.run_list import has_report, made_of_run
 from weakspot.app.browsing.view import View
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.reporting import data_facts
+from weakspot.core.dataset import Task
 from weakspot.core.evidence import Interval, Share
 from weakspot.core.failures import describe_criterion
 from weakspot.core.run import RunRecord
@@ -236,18 +237,27 @@ def _methods(document: ReportDocument) -> list[MethodView]:
 def _of_samples(workspace: Workspace) -> OverviewView:
     """Return what follows from the samples alone."""
     project, prepared = workspace.project, workspace.prepared
-    problems = workspace.problems.values()
-    total = sum(len(problem.rows) for problem in problems)
-    right = Share.of(sum(problem.n_right for problem in problems), total)
+    right = _right_on_discovery(workspace)
     splits = tuple(project.settings.verify.splits)
     return _view(
         workspace,
         data_facts(prepared.samples, project.settings, project.store),
         classifier_id=prepared.summary.classifier_id,
         encoder_id=prepared.summary.encoder_id,
-        discovery=ShareView.of(right) if total else None,
+        discovery=ShareView.of(right) if right.total else None,
         table=confusion(prepared.samples.dataset, splits),
     )
+
+
+def _right_on_discovery(workspace: Workspace) -> Share:
+    """Return how often the classifier is right on the discovery half; the same as over all classes, without going through them."""
+    half = workspace.discovery
+    dataset, rows = half.dataset, half.rows
+    if dataset.task is Task.SINGLE_LABEL:
+        rows = rows if dataset.predictions is None else rows[dataset.predictions[rows] >= 0]
+        return Share.of(len(rows) - int(workspace.criterion.failed(dataset, rows).sum()), len(rows))
+    problems = workspace.problems.values()
+    return Share.of(sum(problem.n_right for problem in problems), sum(len(problem.rows) for problem in problems))
 
 
 def _before_any_run(workspace: Workspace) -> OverviewView:

@@ -1,5 +1,6 @@
 """Small pictures of samples, kept on disk: made once, for all requests, processes and people."""
 
+import contextlib
 import hashlib
 import io
 import os
@@ -69,7 +70,8 @@ class ThumbnailFolder:
             unfinished.write_bytes(data)
             os.replace(unfinished, path)
         except OSError:
-            unfinished.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                unfinished.unlink(missing_ok=True)
             return
         self._count(len(data))
 
@@ -92,7 +94,8 @@ class ThumbnailFolder:
         for _, size, path in files:
             if n_bytes <= KEPT_SHARE * self.most_bytes:
                 break
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
             n_bytes -= size
         return n_bytes
 

@@ -46,6 +46,7 @@ def test_compare__with_another_project__measures_the_slice_on_both(compared):
     assert "sturdier is not shown to fail" in found.sentence
     (other,) = other_models(compared).others
     assert other.n_samples == 400
+    assert other.slice_ids == [line.slice_id]
     assert other.failure_rate > other.other_rate
 
 
