@@ -1,7 +1,75 @@
+"""What tests of several rooms share because it takes long to make."""
+
+import csv
 from pathlib import Path
-from types import SimpleNamespace
+
+import numpy as np
 import pytest
+from PIL import Image
+from sklearn.linear_model import LogisticRegression
+
+from weakspot.app.demo import run_demo
+from weakspot.app.demo_network import FEATURE_SCALE, SHARPNESS, network, prototypes
+from weakspot.app.project import Project
+from weakspot.core.heads import Head
+
+COLOURS = {"red": (200, 40, 40), "green": (110, 180, 70), "yellow": (190, 190, 60)}
+FRUIT_SETTINGS = """\
+[data]
+source = "manifest.csv"
+[classifier]
+name = "onnx"
+options = {path = "fruit.onnx", class_names = ["apple", "pear"], mean = [0.0, 0.0, 0.0], std = [1.0, 1.0, 1.0]}
+[embedder]
+name = "given-vectors"
+options = {path = "vectors.npy"}
+"""
+
 
 @pytest.fixture(scope="session")
-def demo_outcome():
-    return SimpleNamespace(report=next(Path("/tmp/demo-project/.weakspot/runs").glob("*/report.html")))
+def demo_outcome(tmp_path_factory):
+    """What the README's first command gives; its folder is `report.parents[3]`. Copy it before you change it."""
+    return run_demo(tmp_path_factory.mktemp("demo") / "weakspot-demo")
+
+
+@pytest.fixture(scope="session")
+def fruit_folder(tmp_path_factory) -> Path:
+    """640 coloured tiles in seconds: a network that fails on green apples, one confirmed slice, nothing repaired. Copy it."""
+    folder = tmp_path_factory.mktemp("fruit") / "fruit"
+    folder.mkdir()
+    _write_fruit(folder)
+    project = Project.open(folder)
+    project.ingest()
+    project.verify(project.discover().run_id)
+    return folder
+
+
+def _write_fruit(folder: Path) -> None:
+    draws = np.random.default_rng(5)
+    rows: list[tuple[str, str, str, str]] = []
+    pixels: list[np.ndarray] = []
+    for split, n_samples in (("train", 160), ("validation", 320), ("test", 160)):
+        for place in range(n_samples):
+            label = ("apple", "pear")[place % 2]
+            is_green = label == "apple" and place % (40 if split == "train" else 4) == 0
+            kind = "green" if is_green else "red" if label == "apple" else "yellow"
+            pixels.append(np.clip(np.array(COLOURS[kind]) + draws.normal(0, 22, 3), 0, 255).astype(np.uint8))
+            rows.append((f"{len(rows)}.png", label, split, kind))
+            Image.new("RGB", (16, 16), tuple(pixels[-1].tolist())).save(folder / rows[-1][0], compress_level=1)
+    with (folder / "manifest.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([("path", "label", "split", "kind"), *rows])
+    shown = np.stack(pixels).astype(np.float32) / 255
+    vectors = np.concatenate([shown - 0.5 + draws.normal(0, 0.02, shown.shape), np.full((len(rows), 1), 0.2)], axis=1)
+    np.save(folder / "vectors.npy", (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32))
+    (folder / "fruit.onnx").write_bytes(network(_trained(shown, rows)))
+    (folder / "weakspot.toml").write_text(FRUIT_SETTINGS)
+
+
+def _trained(shown: np.ndarray, rows: list[tuple[str, str, str, str]]) -> Head:
+    closeness = SHARPNESS * (2 * shown @ prototypes().T - (prototypes() ** 2).sum(axis=1))
+    shares = np.exp(closeness - closeness.max(axis=1, keepdims=True))
+    features = FEATURE_SCALE * shares / shares.sum(axis=1, keepdims=True)
+    train = np.array([row[2] == "train" for row in rows])
+    model = LogisticRegression(max_iter=500).fit(features[train], [row[1] == "pear" for row in rows if row[2] == "train"])
+    weights, bias = np.stack([-model.coef_[0], model.coef_[0]]) / 2, np.stack([-model.intercept_, model.intercept_])[:, 0] / 2
+    return Head(weights=weights.astype(np.float32), bias=bias.astype(np.float32))

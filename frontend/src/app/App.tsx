@@ -1,6 +1,6 @@
 import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { Router } from "wouter";
-import { useHashLocation } from "wouter/use-hash-location";
+import { useHashLocation } from "./hashLocation";
 import { Problem } from "../api/client";
 import { SessionProvider } from "./session";
 import { Layout } from "./Layout";

@@ -18,6 +18,7 @@ from weakspot.store.samples import SampleTables
 from weakspot.store.vectors import VectorCache
 
 DATA_FOLDER, DRAWN_FOLDER = ".weakspot", "drawn"
+OWN_CARE = frozenset({DRAWN_FOLDER, "thumbnails"})
 
 
 class ProjectStore:
@@ -89,9 +90,9 @@ class ProjectStore:
                     self._depth -= 1
 
     def _remove_leftovers(self) -> None:
-        """Clean up after interrupted writers everywhere but among drawings, which are very many files and look after themselves."""
+        """Clean up after interrupted writers, but not among drawings and thumbnails: very many files that look after themselves."""
         for found in sorted(self.data.iterdir()):
-            if found.is_dir() and found.name != DRAWN_FOLDER:
+            if found.is_dir() and found.name not in OWN_CARE:
                 atomic.remove_leftovers(found)
             elif atomic.TEMPORARY_MARK in found.name:
                 atomic.remove(found)

@@ -1,4 +1,5 @@
 import { useEffect, useId, useMemo, useState, type FormEvent } from "react";
+import { useSearchParams } from "wouter";
 import { isStatic } from "../../api/static";
 import { useSession } from "../../app/session";
 import { ErrorNote } from "../../components/ErrorNote";
@@ -28,7 +29,8 @@ export function ClassWorkbench({ title, studyId }: Props) {
 function Workbench({ data, studyId }: { data: ClassColumns; studyId?: string }) {
   const session = useSession();
   const mayWork = !session.is_read_only && session.person.role !== "viewer";
-  const [phrase, setPhrase] = useState("");
+  const [asked] = useSearchParams();
+  const [phrase, setPhrase] = useState(asked.get("phrase")?.slice(0, 300) ?? "");
   const [own, setOwn] = useState<number | null>(null);
   const said = phrase.trim();
   const answer = usePhraseScore(data.title, phrase, studyId);
