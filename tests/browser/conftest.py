@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
-
 from tests.browser.driving import CHROMIUM, QUIET, SOFTWARE_GRAPHICS, serving
 from tests.browser.large_project import write_large_project
 
@@ -34,10 +33,23 @@ def demo_address(demo_folder) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def large_address(tmp_path_factory) -> Iterator[str]:
-    """A server on 50,000 planted pictures whose green discs are mostly wrong."""
-    folder = tmp_path_factory.mktemp("large") / "shapes"
-    folder.mkdir()
-    write_large_project(folder, N_LARGE)
-    with serving("serve", "--project", str(folder)) as address:
+def large_folder(shared_folder, tmp_path_factory) -> Path:
+    """A project of 50,000 planted pictures whose green discs are mostly wrong; a copy that browser tests may change."""
+    with shared_folder("large") as folder:
+        if not (folder / "whole").exists():
+            (folder / "shapes").mkdir()
+            write_large_project(folder / "shapes", N_LARGE)
+            (folder / "whole").touch()
+        own = tmp_path_factory.mktemp("large") / "shapes"
+        own.mkdir()
+        # Pictures are many and never changed: they are read where they are.
+        shutil.copytree(folder / "shapes" / ".weakspot", own / ".weakspot")
+        for name in ("weakspot.toml", "manifest.csv"):
+            shutil.copy(folder / "shapes" / name, own / name)
+        return own
+
+
+@pytest.fixture(scope="session")
+def large_address(large_folder) -> Iterator[str]:
+    with serving("serve", "--project", str(large_folder)) as address:
         yield address

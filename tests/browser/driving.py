@@ -61,7 +61,11 @@ class Visit:
 
         def heard(message: ConsoleMessage) -> None:
             # Software graphics of a machine without a graphics card say that they are slow; the pages cannot do anything about it.
-            if message.type in ("error", "warning") and "GPU stall" not in message.text and "swiftshader" not in message.text.lower():
+            if (
+                message.type in ("error", "warning")
+                and "GPU stall" not in message.text
+                and "swiftshader" not in message.text.lower()
+            ):
                 self.complaints.append(f"{message.type}: {message.text}")
 
         self.page.on("console", heard)
@@ -88,7 +92,9 @@ class Visit:
 
     def violations(self) -> list[str]:
         """Return what axe finds that is serious or worse."""
-        found = self.page.evaluate(f"(() => {{ {AXE.read_text()} }})() || window.axe.run(document, {{resultTypes: ['violations']}})")
+        found = self.page.evaluate(
+            f"(() => {{ {AXE.read_text()} }})() || window.axe.run(document, {{resultTypes: ['violations']}})"
+        )
         return [
             f"{one['id']}: {one['help']}: {[node['html'][:160] for node in one['nodes'][:3]]}"
             for one in found["violations"]

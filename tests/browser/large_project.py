@@ -6,7 +6,7 @@ into the project's caches as they would come out of them.
 """
 
 import io
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -70,15 +70,15 @@ def _encoded(world: PlantedWorld, row: int) -> bytes:
     return stream.getvalue()
 
 
-@lru_cache(maxsize=None)
+@cache
 def _drawing(codes: bytes) -> np.ndarray:
-    """Return the pixels of a scene, whatever its instance; kind, colour, size and background are kept apart, the rest is not drawn."""
+    """Return the pixels of a scene, whatever its instance; only kind, colour, size and background are drawn."""
     kept = np.frombuffer(codes, dtype=np.uint8).copy()
     kept[4:] = 0
     return _drawn(kept.tobytes())
 
 
-@lru_cache(maxsize=None)
+@cache
 def _drawn(codes: bytes) -> np.ndarray:
     scene: Scene = scene_from_codes(np.frombuffer(codes, dtype=np.uint8), instance=1)
     return np.asarray(render(scene, marked=False))

@@ -3,7 +3,6 @@
 import pytest
 from playwright.sync_api import expect
 from safetensors.numpy import load
-
 from tests.browser.driving import visiting
 
 

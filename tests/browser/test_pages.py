@@ -4,7 +4,6 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-
 from tests.browser.driving import visiting
 
 PAGES = (

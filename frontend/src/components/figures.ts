@@ -4,12 +4,12 @@ export type Interval = { low: number; high: number };
 
 /** 0.754 -> "75 %". */
 export function percent(value: number | null | undefined): string {
-  return value === null || value === undefined || !Number.isFinite(value) ? "–" : `${Math.round(100 * value)} %`;
+  return value === null || value === undefined || !Number.isFinite(value) ? "–" : `${Math.round(100 * value)}\u00a0%`;
 }
 
 /** "51–90 %". */
 export function range(interval: Interval): string {
-  return `${Math.round(100 * interval.low)}–${Math.round(100 * interval.high)} %`;
+  return `${Math.round(100 * interval.low)}–${Math.round(100 * interval.high)}\u00a0%`;
 }
 
 /** A p- or q-value: three figures at most, small ones by their power. */

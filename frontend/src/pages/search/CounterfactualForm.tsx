@@ -40,7 +40,7 @@ export function CounterfactualForm({ setup }: { setup: Setup }) {
         </div>
         <label className="field">
           <span>Captions, one a line: a place (“on a white background”), a property (“green”) or a whole prompt</span>
-          <textarea rows={4} value={text} onChange={(event) => setText(event.target.value)} placeholder={`a photo of a ${className}`} />
+          <textarea rows={4} value={text} onChange={(event) => setText(event.target.value)} placeholder="on a white background" />
         </label>
         {starts.length > 0 && (
           <p className="starts">
