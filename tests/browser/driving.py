@@ -6,7 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -103,12 +103,15 @@ class Visit:
 
 
 @contextmanager
-def visiting(chromium: Browser, address: str, *, width: int = 1280, height: int = 900) -> Iterator[Visit]:
-    """Come in with a new browser window."""
+def visiting(
+    chromium: Browser, address: str, *, width: int = 1280, height: int = 900, arrives: Callable[[Page], None] = lambda _page: None
+) -> Iterator[Visit]:
+    """Come in with a new browser window; `arrives` does what a person has to do before the pages are there."""
     context = chromium.new_context(viewport={"width": width, "height": height}, accept_downloads=True, reduced_motion="reduce")
     visit = Visit(page=context.new_page(), address=address)
     visit.listen()
     visit.page.goto(address)
+    arrives(visit.page)
     visit.page.get_by_role("navigation", name="Pages").wait_for(timeout=120_000)
     yield visit
     context.close()

@@ -1,5 +1,7 @@
 """A new user with the README in hand: words alone lead to the planted kind, a slice, a repair, and a file to take home."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 from safetensors.numpy import load
@@ -25,11 +27,13 @@ def test_demo__words_accepted_and_repaired__the_head_is_downloaded(chromium, dem
 
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="Repair").click()
         page.get_by_role("button", name="Repair", exact=True).click()
-        page.get_by_text("done", exact=False).first.wait_for(timeout=120_000)
+        page.get_by_role("status").filter(has_text=re.compile("under way|waits for other work")).first.wait_for()
         expect(page.get_by_role("button", name="Repair", exact=True)).to_be_enabled(timeout=180_000)
         page.get_by_text("Accuracy on “apple: green” rose").first.wait_for()
         with page.expect_download() as download:
             page.get_by_role("link", name="repaired_head.safetensors").click()
+        newest = page.context.request.get(f"{demo_address.split('#')[0]}api/jobs").json()["jobs"][0]
+        assert (newest["kind"], newest["state"]) == ("repair", "done")
         head = load(download.value.path().read_bytes())
         assert head["weight"].shape[0] == 2
         assert visit.complaints == []

@@ -1,33 +1,54 @@
-"""Two people, two browsers: the owner invites, the other describes what goes wrong, and the owner sees it."""
+"""Two people, two browsers: the owner invites, the other learns and describes what goes wrong, and the owner sees it."""
 
-import re
+import csv
 
 from playwright.sync_api import expect
 from tests.browser.driving import visiting
 
+SENTENCE = "The AI is often wrong on images that have"
 
-def test_study__invited_person_says_a_phrase__owner_sees_it(chromium, large_address):
+
+def test_study__invited_person_says_a_phrase__owner_sees_it_in_the_table(chromium, large_address):
     with visiting(chromium, large_address) as visit:
         page = visit.page
         visit.go("/studies", "Studies")
         page.get_by_role("button", name="New study").click()
-        page.get_by_role("dialog").get_by_label("Title").fill("What goes wrong?")
-        page.get_by_role("dialog").get_by_role("button", name="Begin the study").click()
+        page.get_by_label("Title, seen by everybody").fill("What goes wrong?")
+        for box in page.get_by_role("dialog").get_by_role("checkbox").all():
+            box.set_checked(False)
+        page.get_by_role("dialog").get_by_role("checkbox", name="disc").set_checked(True)
+        page.get_by_role("button", name="Begin the study").click()
         page.get_by_role("button", name="Make a link").click()
         link = page.get_by_label("Invitation link").input_value()
         visit.check()
-        _describe(chromium, link)
+        with visiting(chromium, link, arrives=_comes_in) as guest:
+            _describes(guest)
         page.reload()
-        expect(page.get_by_text("green").first).to_be_visible(timeout=30_000)
+        expect(page.get_by_role("cell", name="green").first).to_be_visible(timeout=30_000)
+        with page.expect_download() as download:
+            page.get_by_role("link", name="Download as CSV").click()
+        rows = list(csv.DictReader(download.value.path().read_text(encoding="utf-8-sig").splitlines()))
+        assert [(row["person"], row["class_title"], row["phrase"]) for row in rows] == [("Ada", "disc", "green")]
+        assert float(rows[0]["confirmed_score"]) > 0.3
         visit.check()
 
 
-def _describe(chromium, link):
-    context = chromium.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    page = context.new_page()
-    page.goto(link)
-    page.get_by_label("Name", exact=False).first.fill("Ada")
-    page.get_by_role("button", name=re.compile("Come in|Join|Begin", re.IGNORECASE)).first.click()
-    page.get_by_role("heading", level=1).first.wait_for()
-    page.screenshot(path="/tmp/study.png", full_page=True)
-    context.close()
+def _comes_in(page):
+    page.get_by_label("Your name, as others will see it").fill("Ada")
+    page.get_by_role("button", name="Begin").click()
+
+
+def _describes(guest):
+    page = guest.page
+    page.get_by_role("heading", level=1, name="Learn it in two minutes").wait_for()
+    guest.check()
+    page.get_by_role("button", name="Next").click()
+    page.get_by_role("textbox").first.fill("red")
+    page.get_by_role("button", name="Skip").click()
+    page.get_by_role("button", name="Begin").click()
+    page.get_by_label(SENTENCE).fill("green")
+    page.get_by_role("button", name="Check on held-out images").click()
+    page.get_by_text("It holds on held-out images.").wait_for()
+    guest.check()
+    page.goto(f"{guest.address.split('#')[0]}#/slices")
+    page.get_by_role("heading", level=1, name="There is no such page").wait_for()

@@ -1,4 +1,5 @@
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -34,7 +35,8 @@ def test_ask__where_an_event_loop_runs__is_answered(asker):
     async def in_a_notebook():
         return asker.ask(Question(path="/api/runs"))
 
-    assert asyncio.run(in_a_notebook())["runs"]
+    with ThreadPoolExecutor(1) as threads:
+        assert threads.submit(lambda: asyncio.run(in_a_notebook())).result()["runs"]
 
 
 def test_keys__also_under_other_queries():

@@ -10,7 +10,36 @@ depends_on = None
 
 
 def upgrade() -> None:
-    """Bring the tables forward."""
+    """Make the tables; those that others point to come first."""
+    _jobs()
+    _studies()
+    _invites()
+    _people()
+    _activity()
+    _finished_classes()
+    _phrases()
+    _sessions()
+
+
+def downgrade() -> None:
+    """Bring the tables back."""
+    op.drop_table("sessions")
+    op.drop_table("finished_classes")
+    with op.batch_alter_table("phrases", schema=None) as batch_op:
+        batch_op.drop_index("phrases_by_place")
+
+    op.drop_table("phrases")
+    with op.batch_alter_table("activity", schema=None) as batch_op:
+        batch_op.drop_index("activity_by_person")
+
+    op.drop_table("activity")
+    op.drop_table("people")
+    op.drop_table("invites")
+    op.drop_table("studies")
+    op.drop_table("jobs")
+
+
+def _jobs() -> None:
     op.create_table(
         "jobs",
         sa.Column("job_id", sa.String(), nullable=False),
@@ -27,6 +56,9 @@ def upgrade() -> None:
         sa.Column("finished", sa.DateTime(timezone=True), nullable=True),
         sa.PrimaryKeyConstraint("job_id"),
     )
+
+
+def _studies() -> None:
     op.create_table(
         "studies",
         sa.Column("study_id", sa.String(), nullable=False),
@@ -37,6 +69,9 @@ def upgrade() -> None:
         sa.Column("created", sa.DateTime(timezone=True), nullable=False),
         sa.PrimaryKeyConstraint("study_id"),
     )
+
+
+def _invites() -> None:
     op.create_table(
         "invites",
         sa.Column("invite_id", sa.String(), nullable=False),
@@ -51,6 +86,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("invite_id"),
         sa.UniqueConstraint("token_hash"),
     )
+
+
+def _people() -> None:
     op.create_table(
         "people",
         sa.Column("person_id", sa.String(), nullable=False),
@@ -65,6 +103,9 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("person_id"),
         sa.UniqueConstraint("login"),
     )
+
+
+def _activity() -> None:
     op.create_table(
         "activity",
         sa.Column("activity_id", sa.Integer(), autoincrement=True, nullable=False),
@@ -80,6 +121,8 @@ def upgrade() -> None:
     with op.batch_alter_table("activity", schema=None) as batch_op:
         batch_op.create_index("activity_by_person", ["person_id", "study_id"], unique=False)
 
+
+def _finished_classes() -> None:
     op.create_table(
         "finished_classes",
         sa.Column("person_id", sa.String(), nullable=False),
@@ -90,6 +133,9 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["study_id"], ["studies.study_id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("person_id", "study_id", "class_title"),
     )
+
+
+def _phrases() -> None:
     op.create_table(
         "phrases",
         sa.Column("phrase_id", sa.String(), nullable=False),
@@ -113,6 +159,8 @@ def upgrade() -> None:
     with op.batch_alter_table("phrases", schema=None) as batch_op:
         batch_op.create_index("phrases_by_place", ["study_id", "person_id", "class_title"], unique=False)
 
+
+def _sessions() -> None:
     op.create_table(
         "sessions",
         sa.Column("token_hash", sa.String(), nullable=False),
@@ -124,21 +172,3 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["person_id"], ["people.person_id"], ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("token_hash"),
     )
-
-
-def downgrade() -> None:
-    """Bring the tables back."""
-    op.drop_table("sessions")
-    op.drop_table("finished_classes")
-    with op.batch_alter_table("phrases", schema=None) as batch_op:
-        batch_op.drop_index("phrases_by_place")
-
-    op.drop_table("phrases")
-    with op.batch_alter_table("activity", schema=None) as batch_op:
-        batch_op.drop_index("activity_by_person")
-
-    op.drop_table("activity")
-    op.drop_table("people")
-    op.drop_table("invites")
-    op.drop_table("studies")
-    op.drop_table("jobs")
