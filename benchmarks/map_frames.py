@@ -87,6 +87,14 @@ RENDERER = """() => {
   return said ? gl.getParameter(said.UNMASKED_RENDERER_WEBGL) : "none";
 }"""
 
+HIDE_IMITATION = """
+const real = WebGL2RenderingContext.prototype.getParameter;
+WebGL2RenderingContext.prototype.getParameter = function (name) {
+  const answer = real.call(this, name);
+  return typeof answer === "string" && /swiftshader/i.test(answer) ? "a graphics card" : answer;
+};
+"""
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -94,6 +102,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=5.0)
     parser.add_argument("--size", type=int, default=3, help="diameter of points in pixels; 3 is what the page starts with")
     parser.add_argument("--folder", type=Path, default=Path.home() / ".cache/weakspot/bench/map-frames")
+    parser.add_argument("--as-card", action="store_true", help="draw with WebGL 2 also where the graphics card is imitated")
     chosen = parser.parse_args()
     build(chosen.folder, chosen.rows)
     command = [sys.executable, "-m", "weakspot", "serve", "--project", str(chosen.folder), "--port", "0", "--no-browser"]
@@ -115,6 +124,8 @@ def main() -> None:
 
 def measured(page: Page, address: str, chosen: argparse.Namespace) -> dict:
     """Open the map with everything on it, and move it."""
+    if chosen.as_card:
+        page.add_init_script(HIDE_IMITATION)
     page.goto("about:blank")
     bare = page.evaluate(BARE, chosen.seconds)
     page.goto(f"{address}/#token={TOKEN}")

@@ -38,7 +38,7 @@ export function NewStudyDialog({ onClose }: { onClose: () => void }) {
           <legend>Classes ({taken.length} chosen, the most promising first)</legend>
           <Loaded query={classes} what="the classes">
             {() => (
-              <ul className="plain-list class-choice">
+              <ul className="plain-list study-classes">
                 {ranked.slice(0, N_SHOWN).map((one) => (
                   <li key={one.title}>
                     <label><input type="checkbox" checked={taken.includes(one.title)} onChange={() => toggle(one.title)} /> {one.title} <span className="quiet">{percent(one.accuracy.value)} right, {one.n_failed} wrong</span></label>
