@@ -42,7 +42,8 @@ class AttributeEditFile:
             return EditLog()
         except (OSError, ValidationError) as error:
             raise StoreError(
-                f"The edits of attributes in {EDITS_FILE} cannot be read.", fix="Mend the file, or put an earlier version in its place; slices on edited attributes need it."
+                f"The edits of attributes in {EDITS_FILE} cannot be read.",
+                fix="Mend the file, or put an earlier version in its place; slices on edited attributes need it.",
             ) from error
 
     def add(self, log: EditLog, edit: AttributeEdit, *, by: str, sentence: str) -> EditLog:

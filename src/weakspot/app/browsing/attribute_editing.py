@@ -136,7 +136,9 @@ def edit_attributes(workspace: Workspace, request: EditRequest, *, by: str) -> E
         if log.version != request.version:
             raise StoreError("Somebody else has edited the attributes since.", fix="Look at what changed, then do it again.")
         if log.version >= MOST_EDITS:
-            raise StoreError(f"There are {MOST_EDITS} edits already.", fix="Start another project; slices on edited attributes need all of them.")
+            raise StoreError(
+                f"There are {MOST_EDITS} edits already.", fix="Start another project; slices on edited attributes need all of them."
+            )
         found = coded_attributes(workspace)
         edit = _complete(workspace, found, request)
         sentence = checked_edit(found.book, log, edit)
