@@ -3,36 +3,15 @@ import re
 
 import pytest
 import yaml
+from tests.planted_project import planted_project
 
-from weakspot.app.project import Project
 from weakspot.app.reporting import write_report
 from weakspot.core.evidence import Verdict
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
-
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.01
-n_samples = 900
-seed = 3
-[embedder]
-name = "planted"
-"""
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("report") / "shapes"
-    folder.mkdir()
-    plant(rare(0.01), 900, seed=3).write_pictures(folder)
-    (folder / "weakspot.toml").write_text(SETTINGS)
-    project = Project.open(folder)
-    project.ingest()
+    project = planted_project(tmp_path_factory.mktemp("report"), 900)
     project.verify(project.discover().run_id)
     return project
 

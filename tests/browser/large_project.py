@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from tests.planted_project import planted_settings
 
 from weakspot.app.project import Project
 from weakspot.core.dataset import SPLIT_ORDER, Split
@@ -23,26 +24,13 @@ from weakspot.testing.renderer import render
 from weakspot.testing.scenes import Scene, scene_from_codes
 
 SHARE, SEED = 0.01, 5
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = {share}
-n_samples = {n_samples}
-seed = {seed}
-[embedder]
-name = "planted"
-"""
 
 
 def write_large_project(folder: Path, n_samples: int) -> Project:
     """Make a project of planted pictures whose green discs are rare in training, embedded, with one verified run."""
     world = plant(rare(SHARE), n_samples, seed=SEED)
     _write_pictures(world, folder)
-    (folder / "weakspot.toml").write_text(SETTINGS.format(share=SHARE, n_samples=n_samples, seed=SEED))
+    (folder / "weakspot.toml").write_text(planted_settings(n_samples, share=SHARE, seed=SEED))
     project = Project.open(folder)
     project.ingest()
     _fill_caches(project, world)

@@ -12,36 +12,15 @@ from contextlib import contextmanager
 from http.cookies import SimpleCookie
 
 import pytest
+from tests.planted_project import planted_project
 
-from weakspot.app.project import Project
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
-
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.05
-n_samples = 120
-seed = 3
-[embedder]
-name = "planted"
-"""
 SECRET = "a-secret-of-the-user-with-many-letters"
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A small project that was ingested; no test changes its samples."""
-    found = tmp_path_factory.mktemp("served") / "shapes"
-    found.mkdir()
-    plant(rare(0.05), 120, seed=3).write_pictures(found)
-    (found / "weakspot.toml").write_text(SETTINGS)
-    Project.open(found).ingest()
-    return found
+    return planted_project(tmp_path_factory.mktemp("served"), 120, share=0.05).folder
 
 
 def _environment(**changes):

@@ -5,43 +5,24 @@ from pathlib import Path
 
 import pytest
 from starlette.testclient import TestClient
+from tests.planted_project import planted_project
 
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.project import Project
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
 from weakspot.web.application import create_app
 from weakspot.web.jobs.runner import JobRunner
 from weakspot.web.server_parts import ServerParts
 from weakspot.web.state.store import StateStore
 
 TOKEN = "the-owners-token"
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.01
-n_samples = 900
-seed = 3
-[embedder]
-name = "planted"
-"""
 
 
 @pytest.fixture(scope="session")
 def planted_folder(tmp_path_factory) -> Path:
     """A folder with 900 planted pictures (green discs are rare), embedded, with one verified run; copy it before you change it."""
-    folder = tmp_path_factory.mktemp("planted") / "shapes"
-    folder.mkdir()
-    plant(rare(0.01), 900, seed=3).write_pictures(folder)
-    (folder / "weakspot.toml").write_text(SETTINGS)
-    project = Project.open(folder)
-    project.ingest()
+    project = planted_project(tmp_path_factory.mktemp("planted"), 900)
     project.verify(project.discover().run_id)
-    return folder
+    return project.folder
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.planted_project import planted_project
 
 from weakspot.app.browsing import attribute_work
 from weakspot.app.browsing.workspace import Workspace
@@ -20,17 +21,6 @@ from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 
 ATTRIBUTE_SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.01
-n_samples = 480
-seed = 3
-[embedder]
-name = "planted"
 [attributes]
 use_properties = false
 [verify]
@@ -41,13 +31,9 @@ splits = ["validation", "test"]
 @pytest.fixture(scope="session")
 def unassigned_folder(tmp_path_factory):
     """480 planted pictures (green discs are rare), embedded; no attribute is assigned."""
-    folder = tmp_path_factory.mktemp("attributes") / "shapes"
-    folder.mkdir()
-    plant(rare(0.01), 480, seed=3).write_pictures(folder)
-    (folder / "weakspot.toml").write_text(ATTRIBUTE_SETTINGS)
-    Project.open(folder).ingest()
-    Project.open(folder).embed()
-    return folder
+    project = planted_project(tmp_path_factory.mktemp("attributes"), 480, more=ATTRIBUTE_SETTINGS)
+    project.embed()
+    return project.folder
 
 
 @pytest.fixture(scope="session")

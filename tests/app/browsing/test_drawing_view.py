@@ -1,6 +1,7 @@
 from dataclasses import dataclass
 
 import pytest
+from tests.planted_project import planted_project
 
 from weakspot.app.browsing import drawing_view
 from weakspot.app.browsing.workspace import Workspace
@@ -8,24 +9,6 @@ from weakspot.app.project import Project
 from weakspot.core.errors import DataError, RefusedPromptError
 from weakspot.core.roles import Cost
 from weakspot.testing.fakes import PlantedImageGenerator
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
-
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.01
-n_samples = 300
-seed = 3
-[embedder]
-name = "planted"
-[generator]
-name = "planted"
-"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,12 +27,7 @@ class Charging(PlantedImageGenerator):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    made = tmp_path_factory.mktemp("drawing") / "shapes"
-    made.mkdir()
-    plant(rare(0.01), 300, seed=3).write_pictures(made)
-    (made / "weakspot.toml").write_text(SETTINGS)
-    Project.open(made).ingest()
-    return made
+    return planted_project(tmp_path_factory.mktemp("drawing"), 300, more='[generator]\nname = "planted"\n').folder
 
 
 @pytest.fixture

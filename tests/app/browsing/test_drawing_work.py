@@ -2,6 +2,7 @@ import shutil
 
 import pytest
 from pydantic import ValidationError
+from tests.planted_project import planted_project
 
 from weakspot.app.browsing import drawing_results, drawing_view
 from weakspot.app.browsing.drawing_work import counterfactual, search
@@ -10,38 +11,15 @@ from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.project import Project
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import no_stage_progress
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
-
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.01
-n_samples = 300
-seed = 3
-[embedder]
-name = "planted"
-[generator]
-name = "planted"
-"""
 
 
 @pytest.fixture(scope="module")
 def drawn_folder(tmp_path_factory):
     """A planted project with one series of captions and one search."""
-    folder = tmp_path_factory.mktemp("drawn") / "shapes"
-    folder.mkdir()
-    plant(rare(0.01), 300, seed=3).write_pictures(folder)
-    (folder / "weakspot.toml").write_text(SETTINGS)
-    project = Project.open(folder)
-    project.ingest()
+    project = planted_project(tmp_path_factory.mktemp("drawn"), 300, more='[generator]\nname = "planted"\n')
     counterfactual(project, {"class_name": "disc", "captions": ["green", "in the dark"], "n_each": 16}, no_stage_progress)
     search(project, {"class_name": "disc", "budget": 200, "captions": ["it is green"]}, no_stage_progress)
-    return folder
+    return project.folder
 
 
 @pytest.fixture

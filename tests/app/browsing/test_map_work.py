@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from tests.planted_project import planted_project
 
 from weakspot.app.browsing import map_work
 from weakspot.app.browsing.map_work import lay_out, umap_places
@@ -14,33 +15,12 @@ from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.project import Project
 from weakspot.core.arrays import unit_rows
 from weakspot.core.errors import ConfigError, MissingExtraError
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
-
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.01
-n_samples = 240
-seed = 3
-[embedder]
-name = "planted"
-"""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A project of 240 planted pictures without a run."""
-    folder = tmp_path_factory.mktemp("map-work") / "shapes"
-    folder.mkdir()
-    plant(rare(0.01), 240, seed=3).write_pictures(folder)
-    (folder / "weakspot.toml").write_text(SETTINGS)
-    Project.open(folder).ingest()
-    return folder
+    return planted_project(tmp_path_factory.mktemp("map-work"), 240).folder
 
 
 def test_lay_out__asked_twice__made_once_and_shown_by_an_open_workspace(folder):

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.planted_project import planted_project
 
 from weakspot.app.browsing import map_layouts, sample_map
 from weakspot.app.browsing.map_colours import colourings, colours
@@ -16,35 +17,14 @@ from weakspot.app.project import Project
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import DataError, ModelError
 from weakspot.core.samples import SampleSet, VectorSpace
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
-
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.01
-n_samples = 480
-seed = 3
-[embedder]
-name = "planted"
-"""
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """480 planted pictures (green discs are rare), with one run."""
-    folder = tmp_path_factory.mktemp("map") / "shapes"
-    folder.mkdir()
-    plant(rare(0.01), 480, seed=3).write_pictures(folder)
-    (folder / "weakspot.toml").write_text(SETTINGS)
-    project = Project.open(folder)
-    project.ingest()
+    project = planted_project(tmp_path_factory.mktemp("map"), 480)
     project.discover()
-    return folder
+    return project.folder
 
 
 @pytest.fixture(scope="module")

@@ -1,40 +1,20 @@
 import pytest
 from pydantic import ValidationError
+from tests.planted_project import planted_project
 
 from weakspot.app.browsing.study_work import ask_for_repairs, repairs, repairs_of
 from weakspot.app.browsing.workspace import Workspace
 from weakspot.app.project import Project
 from weakspot.core.errors import DataError
 from weakspot.core.run import no_stage_progress
-from weakspot.testing.planted import plant
-from weakspot.testing.planted_problems import rare
 
-SETTINGS = """\
-[data]
-source = "manifest.csv"
-[classifier]
-name = "planted"
-[classifier.options]
-problem = "rare"
-strength = 0.01
-n_samples = 900
-seed = 3
-[embedder]
-name = "planted"
-"""
 STUDY = {"study": "abc"}
 GREEN = ("disc", "green", None)
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory) -> Project:
-    folder = tmp_path_factory.mktemp("repairs") / "shapes"
-    folder.mkdir()
-    plant(rare(0.01), 900, seed=3).write_pictures(folder)
-    (folder / "weakspot.toml").write_text(SETTINGS)
-    opened = Project.open(folder)
-    opened.ingest()
-    return opened
+    return planted_project(tmp_path_factory.mktemp("repairs"), 900)
 
 
 def test_repairs__the_planted_words__measure_the_worst_group_before_and_after(project):
