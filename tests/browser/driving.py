@@ -25,6 +25,16 @@ QUIET = (
 SOFTWARE_GRAPHICS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
+PAGES = (
+    ("/", "Overview"),
+    ("/classes", "Classes"),
+    ("/slices", "Slices"),
+    ("/attributes", "Attributes"),
+    ("/map", "Map"),
+    ("/repair", "Repair"),
+    ("/search", "Search with generated pictures"),
+    ("/studies", "Studies"),
+)
 ADDRESS = re.compile(r"(http://\S+/)#token=(\S+)")
 
 

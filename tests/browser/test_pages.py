@@ -4,18 +4,8 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.driving import visiting
+from tests.browser.driving import PAGES, visiting
 
-PAGES = (
-    ("/", "Overview"),
-    ("/classes", "Classes"),
-    ("/slices", "Slices"),
-    ("/attributes", "Attributes"),
-    ("/map", "Map"),
-    ("/repair", "Repair"),
-    ("/search", "Search with generated pictures"),
-    ("/studies", "Studies"),
-)
 SENTENCE = "The AI is often wrong on images that have"
 
 

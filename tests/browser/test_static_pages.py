@@ -4,20 +4,11 @@ import re
 
 import pytest
 from playwright.sync_api import expect
+from tests.browser.driving import PAGES
 
 from weakspot.web.static_export import ExportRequest, export_static
 
 pytestmark = pytest.mark.network
-PAGES = (
-    ("/", "Overview"),
-    ("/classes", "Classes"),
-    ("/slices", "Slices"),
-    ("/attributes", "Attributes"),
-    ("/map", "Map"),
-    ("/repair", "Repair"),
-    ("/search", "Search with generated pictures"),
-    ("/studies", "Studies"),
-)
 
 
 @pytest.fixture(scope="module")

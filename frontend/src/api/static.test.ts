@@ -7,7 +7,7 @@ beforeEach(() => {
 afterEach(() => delete window.weakspotStatic);
 
 test("a key is the path below any root with the query by name, not encoded", () => {
-  expect(answerKey("GET", new URL("file:///home/x/out/api/slices/a%20b?z=%26*~&a=1&a=0"))).toBe("/api/slices/a b?a=1&a=0&z=&*~");
+  expect(answerKey("GET", new URL("file:///out/api/slices/a%20b?z=%26*~&a=1&a=0"))).toBe("/api/slices/a b?a=1&a=0&z=&*~");
   expect(answerKey("GET", new URL("https://host/sub/path/api/runs"))).toBe("/api/runs");
 });
 

@@ -155,7 +155,7 @@ async def _answered(app: ASGIApp, scope: Scope, body: bytes) -> tuple[int, bytes
 def _first_words(command: JsonValue) -> JsonValue:
     """Return a command without its options, which may name files.
 
-    >>> _first_words("weakspot demo --folder /home/me/fruit")
+    >>> _first_words("weakspot demo --folder my/fruit")
     'weakspot demo'
     """
     if not isinstance(command, str):
