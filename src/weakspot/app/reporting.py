@@ -1,6 +1,5 @@
 """Writing the report of a run: pictures from the samples, facts from the record."""
 
-import io
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -10,12 +9,10 @@ import numpy as np
 from weakspot.app.config import Settings
 from weakspot.app.loop import halves
 from weakspot.core.dataset import Split
-from weakspot.core.errors import WeakspotError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
-from weakspot.media.locations import read_location
-from weakspot.media.pictures import decode_picture
+from weakspot.media.thumbnails import jpeg_at
 from weakspot.report.card_text import render_model_card
 from weakspot.report.document import ReportDocument, build_document
 from weakspot.report.model_card import DataFacts
@@ -24,7 +21,6 @@ from weakspot.report.pictures import SlicePictures, choose_pictures
 from weakspot.report.render import render_html, render_json, render_markdown
 from weakspot.store.project import ProjectStore
 
-JPEG_QUALITY = 82
 CARD = "model-card.md"
 SAFETY_BYTES = 20_000
 MOST_REMEMBERED = 4096
@@ -102,20 +98,6 @@ def _thumbnail_maker(pictures: dict[str, SlicePictures], samples: SampleSet) -> 
 
     @lru_cache(maxsize=MOST_REMEMBERED)
     def make(sample_id: str, side: int) -> bytes | None:
-        return _thumbnail(locations.get(sample_id), side)
+        return jpeg_at(locations.get(sample_id), side)
 
     return make
-
-
-def _thumbnail(location: str | None, side: int) -> bytes | None:
-    """Return a small JPEG, or None when the picture is gone: a report is written all the same."""
-    if location is None:
-        return None
-    try:
-        picture = decode_picture(read_location(location), picture_side=side).picture
-    except WeakspotError:
-        return None
-    picture.thumbnail((side, side))
-    stream = io.BytesIO()
-    picture.save(stream, format="JPEG", quality=JPEG_QUALITY)
-    return stream.getvalue()

@@ -34,7 +34,7 @@ def test_thumbnail__no_such_row__is_none(pictured, row):
 
 def test_thumbnail__unreadable_or_missing_picture__is_none(world_workspace, pictured, monkeypatch):
     assert thumbnail(world_workspace, 0, side=64) is None
-    monkeypatch.setattr("weakspot.app.browsing.thumbnails.read_location", lambda location: b"\xff\xd8\xff broken")
+    monkeypatch.setattr("weakspot.media.thumbnails.read_location", lambda location: b"\xff\xd8\xff broken")
     assert thumbnail(pictured, 5, side=512) is None
 
 

@@ -52,7 +52,7 @@ def test_picture__other_tables__is_not_found(owner):
 
 
 def test_picture__file_gone__is_not_found(owner, parts, tables, monkeypatch):
-    monkeypatch.setattr("weakspot.app.browsing.thumbnails.read_location", lambda location: b"no picture")
+    monkeypatch.setattr("weakspot.media.thumbnails.read_location", lambda location: b"no picture")
     assert owner.get("/api/pictures/7", params={"tables": tables, "side": 320}).status_code == 404
 
 

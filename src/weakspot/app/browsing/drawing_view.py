@@ -1,7 +1,6 @@
 """What can be drawn in a project, what it costs, and generated pictures by content hash; nothing is drawn here."""
 
 import hashlib
-import io
 from typing import cast
 
 from weakspot.app.browsing.drawing_arguments import MOST_BUDGET
@@ -12,12 +11,11 @@ from weakspot.app.generator_choice import build_generator
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError, RefusedPromptError, WeakspotError
 from weakspot.core.roles import ChecksPrompts, CostsMoney, ImageGenerator
-from weakspot.media.pictures import decode_picture
+from weakspot.media.thumbnails import jpeg_of
 from weakspot.search.counterfactuals import counterfactual_prompt
 from weakspot.store.drawings import file_of
 
 MOST_STARTS = 100
-JPEG_QUALITY = 84
 NONSENSE = "xqzv"
 
 
@@ -168,11 +166,7 @@ def drawn_picture(workspace: Workspace, digest: str, *, side: int) -> bytes | No
         return None
     if hashlib.sha256(content).hexdigest() != digest:
         return None
-    picture = decode_picture(content, picture_side=side).picture
-    picture.thumbnail((side, side))
-    stream = io.BytesIO()
-    picture.save(stream, format="JPEG", quality=JPEG_QUALITY)
-    return stream.getvalue()
+    return jpeg_of(content, side)
 
 
 def _generator(workspace: Workspace) -> tuple[object, str]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import io
 import os
 import secrets
 import threading
@@ -12,16 +11,14 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.app.browsing.workspace import Workspace
-from weakspot.core.errors import WeakspotError
-from weakspot.media.locations import read_location
-from weakspot.media.pictures import decode_picture
+from weakspot.media.thumbnails import jpeg_at
 
 SIDES = (64, 96, 128, 160, 224, 320, 512)
 FOLDER = "thumbnails"
 MOST_BYTES = 512 * 1024 * 1024
 KEPT_SHARE = 0.75
-JPEG_QUALITY = 82
 UNFINISHED = ".part"
+_DECODING = threading.BoundedSemaphore(max(2, (os.cpu_count() or 1)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,26 +128,12 @@ def thumbnail(workspace: Workspace, row: int, *, side: int) -> Thumbnail | None:
     kept = _folder(workspace)
     data = kept.get(tag)
     if data is None:
-        data = _made(location, size)
+        with _DECODING:
+            data = jpeg_at(location, size)
         if data is None:
             return None
         kept.keep(tag, data)
     return Thumbnail(data=data, tag=tag)
-
-
-_DECODING = threading.BoundedSemaphore(max(2, (os.cpu_count() or 1)))
-
-
-def _made(location: str, side: int) -> bytes | None:
-    with _DECODING:
-        try:
-            picture = decode_picture(read_location(location), picture_side=side).picture
-        except WeakspotError:
-            return None
-        picture.thumbnail((side, side))
-        stream = io.BytesIO()
-        picture.save(stream, format="JPEG", quality=JPEG_QUALITY)
-    return stream.getvalue()
 
 
 def _folder(workspace: Workspace) -> ThumbnailFolder:
