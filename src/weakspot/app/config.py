@@ -63,6 +63,12 @@ class EmbedderSettings(Section):
     batch_size: int = Field(default=8, ge=1, description="Pictures per call of the encoder.")
 
 
+class EngineSettings(PartSettings):
+    """Where heavy work runs."""
+
+    name: str = Field(default="local", description="local, processes or ray.")
+
+
 class FailureSettings(Section):
     """What counts as a failure."""
 
@@ -235,7 +241,7 @@ class Settings(Section):
     """Everything in weakspot.toml."""
 
     seed: int = Field(default=0, ge=0, description="Same seed, same answer.")
-    engine: str = Field(default="local", description="Where heavy work runs.")
+    engine: EngineSettings = EngineSettings()
     data: DataSettings = DataSettings()
     classifier: PartSettings = PartSettings()
     embedder: EmbedderSettings = EmbedderSettings()

@@ -77,7 +77,7 @@ def build_classifier(settings: PartSettings, folder: Path) -> Classifier | None:
 
 def build_engine(settings: Settings) -> Engine:
     """Return the engine that is configured."""
-    return cast(Engine, build_part("engines", settings.engine, {}, where="engine"))
+    return cast(Engine, build_part("engines", settings.engine.name, settings.engine.options, where="[engine] options"))
 
 
 def build_discoverers(settings: Settings) -> dict[str, Discoverer]:

@@ -7,12 +7,15 @@ import typer
 from weakspot import __version__
 from weakspot.cli.adversarial_command import register as register_adversarial
 from weakspot.cli.asking import register as register_asking
+from weakspot.cli.check_command import register as register_check
 from weakspot.cli.comparing import register as register_comparing
 from weakspot.cli.counterfactual_command import register as register_counterfactual
 from weakspot.cli.decode_command import register as register_decode
+from weakspot.cli.exchange_command import register as register_exchange
 from weakspot.cli.export_command import register as register_export
 from weakspot.cli.generate_command import register as register_generate
 from weakspot.cli.making import register as register_making
+from weakspot.cli.nearest_command import register as register_nearest
 from weakspot.cli.refine_command import register as register_refine
 from weakspot.cli.repair_bench_command import register as register_repair_bench
 from weakspot.cli.repair_command import register as register_repair
@@ -21,6 +24,7 @@ from weakspot.cli.running import register as register_running
 from weakspot.cli.search_command import register as register_search
 from weakspot.cli.serve_command import register as register_serve
 from weakspot.cli.setting_up import register as register_setting_up
+from weakspot.cli.watch_command import register as register_watch
 
 app = typer.Typer(
     name="weakspot",
@@ -46,6 +50,10 @@ register_refine(app)
 register_adversarial(app)
 register_serve(app)
 register_export(app)
+register_exchange(app)
+register_nearest(app)
+register_check(app)
+register_watch(app)
 
 
 def _show_version(asked: bool) -> None:

@@ -8,7 +8,7 @@ arguments only; methods (discoverers, describers, verifiers, repairers) are froz
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from PIL import Image
 from pydantic import JsonValue
@@ -27,6 +27,8 @@ from weakspot.core.training_sets import RepairMaterial, TrainingSelection
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Taken_contra = TypeVar("Taken_contra", contravariant=True)
+Given_co = TypeVar("Given_co", covariant=True)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -338,8 +340,44 @@ class Repairer(Protocol):
 
 
 @runtime_checkable
-class Engine(Protocol):
-    """Runs the heavy maps: in this process's threads, in other processes, or on a cluster."""
+class BatchWork(Protocol[Taken_contra, Given_co]):
+    """Work in batches with something that is costly to build, such as a model. Built once in every worker."""
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result]:
-        """Yield `function(item)` for every item, in the order of items, with a bounded number under way."""
+    def prepare(self, item: Taken_contra) -> object:
+        """Return one item ready for `run`: read, decoded, scaled. Called by many threads at once; never raises for a bad item."""
+
+    def run(self, ready: Sequence[Any]) -> Given_co:
+        """Return what comes of a batch of prepared items, at least one. Called by one thread at a time."""
+
+
+@runtime_checkable
+class Engine(Protocol):
+    """Runs the heavy maps: in this process's threads, in other processes, or on a cluster. Same results, bit for bit.
+
+    Items, functions, `build` and results may have to travel to another process; see `weakspot.core.sending`.
+    """
+
+    def map(
+        self, function: Callable[[Item], Result], items: Iterable[Item], *, lost: Callable[[Item], Result] | None = None
+    ) -> Iterator[Result]:
+        """Yield `function(item)` for every item, in the order of items, with a bounded number under way.
+
+        Args:
+            function: applied to each item; its errors are raised in their turn.
+            items: taken as needed, possibly without end.
+            lost: stands in for an item on which workers died again and again; without it that is an error.
+        """
+
+    def map_batches(
+        self,
+        build: Callable[[], BatchWork[Item, Result]],
+        items: Iterable[Item],
+        *,
+        batch_size: int,
+        lost: Callable[[Item], Result] | None = None,
+    ) -> Iterator[Result]:
+        """Yield what `build().run` makes of every `batch_size` consecutive items, in order.
+
+        Items are prepared ahead while earlier batches run. Which items share a batch depends on their order alone, so that numbers
+        are the same on every engine. Only after workers died on a batch are its items tried one by one, and give a result each.
+        """

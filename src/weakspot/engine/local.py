@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from weakspot.core.errors import ConfigError
-from weakspot.core.roles import Item, Result
+from weakspot.core.roles import BatchWork, Item, Result
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,13 @@ class LocalEngine:
             given = {"n_workers": self.n_workers, "queue_depth": self.queue_depth}
             raise ConfigError("The settings of the local engine must not be negative.", given=given)
 
-    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Generator[Result, None, None]:
+    def map(
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        lost: Callable[[Item], Result] | None = None,  # noqa: ARG002 - a thread cannot be lost without the whole process
+    ) -> Generator[Result, None, None]:
         """Yield `function(item)` for every item, in the order of items.
 
         The first error of an item is raised in its turn. When the caller stops early (an error, Ctrl-C, `close`), nothing new is
@@ -48,3 +54,22 @@ class LocalEngine:
                 yield result
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def map_batches(
+        self,
+        build: Callable[[], BatchWork[Item, Result]],
+        items: Iterable[Item],
+        *,
+        batch_size: int,
+        lost: Callable[[Item], Result] | None = None,  # noqa: ARG002 - as above
+    ) -> Generator[Result, None, None]:
+        """Yield what the work makes of every batch, in order; threads prepare the next ones meanwhile."""
+        work = build()
+        ready: list[object] = []
+        for one in self.map(work.prepare, items):
+            ready.append(one)
+            if len(ready) == batch_size:
+                yield work.run(ready)
+                ready = []
+        if ready:
+            yield work.run(ready)

@@ -1,0 +1,1 @@
+"""Heavy maps on a Ray cluster."""

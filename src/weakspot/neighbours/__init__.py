@@ -1,0 +1,1 @@
+"""Side: files of neighbouring tools, written and read."""

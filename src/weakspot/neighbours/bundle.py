@@ -1,0 +1,84 @@
+"""What is handed to a neighbouring tool: samples, outcomes, confirmed slices and vectors, in one place."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray
+from weakspot.core.evidence import Evidence
+from weakspot.core.run import RunRecord
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MarkedSlice:
+    """A confirmed slice with the samples that its rule takes in, of every split.
+
+    Args:
+        found: the slice.
+        evidence: what was measured on the confirmation half.
+        rows: rows of the data set [m], ascending.
+        tag: short name for other tools, without blanks: `weakspot-apple-green`. Different slices have different tags.
+    """
+
+    found: FailureSlice
+    evidence: Evidence
+    rows: IntArray
+    tag: str
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ExchangeBundle:
+    """Everything that exports may need; nothing is computed by them.
+
+    Args:
+        name: of the project.
+        samples: all samples; `samples.dataset` has labels, outcomes and columns, `samples.spaces` vectors.
+        record: the run that is exported, or None when there is none yet.
+        slices: its confirmed slices that nobody dismissed, largest gap first.
+        has_failed: whether the classifier failed on a sample [n]; False where that is not known.
+        is_judged: whether that is known [n].
+        report_files: files of the report of the run, if it was written.
+        model_card: Markdown of the model card, empty if there is no run.
+        settings: all settings of the project as plain values.
+    """
+
+    name: str
+    samples: SampleSet
+    record: RunRecord | None
+    slices: tuple[MarkedSlice, ...]
+    has_failed: BoolArray
+    is_judged: BoolArray
+    report_files: tuple[Path, ...] = ()
+    model_card: str = ""
+    settings: Mapping[str, object] = field(default_factory=dict)
+
+    def tags(self) -> list[list[str]]:
+        """Return the tags of every sample, in the order of the data set."""
+        found: list[list[str]] = [[] for _ in range(len(self.samples.dataset))]
+        for marked in self.slices:
+            for row in marked.rows.tolist():
+                found[row].append(marked.tag)
+        return found
+
+    def vectors(self) -> FloatArray | None:
+        """Return the vectors that phrases can be compared with [n, d], else the classifier's own, else None."""
+        spaces = self.samples.spaces
+        chosen = spaces.get("joint") or next(iter(spaces.values()), None)
+        return None if chosen is None else np.asarray(chosen.vectors)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """What an export wrote.
+
+    Args:
+        files: the most useful one first.
+        sentence: what to do with it, with the line to type.
+    """
+
+    files: tuple[Path, ...]
+    sentence: str
