@@ -251,9 +251,9 @@ def _embedded(_folder: Path, _stack: ExitStack) -> Factory:
 # ------------------------------------------------------------------------------------------------ the table
 
 
-def _of_backends(name: str):
+def _of_backends(name: str, room: str = "backends"):
     """Tests cannot import each other, so the builders of captioners, language models and generators are loaded by path."""
-    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / "backends" / f"{name}.py")
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).parent / room / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -352,7 +352,7 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("image_generators", "unclip"): _unclip,
     ("engines", "local"): _plain("engines", "local"),
 }
-BUILDERS |= _of_backends("tiny_speakers").BUILDERS | _of_backends("tiny_images").BUILDERS
+BUILDERS |= _of_backends("tiny_speakers").BUILDERS | _of_backends("tiny_images").BUILDERS | _of_backends("tiny_engines", "engine").BUILDERS
 NEEDS_NETWORK = {("embedders", "embedded")}
 
 

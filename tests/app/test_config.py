@@ -1,6 +1,6 @@
 import pytest
 
-from weakspot.app.config import Settings, load_settings, parse_settings
+from weakspot.app.config import EngineSettings, Settings, load_settings, parse_settings, with_engine
 from weakspot.core.errors import ConfigError
 
 
@@ -43,3 +43,26 @@ def test_load_settings__reads_values(tmp_path):
     settings = load_settings(tmp_path)
     assert settings.seed == 7
     assert settings.failure.criterion().hierarchy.parent("robin") == "bird"
+
+
+def test_engine__a_name_alone_or_a_section():
+    assert Settings.model_validate({"engine": "ray"}).engine == EngineSettings(name="ray")
+    assert Settings.model_validate({"engine": {"name": "processes", "options": {"n_workers": 2}}}).engine.options == {
+        "n_workers": 2
+    }
+    assert Settings.model_validate({"engine": {}}).engine.name == "local"
+    assert Settings().engine == EngineSettings(name="local")
+
+
+def test_engine__what_cannot_be_used_is_named():
+    with pytest.raises(ConfigError, match=r"engine\.nmae: there is no such setting \(known here: name, options\)"):
+        parse_settings({"engine": {"nmae": "ray"}}, where="weakspot.toml")
+    with pytest.raises(ConfigError, match="engine"):
+        parse_settings({"engine": 3}, where="weakspot.toml")
+
+
+def test_with_engine__options_stay_with_their_engine():
+    settings = Settings(engine=EngineSettings(name="processes", options={"n_workers": 2}))
+    assert with_engine(settings, "") == settings
+    assert with_engine(settings, "processes") == settings
+    assert with_engine(settings, "local").engine == EngineSettings(name="local")

@@ -1,4 +1,5 @@
 import os
+import socket
 from pathlib import Path
 
 import pytest
@@ -121,3 +122,24 @@ def test_examine_machine__project(tmp_path, quick):
     (tmp_path / "weakspot.toml").write_text("sead = 3\n")
     assert findings(tmp_path)["project"].state == "broken"
     assert "sead" in findings(tmp_path)["project"].found
+
+
+def test_engines__ray_cluster_that_answers_or_not(tmp_path, monkeypatch, quick):
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    assert "ray (a cluster on this machine is started when needed)" in findings(tmp_path)["engines"].found
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+        monkeypatch.setenv("RAY_ADDRESS", address)
+        asked = {"ask_network": True, "timeout_seconds": 5.0}
+        assert "not asked" in findings(tmp_path)["engines"].found
+        assert f"cluster at {address} answers" in findings(tmp_path, **asked)["engines"].found
+    gone = findings(tmp_path, **asked)["engines"]
+    assert (gone.state, gone.is_optional) == ("missing", True)
+    assert "ray start" in gone.fix
+
+
+def test_engines__without_ray(tmp_path, monkeypatch, quick):
+    monkeypatch.setattr(machine, "installed_version", lambda name: None if name == "ray" else "1.0")
+    finding = findings(tmp_path)["engines"]
+    assert finding.state == "ok"
+    assert "pip install 'weakspot[ray]'" in finding.fix

@@ -3,14 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from weakspot.app import drawn_outcomes
 from weakspot.app.drawn_outcomes import DrawnOutcomes
 from weakspot.app.preparation import EmbedSummary, Prepared
 from weakspot.app.studio import Studio
 from weakspot.backends.given_vectors import GivenVectors
 from weakspot.core.assistants import NOBODY
 from weakspot.core.drawn import PictureOrder
-from weakspot.core.errors import ConfigError, DataError, ModelError
+from weakspot.core.errors import ConfigError, DataError, ModelError, StoreError
 from weakspot.core.roles import ClassifierOutput
+from weakspot.engine.processes import ProcessEngine
 from weakspot.generate.gate import Gate
 from weakspot.store.drawings import Drawings
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
@@ -33,6 +35,16 @@ class Counting:
     def classify(self, prepared):
         self.n_asked += len(prepared)
         return self.inner.classify(prepared)
+
+
+class CountingHere(Counting):
+    """The same, and it can be sent; only what it is asked here is counted."""
+
+    def __getattr__(self, name):
+        return getattr(vars(self)["inner"], name)
+
+    def __getstate__(self):
+        return {"inner": self.inner, "n_asked": 0}
 
 
 @pytest.fixture
@@ -127,3 +139,17 @@ def test_drawn_outcomes__logits_are_noticed(prepared, tmp_path):
     keys = [one.content_hash for one in outcomes.draw(ORDERS) if one.is_kept]
     with pytest.raises(ModelError, match="outside"):
         outcomes.probabilities(keys)
+
+
+def test_probabilities__many_pictures_are_classified_elsewhere_and_are_the_same(prepared, world, tmp_path, monkeypatch):
+    monkeypatch.setattr(drawn_outcomes, "FEWEST_KEYS", 4)
+    here = outcomes_of(prepared, tmp_path)
+    keys = [one.content_hash for one in here.draw(ORDERS) if one.is_kept]
+    counting = replace(prepared, classifier=CountingHere(planted_classifier(world)))
+    there = DrawnOutcomes(here._studio, counting, tmp_path / "there", engine=ProcessEngine(n_workers=1))
+    there.draw(ORDERS)
+    np.testing.assert_array_equal(there.probabilities(keys), here.probabilities(keys))
+    assert counting.classifier.n_asked == 0
+    (here._studio.place(there._kept[keys[0]])).write_bytes(b"rubbish")
+    with pytest.raises(StoreError, match="cannot be read: 1 not-a-picture"):
+        there._classified(keys)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 from PIL import Image
 
-from weakspot.app.generated_pictures import generated_samples, read_drawn
+from weakspot.app.generated_pictures import UNFINISHED, generated_samples, read_drawn
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, RefusedPromptError, UnavailableError
 from weakspot.core.registry import part_class
 from weakspot.generate.gate import Gate
@@ -72,7 +72,7 @@ def test_generated_samples__bad_requests(tmp_path):
             generated_samples(GENERATOR, prompts, tmp_path / "none", n_each=n_each, seed=1)
     generated_samples(GENERATOR, {"disc": ["a disc"]}, tmp_path / "once", n_each=1, seed=1)
     with pytest.raises(ConfigError, match="already"):
-        generated_samples(GENERATOR, {"disc": ["a disc"]}, tmp_path / "once", n_each=1, seed=1)
+        generated_samples(GENERATOR, {"disc": ["a disc"]}, tmp_path / "once", n_each=1, seed=2)
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         generated_samples(GENERATOR, {"disc": ["a disc"]}, tmp_path / "file", n_each=1, seed=1)
@@ -196,3 +196,15 @@ def test_read_drawn__no_such_table(tmp_path, table):
         (tmp_path / "metadata.csv").write_text(table)
     with pytest.raises(DataError, match="cannot be read"):
         read_drawn(tmp_path)
+
+
+def test_generated_samples__killed_after_the_table_was_written__same_call_ends_well(tmp_path):
+    first = Faulty({})
+    folder = generated_samples(first, PROMPTS, tmp_path / "done", n_each=2, seed=1)
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()}
+    (folder / UNFINISHED).mkdir()
+    again = Faulty({})
+    assert generated_samples(again, PROMPTS, tmp_path / "done", n_each=2, seed=1) == folder
+    assert again.n_drawn == 0
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*") if path.is_file()} == before
+    assert not (folder / UNFINISHED).exists()

@@ -1,3 +1,4 @@
+import os
 from io import BytesIO
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from weakspot.app.ingesting import ingest
 from weakspot.core.dataset import RawSample, Split, Task
 from weakspot.core.errors import DataError, NotEnoughDataError, StoreError
 from weakspot.engine.local import LocalEngine
+from weakspot.engine.processes import ProcessEngine
 from weakspot.ingest.arrays import ArraySource
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.image_folder import ImageFolderSource
@@ -191,3 +193,19 @@ def test_ingest__generated_samples_are_counted_apart(project):
     bad = RawSample(key="made 9", data=encoded(70), labels=("a",), split="test", metadata={"synthetic": True})
     with pytest.raises(DataError, match="1 generated samples.*: made 9"):
         ingest(project, ListSource([*samples(8), bad]), engine=ENGINE)
+
+
+class Deadly(str):
+    """A location that ends the process which unpacks it."""
+
+    __slots__ = ()
+
+    def __reduce__(self):
+        return os._exit, (9,)
+
+
+def test_ingest__a_sample_that_kills_its_worker_is_quarantined(project):
+    given = samples(6)
+    given[3] = RawSample(key="row 3", location=Deadly("deadly.png"), labels=("b",))
+    found = ingest(project, ListSource(given), engine=ProcessEngine(n_workers=1, queue_depth=2))
+    assert (found.n_samples, found.quarantined) == (5, {"worker-lost": 1})

@@ -5,7 +5,8 @@ from PIL import Image
 
 from weakspot.app.flushing import FlushPolicy
 from weakspot.app.ingesting import ingest
-from weakspot.app.picture_texts import MOST_FAILURES_AT_FIRST, PICTURES_A_CALL, PictureTexts, Speaker
+from weakspot.app.picture_texts import PICTURES_A_CALL, PictureTexts, Speaker
+from weakspot.app.speaking import MOST_FAILURES_AT_FIRST
 from weakspot.core.errors import ModelError, StoreError, UnavailableError
 from weakspot.engine.local import LocalEngine
 from weakspot.ingest.image_folder import ImageFolderSource
@@ -193,13 +194,11 @@ def test_said__interrupted_run_goes_on_where_it_was(store):
 
 def test_said__written_regularly(store):
     part, n_files = Redness(), []
-
-    def counting(pictures):
-        n_files.append(len(list((store.data / "texts").glob("*/shard-*"))))
-        return part.speak(pictures)
-
-    _texts(store, part, flush=FlushPolicy(n_samples=16, seconds=3600)).said(ROWS, counting)
-    assert n_files == [0, 1, 2]
+    texts = _texts(store, part, flush=FlushPolicy(n_samples=16, seconds=3600))
+    texts._progress = lambda _done, _total: n_files.append(len(list((store.data / "texts").glob("*/shard-*"))))
+    texts.said(ROWS, part.speak)
+    assert n_files == [0, 1, 2, 2]
+    assert len(list((store.data / "texts").glob("*/shard-*"))) == 3
 
 
 def test_said__wrong_number_of_texts_and_texts_that_are_none(store):

@@ -1,3 +1,5 @@
+import pickle
+
 import pytest
 
 from weakspot.core.errors import (
@@ -12,6 +14,8 @@ from weakspot.core.errors import (
     WeakspotError,
     raise_all,
 )
+from weakspot.media.locations import UnreadableLocationError
+from weakspot.media.pictures import UnreadablePictureError
 
 
 def test_weakspot_error__sentence_with_all_parts():
@@ -48,3 +52,17 @@ def test_raise_all__lists_every_problem():
 
 def test_raise_all__no_problems():
     assert raise_all([], error=ConfigError, what="?") is None
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError("It fails.", where="here", given={"a": 1}, fix="Mend it."),
+        MissingExtraError("torch", extra="torch", purpose="Networks"),
+        UnreadablePictureError("truncated"),
+        UnreadableLocationError("missing-file", "a.jpg"),
+    ],
+)
+def test_error__arrives_from_another_process_as_it_was(error):
+    found = pickle.loads(pickle.dumps(error))
+    assert (type(found), str(found), vars(found)) == (type(error), str(error), vars(error))

@@ -6,7 +6,6 @@ import fsspec
 import pytest
 
 from weakspot.core.errors import UnavailableError
-from weakspot.media import locations
 from weakspot.media.locations import (
     UnreadableLocationError,
     is_local,
@@ -18,6 +17,7 @@ from weakspot.media.locations import (
     shown_location,
     split_range,
 )
+from weakspot.media.remote import RemoteReading, reading_as
 
 ALPHABET = b"abcdefghijklmnopqrstuvwxyz"
 
@@ -30,7 +30,7 @@ def letters(tmp_path):
 
 
 @pytest.fixture
-def server(monkeypatch):
+def server():
     """A real web server: /letters, /flaky (fails twice, then answers), /secret (403); honours ranges unless told not to."""
     seen = {"flaky": 0}
 
@@ -59,11 +59,11 @@ def server(monkeypatch):
         def log_message(self, *arguments):
             pass
 
-    monkeypatch.setattr(locations, "RETRY_WAITS_SECONDS", (0.0, 0.0, 0.0))
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=running.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{running.server_port}"
+    with reading_as(RemoteReading(cache_megabytes=0, first_wait=0.001)):
+        yield f"http://127.0.0.1:{running.server_port}"
     running.shutdown()
     thread.join()
     running.server_close()
@@ -129,9 +129,9 @@ def test_read_location__web_is_tried_again(server):
     assert read_location(f"{server}/flaky") == ALPHABET
 
 
-def test_read_location__nobody_answers(monkeypatch):
-    monkeypatch.setattr(locations, "RETRY_WAITS_SECONDS", (0.0,))
-    assert reason_of("http://127.0.0.1:9/a.jpg") == "unreachable"
+def test_read_location__nobody_answers():
+    with reading_as(RemoteReading(first_wait=0.001)):
+        assert reason_of("http://127.0.0.1:9/a.jpg") == "unreachable"
 
 
 def test_shown_location__hides_what_is_secret():

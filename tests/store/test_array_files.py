@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import StoreError
-from weakspot.store.array_files import ArrayWriter, checked_records, mapped, write_records
+from weakspot.store.array_files import ArrayWriter, checked_records, grow, mapped, write_records
 
 
 def test_array_writer__blocks(tmp_path):
@@ -54,3 +54,43 @@ def test_checked_records__one_changed_byte(tmp_path):
     content[-1] ^= 1
     path.write_bytes(content)
     assert checked_records(path, checksum) is None
+
+
+def test_grow__keeps_what_is_there(tmp_path):
+    old, new = tmp_path / "old.npy", tmp_path / "new.npy"
+    np.save(old, np.arange(6, dtype=np.float32).reshape(3, 2))
+    assert grow(old, new, iter([np.ones((1, 2)), np.zeros((1, 2))]), n_rows=5)
+    assert mapped(new, n_rows=5).tolist() == [[0, 1], [2, 3], [4, 5], [1, 1], [0, 0]]
+    assert not old.exists()
+
+
+def test_grow__rows_of_an_interrupted_growth_are_overwritten(tmp_path):
+    old, new = tmp_path / "old.npy", tmp_path / "new.npy"
+    np.save(old, np.arange(4, dtype=np.float32).reshape(2, 2))
+    with old.open("ab") as stream:
+        stream.write(b"half of a r")
+    assert mapped(old, n_rows=2).tolist() == [[0, 1], [2, 3]]
+    assert grow(old, new, iter([np.ones((1, 2))]), n_rows=3)
+    assert mapped(new, n_rows=3).tolist() == [[0, 1], [2, 3], [1, 1]]
+
+
+def test_grow__failing_rows_leave_the_old_file(tmp_path):
+    old = tmp_path / "old.npy"
+    np.save(old, np.arange(4, dtype=np.float32).reshape(2, 2))
+    before = old.read_bytes()
+
+    def rows():
+        yield np.ones((1, 2))
+        raise OSError("No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        grow(old, tmp_path / "new.npy", rows(), n_rows=4)
+    assert old.read_bytes() == before
+    assert not (tmp_path / "new.npy").exists()
+
+
+def test_grow__columns_in_memory_order_cannot(tmp_path):
+    old = tmp_path / "old.npy"
+    np.save(old, np.asfortranarray(np.arange(6, dtype=np.float32).reshape(3, 2)))
+    assert not grow(old, tmp_path / "new.npy", iter([np.ones((1, 2))]), n_rows=4)
+    assert old.exists()

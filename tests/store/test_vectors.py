@@ -1,3 +1,5 @@
+import os
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -119,3 +121,67 @@ def test_compact__rows_stored_twice_by_a_kill_are_stored_once_after(cache):
     stored = np.concatenate([np.load(path)["key"] for path in cache.folder.glob("shard-*.npy")])
     assert len(stored) == MANY_SHARDS
     assert reopened.missing(keys_of(*range(MANY_SHARDS))).sum() == 0
+
+
+def test_materialise__more_samples_at_the_end_are_appended(cache):
+    cache.append(keys_of(*range(9)), rows_of(*range(9)))
+    first = cache.materialise(keys_of(*range(5), 77), width=2)
+    (before,) = cache.folder.glob("matrix-*.npy")
+    number = before.stat().st_ino
+    grown = again(cache).materialise(keys_of(*range(5), 77, 8, 6), width=2)
+    (after,) = cache.folder.glob("matrix-*.npy")
+    assert after.stat().st_ino == number
+    assert after.name != before.name
+    np.testing.assert_array_equal(grown.values, np.concatenate([rows_of(*range(5)), [[np.nan, np.nan]], rows_of(8, 6)]))
+    np.testing.assert_array_equal(first.values[:5], rows_of(*range(5)))
+    assert again(cache).matrix(keys_of(*range(5), 77, 8, 6)).n_missing == 1
+
+
+@pytest.mark.parametrize("wanted", [[1, 0, 2, 3], [0, 2], [0], [0, 2, 1, 9]])
+def test_materialise__other_samples_are_written_anew(cache, wanted):
+    cache.append(keys_of(*range(4)), rows_of(*range(4)))
+    cache.materialise(keys_of(0, 1), width=2)
+    made = cache.materialise(keys_of(*wanted), width=2)
+    known = [number for number in wanted if number < 4]
+    assert made.values[: len(known)].tolist() == rows_of(*known).tolist()
+    assert made.n_missing == len(wanted) - len(known)
+    assert len(list(cache.folder.glob("matrix-*.npy"))) == 1
+
+
+def test_materialise__row_that_was_missing_is_not_left_missing(cache):
+    cache.append(keys_of(1), rows_of(1))
+    cache.materialise(keys_of(1, 2), width=2)
+    cache.append(keys_of(2, 3), rows_of(2, 3))
+    assert cache.materialise(keys_of(1, 2, 3), width=2).values.tolist() == rows_of(1, 2, 3).tolist()
+
+
+def test_materialise__copies_beside_an_old_matrix_go_with_it(cache):
+    cache.append(keys_of(1, 2), rows_of(1, 2))
+    cache.materialise(keys_of(1, 2), width=2)
+    path = next(cache.folder.glob("matrix-*.npy"))
+    path.with_name(path.name + ".int8").write_bytes(b"copy")
+    cache.materialise(keys_of(2), width=2)
+    assert not list(cache.folder.glob("*.int8"))
+
+
+def test_shards__not_read_again_unless_changed(cache):
+    cache.append(keys_of(1, 2), rows_of(1, 2))
+    cache.append(keys_of(3), rows_of(3))
+    cache.materialise(keys_of(1), width=2)
+    first, second = sorted(cache.folder.glob("shard-*.npy"))
+    facts = first.stat()
+    content = bytearray(first.read_bytes())
+    content[-3] ^= 255
+    first.write_bytes(bytes(content))
+    os.utime(first, ns=(facts.st_atime_ns, facts.st_mtime_ns))
+    assert again(cache).missing(keys_of(1, 2, 3)).tolist() == [False, False, False]
+    os.utime(first, ns=(facts.st_atime_ns, facts.st_mtime_ns + 1))
+    assert again(cache).missing(keys_of(1, 2, 3)).tolist() == [True, True, False]
+    assert second.exists()
+
+
+def test_shards__rows_behind_their_keys(cache):
+    cache.append(keys_of(1, 2), rows_of(1, 2))
+    (shard,) = again(cache).shards()
+    assert shard.numbers()[:, 4:].tolist() == rows_of(1, 2).tolist()
+    assert isinstance(shard.numbers(), np.memmap)

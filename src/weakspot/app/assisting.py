@@ -176,6 +176,18 @@ def _column_captions(dataset: Dataset) -> CaptionRows | None:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class _Asking:
+    """One question to an answerer, as something that can be sent to another process."""
+
+    answerer: QuestionAnswerer
+    question: str
+
+    def __call__(self, pictures: Sequence[Image.Image]) -> list[str]:
+        """Return one answer a picture."""
+        return self.answerer.answer(pictures, self.question)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class _TextsOf:
     """Makes functions of rows from models of pictures."""
 
@@ -198,10 +210,7 @@ class _TextsOf:
         texts = self._texts(Speaker(who="question answerer", part=answerer, identity=lambda: answerer.answerer_id), "ask")
 
         def answers(rows: IntArray, question: str) -> list[str]:
-            def ask(pictures: Sequence[Image.Image]) -> list[str]:
-                return answerer.answer(pictures, question)
-
-            return texts.said(rows, ask, question=question)
+            return texts.said(rows, _Asking(answerer=answerer, question=question), question=question)
 
         return answers
 

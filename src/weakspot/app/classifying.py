@@ -1,10 +1,11 @@
 """The classifier under test on every sample of a project: probabilities, and features where it gives them; resumable."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from weakspot.app.classifier_work import ClassifiedBatch, classify_pictures
 from weakspot.app.flushing import FlushClock, FlushPolicy
 from weakspot.app.picture_requests import requests_for, rows_to_compute
 from weakspot.core.arrays import AnyArray, FloatArray, IntArray
@@ -13,7 +14,7 @@ from weakspot.core.errors import ModelError, NotEnoughDataError
 from weakspot.core.roles import Classifier, ClassifierOutput, Engine
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import VectorSpace
-from weakspot.embed.encode import PreparedBatch, UnreadablePicture, checked_rows, count_reasons, prepared_batches
+from weakspot.embed.encode import UnreadablePicture, count_reasons
 from weakspot.ingest.outcomes import class_columns, with_probabilities
 from weakspot.store.names import packed_hashes
 from weakspot.store.outcomes import OutcomeCache
@@ -112,14 +113,8 @@ class _ClassifyWork:
         rows = rows_to_compute(self._dataset, self._keys, self._cache.missing(self._keys))
         clock = FlushClock(settings.flush)
         progress(0, len(rows))
-        batches = prepared_batches(
-            requests_for(self._dataset, rows),
-            self._classifier.prepare,
-            self._classifier.picture_side,
-            engine=engine,
-            batch_size=settings.batch_size,
-        )
-        for batch in batches:
+        requests = requests_for(self._dataset, rows)
+        for batch in classify_pictures(requests, self._classifier, engine=engine, batch_size=settings.batch_size):
             self._take(batch)
             if clock.is_due(sum(len(positions) for positions, _ in self._waiting)):
                 self._flush()
@@ -147,12 +142,11 @@ class _ClassifyWork:
             unreadable=tuple(self._unreadable),
         )
 
-    def _take(self, batch: PreparedBatch) -> None:
+    def _take(self, batch: ClassifiedBatch) -> None:
         self._unreadable.extend(batch.unreadable)
-        if batch.prepared:
-            output = checked_output(self._classifier, batch.prepared)
-            self._columns(output.probabilities.shape[1])
-            self._waiting.append((batch.positions, output))
+        if batch.output is not None:
+            self._columns(batch.output.probabilities.shape[1])
+            self._waiting.append((batch.positions, batch.output))
             self._n_new += len(batch.positions)
 
     def _flush(self) -> None:
@@ -174,25 +168,6 @@ class _ClassifyWork:
             where=self._classifier.classifier_id,
             fix="Ingest again if files were moved; give predictions if there are no pictures.",
         )
-
-
-def checked_output(classifier: Classifier, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-    """Return what a classifier says of prepared pictures.
-
-    Raises:
-        ModelError: if it is not one row of probabilities for each.
-    """
-    output, n_rows, where = classifier.classify(prepared), len(prepared), classifier.classifier_id
-    probabilities = checked_rows(output.probabilities, n_rows, where=where)
-    if probabilities.min(initial=0.0) < 0 or probabilities.max(initial=0.0) > 1 + 1e-4:
-        raise ModelError(
-            "The classifier's probabilities lie outside [0, 1].",
-            where=where,
-            given=[float(probabilities.min()), float(probabilities.max())],
-            fix="If these are logits, say so in the classifier's options.",
-        )
-    features = None if output.features is None else checked_rows(output.features, n_rows, where=where)
-    return ClassifierOutput(probabilities=probabilities, features=features)
 
 
 def _stacked_features(outputs: list[ClassifierOutput]) -> FloatArray | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from weakspot.core.errors import ConfigError, raise_all
 from weakspot.core.failures import FailureCriterion, FailureKind
@@ -27,7 +27,8 @@ class DataSettings(Section):
         default="", description="Folder, manifest, Hugging Face folder or name, or tar pattern; relative to this file."
     )
     kind: str = Field(
-        default="auto", description="How to read it: auto, image-folder, manifest, hf-dataset, webdataset, predictions."
+        default="auto",
+        description="How to read it: auto, image-folder, manifest, hf-dataset, webdataset, predictions, coco, yolo.",
     )
     columns: dict[str, str] = Field(default_factory=dict, description="Manifest columns by meaning, e.g. {label = 'species'}.")
     task: Literal["auto", "single-label", "multi-label"] = Field(default="auto", description="How many labels a sample can have.")
@@ -42,6 +43,20 @@ class DataSettings(Section):
         default=0.25, ge=0.0, le=1.0, description="Share of samples without a split put in validation."
     )
     test_fraction: float = Field(default=0.25, ge=0.0, le=1.0, description="Share of samples without a split put in test.")
+    cache_megabytes: int = Field(
+        default=2048, ge=0, description="Most that is kept of remote pictures on this machine; 0 keeps nothing."
+    )
+    cache_folder: str = Field(default="", description="Where they are kept; empty: weakspot/pictures in the user's cache folder.")
+
+
+class BoxSettings(Section):
+    """How boxes of detection data (COCO, YOLO) become samples."""
+
+    pictures: str = Field(default="", description="Folder that names of pictures start at; empty: one beside the annotations.")
+    margin: float = Field(default=0.1, ge=0.0, le=2.0, description="Surroundings shown on every side, as a share of the box.")
+    least_side: float = Field(default=4.0, ge=1.0, description="Boxes with a shorter side, in pixels, are set aside.")
+    detections: str = Field(default="", description="COCO results file of a detector; what it said of a box is its outcome.")
+    overlap: float = Field(default=0.5, gt=0.0, le=1.0, description="Intersection over union from which on they are the same box.")
 
 
 class PartSettings(Section):
@@ -66,7 +81,17 @@ class EmbedderSettings(Section):
 class EngineSettings(PartSettings):
     """Where heavy work runs."""
 
-    name: str = Field(default="local", description="local, processes or ray.")
+    name: str = Field(
+        default="local",
+        description="local: threads of this process; processes: other processes of this machine; ray: a cluster. Same results.",
+    )
+    options: dict[str, JsonValue] = Field(default_factory=dict, description="Passed to the engine, e.g. {n_workers = 4}.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, given: object) -> object:
+        """Take `engine = "ray"` for a section that only names it."""
+        return {"name": given} if isinstance(given, str) else given
 
 
 class FailureSettings(Section):
@@ -243,6 +268,7 @@ class Settings(Section):
     seed: int = Field(default=0, ge=0, description="Same seed, same answer.")
     engine: EngineSettings = EngineSettings()
     data: DataSettings = DataSettings()
+    boxes: BoxSettings = BoxSettings()
     classifier: PartSettings = PartSettings()
     embedder: EmbedderSettings = EmbedderSettings()
     failure: FailureSettings = FailureSettings()
@@ -276,6 +302,13 @@ def load_settings(folder: Path) -> Settings:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{SETTINGS_FILE} is not valid TOML: {error}.", where=str(path)) from error
     return parse_settings(given, where=str(path))
+
+
+def with_engine(settings: Settings, name: str) -> Settings:
+    """Return settings with another engine, if one is named; options stay with the engine they were given for."""
+    if not name or name == settings.engine.name:
+        return settings
+    return settings.model_copy(update={"engine": EngineSettings(name=name)})
 
 
 def with_methods(settings: Settings, methods: Sequence[str]) -> Settings:

@@ -76,6 +76,7 @@ def examine_machine(
         _python,
         _libraries,
         _processor,
+        _engines,
         _memory_and_disk,
         _weights,
         _package_index,
@@ -145,6 +146,25 @@ def _processor(_: _Surroundings) -> Iterator[DoctorFinding]:
         yield DoctorFinding(
             area="onnxruntime providers", state="broken", found=str(error), fix="pip install --force-reinstall onnxruntime"
         )
+
+
+def _engines(given: _Surroundings) -> Iterator[DoctorFinding]:
+    here = f"local, processes ({len(os.sched_getaffinity(0))} cores)"
+    if machine.installed_version("ray") is None:
+        fix = "For clusters: pip install 'weakspot[ray]'."
+        yield DoctorFinding(area="engines", state="ok", found=f"{here}; ray is not installed", fix=fix, is_optional=True)
+        return
+    address = os.environ.get("RAY_ADDRESS", "")
+    if ":" not in address:
+        found = f"{here}, ray (a cluster on this machine is started when needed)"
+        yield DoctorFinding(area="engines", state="ok", found=found, is_optional=True)
+    elif not given.ask_network:
+        yield DoctorFinding(area="engines", state="ok", found=f"{here}, ray (cluster at {address}, not asked)", is_optional=True)
+    elif machine.answers(address, timeout_seconds=given.timeout_seconds):
+        yield DoctorFinding(area="engines", state="ok", found=f"{here}, ray (cluster at {address} answers)", is_optional=True)
+    else:
+        found, fix = f"{here}; no ray cluster answers at {address}", "Start it with `ray start --head`, or correct RAY_ADDRESS."
+        yield DoctorFinding(area="engines", state="missing", found=found, fix=fix, is_optional=True)
 
 
 def _memory_and_disk(given: _Surroundings) -> Iterator[DoctorFinding]:

@@ -8,26 +8,29 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.app.classifying import checked_output
+from weakspot.app.classifier_work import checked_output, classify_pictures
 from weakspot.app.config import Settings
 from weakspot.app.embedding import KnowsVectors
 from weakspot.app.preparation import Prepared
 from weakspot.app.remembered_vectors import RememberingEmbedder
 from weakspot.app.studio import Studio, studio_for
 from weakspot.app.vector_classifying import reads_vectors
+from weakspot.app.wiring import engine_elsewhere
 from weakspot.core.arrays import FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.drawn import DrawnPicture, PictureOrder
-from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.roles import Classifier, Embedder, ImageGenerator
+from weakspot.core.errors import ConfigError, DataError, StoreError
+from weakspot.core.roles import Classifier, Embedder, Engine, ImageGenerator
 from weakspot.core.run import Progress, no_progress
-from weakspot.embed.encode import checked_rows
+from weakspot.embed.encode import PictureRequest, checked_rows, count_reasons
 from weakspot.ingest.outcomes import class_columns
 from weakspot.store.keyed_rows import KeyedRows
 from weakspot.store.names import folder_name
 from weakspot.store.vectors import VectorCache
 
 PICTURES_A_CALL = 16
+FEWEST_KEYS = 256
+"""Fewer pictures are classified here: a model would have to be loaded in every worker for them."""
 
 
 class DrawnOutcomes:
@@ -37,13 +40,14 @@ class DrawnOutcomes:
         studio: draws.
         prepared: the project's classifier, embedder and classes.
         folder: where the numbers are kept.
+        engine: where many pictures at once are classified; None: here.
 
     Raises:
         ConfigError: if the project has no classifier that can be asked about new pictures.
         DataError: if samples can have several labels, for which failures of a drawn picture have no meaning yet.
     """
 
-    def __init__(self, studio: Studio, prepared: Prepared, folder: Path) -> None:
+    def __init__(self, studio: Studio, prepared: Prepared, folder: Path, *, engine: Engine | None = None) -> None:
         if prepared.classifier is None:
             raise ConfigError(
                 "Without a classifier nothing can be said of new pictures.",
@@ -57,6 +61,7 @@ class DrawnOutcomes:
         self._dataset = prepared.samples.dataset
         self._folder = folder
         self._studio = studio
+        self._engine = engine
         self._kept: dict[str, DrawnPicture] = {}
 
     @classmethod
@@ -69,7 +74,7 @@ class DrawnOutcomes:
             embedder = RememberingEmbedder(embedder=embedder)
         names = prepared.samples.dataset.class_names
         studio = studio_for(settings, generator, folder, embedder=embedder, class_names=names, progress=progress)
-        return cls(studio, replace(prepared, embedder=embedder), folder)
+        return cls(studio, replace(prepared, embedder=embedder), folder, engine=engine_elsewhere(settings))
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -147,7 +152,18 @@ class DrawnOutcomes:
     def _classified(self, keys: Sequence[str]) -> FloatArray:
         if reads_vectors(self._classifier):
             return checked_output(self._classifier, list(self.vectors(keys))).probabilities
+        if self._engine is not None and len(keys) >= FEWEST_KEYS:
+            return self._said_elsewhere(keys, self._engine)
         return self._in_parts(keys, self._said)
+
+    def _said_elsewhere(self, keys: Sequence[str], engine: Engine) -> FloatArray:
+        places = [self._studio.place(self._kept[key]) for key in keys]
+        requests = [PictureRequest(position=number, location=str(place)) for number, place in enumerate(places)]
+        batches = list(classify_pictures(requests, self._classifier, engine=engine, batch_size=PICTURES_A_CALL))
+        lost = [picture for batch in batches for picture in batch.unreadable]
+        if lost:
+            raise StoreError(f"Drawn pictures cannot be read: {count_reasons(lost)}.", where=lost[0].location)
+        return np.concatenate([batch.output.probabilities for batch in batches if batch.output is not None])
 
     def _said(self, pictures: Sequence[Image.Image]) -> FloatArray:
         return checked_output(self._classifier, [self._classifier.prepare(picture) for picture in pictures]).probabilities

@@ -2,12 +2,13 @@
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
+from weakspot.app.exchange_lists import samples_to_label
 from weakspot.app.project import Project
 from weakspot.app.reporting import CARD
 from weakspot.core.arrays import BoolArray, IntArray
@@ -31,9 +32,9 @@ EXPORTS: dict[str, str] = {
 }
 IMPORTS: dict[str, str] = {
     "cleanlab": "weakspot.neighbours.cleanlab_files:read_issues",
-    "cvat": "weakspot.neighbours.cvat_files:read_annotations",
-    "fiftyone": "weakspot.neighbours.fiftyone_files:read_dataset",
-    "label-studio": "weakspot.neighbours.label_studio_files:read_annotations",
+    "cvat": "weakspot.neighbours.cvat_reading:read_annotations",
+    "fiftyone": "weakspot.neighbours.fiftyone_reading:read_dataset",
+    "label-studio": "weakspot.neighbours.label_studio_reading:read_annotations",
     "spotlight": "weakspot.neighbours.spotlight_files:read_table",
 }
 
@@ -48,11 +49,13 @@ class ExportCall:
         to: one of `EXPORTS`.
         folder: where files go.
         run_id: the run; None for the newest.
+        copies_pictures: whether pictures are copied into the folder instead of being pointed to.
     """
 
     to: str
     folder: Path
     run_id: str | None = None
+    copies_pictures: bool = False
 
 
 def export_to(project: Project, call: ExportCall) -> Written:
@@ -62,7 +65,7 @@ def export_to(project: Project, call: ExportCall) -> Written:
         ConfigError: if there is no such format, or the folder cannot be written.
     """
     write = _function(EXPORTS, call.to)
-    bundle = exchange_bundle(project, call.run_id)
+    bundle = replace(exchange_bundle(project, call.run_id), copies_pictures=call.copies_pictures)
     try:
         call.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -98,6 +101,7 @@ def exchange_bundle(project: Project, run_id: str | None = None) -> ExchangeBund
         report_files=tuple(files),
         model_card=card.read_text(encoding="utf-8") if card is not None and card.exists() else "",
         settings=project.settings.model_dump(mode="json"),
+        to_label=samples_to_label(project, record, samples) if record is not None else (),
     )
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from weakspot.app.studio import Studio
 from weakspot.core.drawn import DrawnPicture, PictureOrder, rejections
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.roles import ImageGenerator
+from weakspot.core.roles import Engine, ImageGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.seeding import generator as named_generator
 from weakspot.generate.gate import Gate
@@ -42,21 +42,23 @@ def generated_samples(  # noqa: PLR0913 - what is drawn, where to, and the gate
     progress: Progress = no_progress,
     gate: Gate | None = None,
     batch_size: int = BATCH_SIZE,
+    engine: Engine | None = None,
 ) -> Path:
     """Let a generator draw, and return the folder with the pictures and their table `metadata.csv`.
 
-    The table comes last: a folder without it is unfinished, and the same call goes on with it. Pictures that the gate rejects are
-    not in the folder but in the table `rejected.csv`, with why.
+    The table comes last: a folder without it is unfinished, and the same call goes on with it; one that is finished stays as it is.
+    Pictures that the gate rejects are not in the folder but in the table `rejected.csv`, with why.
 
     Args:
         generator: words to pictures.
         prompts: by class.
-        folder: made if need be; it must not hold a table, nor an unfinished set of other pictures.
+        folder: made if need be; it must not hold another set of pictures, finished or not.
         n_each: pictures a prompt.
         seed: decides the seed of every picture, together with its class and prompt.
         progress: told how many pictures are there.
         gate: what is asked of them; None: the usual one, which compares with no class.
         batch_size: pictures per call of the generator.
+        engine: where many pictures are drawn; None: here.
 
     Raises:
         ConfigError: if there is nothing to draw, or the folder cannot be taken.
@@ -66,10 +68,14 @@ def generated_samples(  # noqa: PLR0913 - what is drawn, where to, and the gate
     if n_each < 1 or not any(prompts.values()):
         raise ConfigError("There is no picture to generate.", given={"n_each": n_each, "prompts": dict(prompts)})
     orders = list(_orders(prompts, n_each, seed))
+    if _is_finished(folder, generator.generator_id, orders):
+        atomic.remove(folder / UNFINISHED)
+        return folder
     _take_folder(folder, generator.generator_id, orders)
     drawings = Drawings(folder / UNFINISHED)
     asked = gate or Gate()
-    drawn = Studio(generator, drawings, gate=asked, batch_size=batch_size, progress=progress).draw(orders)
+    studio = Studio(generator, drawings, gate=asked, batch_size=batch_size, progress=progress, engine=engine)
+    drawn = studio.draw(orders)
     if not any(one.is_kept for one in drawn):
         counts = ", ".join(f"{n} {name}" for name, n in rejections(drawn).items())
         fix = "Look at the pictures there, and at the generator's options and the gate in [generator]."
@@ -106,6 +112,14 @@ def _orders(prompts: Mapping[str, Sequence[str]], n_each: int, seed: int) -> Ite
         for prompt in dict.fromkeys(own):
             seeds = named_generator(seed, "generated picture", class_name, prompt).integers(MOST_SEEDS, size=n_each)
             yield from (PictureOrder(class_name=class_name, prompt=prompt, seed=int(one)) for one in seeds)
+
+
+def _is_finished(folder: Path, generator_id: str, orders: Sequence[PictureOrder]) -> bool:
+    """Return whether the folder holds exactly this set; a kill may have left what it was drawn in beside it."""
+    if not (folder / TABLE_FILE).exists():
+        return False
+    drawn = read_drawn(folder)
+    return {(generator_id, order) for order in orders} == {(one.generator_id, one.order) for one in drawn}
 
 
 def _take_folder(folder: Path, generator_id: str, orders: Sequence[PictureOrder]) -> None:

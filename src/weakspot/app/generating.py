@@ -10,6 +10,7 @@ from weakspot.app.generator_choice import build_generator
 from weakspot.app.own_pictures import Purpose
 from weakspot.app.project import Project
 from weakspot.app.studio import confirm_cost, gate_for
+from weakspot.app.wiring import engine_elsewhere
 from weakspot.core.drawn import rejections
 from weakspot.core.errors import ConfigError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.record import Record
@@ -97,6 +98,7 @@ def generate_pictures(
         progress=project.told("draw"),
         gate=gate,
         batch_size=chosen.batch_size,
+        engine=engine_elsewhere(project.settings),
     )
     drawn = read_drawn(folder)
     return GeneratedFolderFacts(

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from weakspot.app.flushing import FlushClock, FlushPolicy
-from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, Task
-from weakspot.core.errors import StoreError
+from weakspot.app.taking_over import TakeOver, take_over
+from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, QuarantinedSample, RawSample, Task
+from weakspot.core.errors import DataError, StoreError
 from weakspot.core.roles import Engine
 from weakspot.core.run import Progress, no_progress
 from weakspot.ingest.assemble import Assembly, assemble
@@ -22,12 +23,14 @@ from weakspot.ingest.examine import examine
 from weakspot.ingest.examined_table import Examined, examined_table
 from weakspot.ingest.source import SampleSource
 from weakspot.media.locations import shown_location
+from weakspot.media.pictures import UNREADABLE_REASONS, WORKER_LOST
 from weakspot.store.pictures import PicturePack
 from weakspot.store.project import ProjectStore
 from weakspot.store.sample_parts import SampleParts
 from weakspot.store.samples import SampleTables
 
 TABLES_VERSION = 2
+FOLDER_KINDS = ("image-folder", "generated-pictures")
 FLUSH_POLICY = FlushPolicy(n_samples=4096, seconds=5.0)
 
 
@@ -49,6 +52,10 @@ class IngestSummary:
         has_outcomes: whether predictions or probabilities came with the samples.
         was_cached: whether nothing had to be done.
         n_renamed: generated samples whose source names the split train or pool; they are in `synthetic`.
+        n_read: pictures that were looked at now.
+        n_changed: those among them that an earlier reading knew, and that may have changed since.
+        n_taken_over: pictures that were not looked at, because an earlier reading did and they have not changed since.
+        changed_meanwhile: whether the source changed while it was read; the next call sees to the rest.
     """
 
     source: str
@@ -64,6 +71,10 @@ class IngestSummary:
     has_outcomes: bool
     was_cached: bool = False
     n_renamed: int = 0
+    n_read: int = 0
+    n_changed: int = 0
+    n_taken_over: int = 0
+    changed_meanwhile: bool = False
 
     @property
     def n_quarantined(self) -> int:
@@ -82,11 +93,12 @@ def ingest(
 ) -> IngestSummary:
     """Bring the samples of a source into a project; killed at any instant, the next call goes on where this one was.
 
-    A source that has not changed since costs nothing; one that has is read anew, and takes the place of the old one only when it is
-    complete. Read the result with `project.dataset()`.
+    A source that has not changed since costs nothing. Of one that has, pictures are read that are new or may have changed; what an
+    earlier reading found out about the others is taken over. It takes the place of the old one only when it is complete. Read the
+    result with `project.dataset()`.
 
     Raises:
-        DataError: listing everything that is wrong with labels, splits and predictions.
+        DataError: listing everything that is wrong with labels, splits and predictions, or when a table changed while it was read.
         NotEnoughDataError: if not one sample can be used, with the reasons.
     """
     chosen = settings or AssemblySettings()
@@ -97,12 +109,36 @@ def ingest(
         return _summary(tables, was_cached=True)
     with project.writing(), closing(project.sample_parts(fingerprint)) as parts:
         parts.resume()
+        if parts.is_mixed:
+            parts.start_over()
+        counts: dict[str, JsonValue] = {}
         if not parts.is_finished:
-            _read_source(source, parts, engine, progress, flush)
+            with take_over(project.earlier_parts(parts), parts.folder) as known:
+                _read_source(source, parts, engine, progress, flush, known)
+            counts = {"n_read": known.n_read, "n_changed": known.n_changed, "n_taken_over": known.n_taken}
+            if _finish(parts, source, fingerprint):
+                counts["changed_meanwhile"] = True
+                tables = project.tables(_tables_key(f"{fingerprint} and changed while it was read", chosen))
         if not tables.exists:
             _write_tables(tables, assemble(parts.tables, chosen, where=source.location), source)
         project.adopt(tables, parts)
-    return _summary(tables)
+    return _summary(tables, counts)
+
+
+def _finish(parts: SampleParts, source: SampleSource, fingerprint: str) -> bool:
+    """Note that everything was read, and return whether the source changed meanwhile.
+
+    Of a folder every picture stands for itself, so what was read of it is of use. Rows of a table do not.
+    """
+    is_mixed = f"{source.fingerprint()} {source.location}" != fingerprint
+    parts.finish(is_mixed=is_mixed)
+    if is_mixed and source.kind not in FOLDER_KINDS:
+        raise DataError(
+            "The source changed while it was read, so its rows do not belong together.",
+            where=shown_location(source.location),
+            fix="Run again when it is written: pictures that have not changed are not read again.",
+        )
+    return is_mixed
 
 
 def _tables_key(fingerprint: str, settings: AssemblySettings) -> str:
@@ -110,13 +146,15 @@ def _tables_key(fingerprint: str, settings: AssemblySettings) -> str:
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
-def _read_source(source: SampleSource, parts: SampleParts, engine: Engine, progress: Progress, flush: FlushPolicy) -> None:
+def _read_source(
+    source: SampleSource, parts: SampleParts, engine: Engine, progress: Progress, flush: FlushPolicy, known: TakeOver
+) -> None:
     total = source.count()
     clock = FlushClock(flush)
     waiting: list[Examined] = []
     position = parts.reached
     progress(position, total)
-    for found in engine.map(examine, source.read(position)):
+    for found in engine.map(examine, known.sort_out(source.read(position)), lost=_lost_sample):
         waiting.append(_with_location(found, parts.pictures))
         position += 1
         if clock.is_due(len(waiting)):
@@ -126,7 +164,11 @@ def _read_source(source: SampleSource, parts: SampleParts, engine: Engine, progr
         progress(position, total)
     if waiting:
         parts.append(examined_table(waiting), stop=position)
-    parts.finish()
+
+
+def _lost_sample(sample: RawSample | ExaminedSample) -> QuarantinedSample:
+    raw = sample.raw if isinstance(sample, ExaminedSample) else sample
+    return QuarantinedSample(key=raw.key, location=raw.location, reason=WORKER_LOST, detail=UNREADABLE_REASONS[WORKER_LOST])
 
 
 def _with_location(found: Examined, pictures: PicturePack) -> Examined:
@@ -163,9 +205,9 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
     }
 
 
-def _summary(tables: SampleTables, *, was_cached: bool = False) -> IngestSummary:
+def _summary(tables: SampleTables, counts: Mapping[str, JsonValue] | None = None, *, was_cached: bool = False) -> IngestSummary:
     try:
-        return TypeAdapter(IngestSummary).validate_python({**tables.facts, "was_cached": was_cached})
+        return TypeAdapter(IngestSummary).validate_python({**tables.facts, **(counts or {}), "was_cached": was_cached})
     except ValidationError as error:
         raise StoreError(
             f"The notes about the samples are damaged: {error.error_count()} are wrong or missing.",

@@ -89,10 +89,9 @@ def _named(bench: RepairBench, slices: Sequence[FailureSlice], discovery: Sample
 def _with_answers(bench: RepairBench, fitted: FittedHead) -> Dataset:
     """Return the data set with the repaired classifier's answers on every sample whose features are known."""
     dataset = bench.samples.dataset
-    features = bench.samples.vectors(OWN)
-    known = np.isfinite(features).all(axis=1)
+    known = bench.samples.has_vectors(OWN, bench.samples.rows)
     probabilities = np.full((len(dataset), dataset.n_classes), np.nan, dtype=np.float32)
-    probabilities[known] = fitted.head.probabilities(features[known])
+    probabilities[known] = bench.samples.by_blocks(OWN, bench.samples.rows[known], fitted.head.probabilities)
     if dataset.predictions is None:
         thresholds = dataset.thresholds if fitted.thresholds is None else fitted.thresholds
         return dataset.with_outcomes(probabilities=np.nan_to_num(probabilities), thresholds=thresholds)

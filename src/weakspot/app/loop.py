@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.app.config import DataSettings, Settings
+from weakspot.app.config import BoxSettings, DataSettings, Settings
 from weakspot.app.ingesting import IngestSummary, ingest
 from weakspot.app.records import classifier_facts
 from weakspot.app.wiring import build_describer, build_discoverers, build_engine, build_verifier
@@ -21,6 +21,7 @@ from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.ingest.assembly_settings import AssemblySettings
+from weakspot.ingest.boxes import BoxOptions
 from weakspot.ingest.open_source import open_source
 from weakspot.ingest.source import SampleSource
 from weakspot.store.project import ProjectStore
@@ -35,7 +36,7 @@ from weakspot.verify.turns import merged_turns
 DISCOVERY, CONFIRMATION = "discovery half", "confirmation half"
 
 
-def open_data(settings: DataSettings, folder: Path) -> SampleSource:
+def open_data(settings: DataSettings, folder: Path, boxes: BoxSettings | None = None) -> SampleSource:
     """Return the source of samples that is configured; relative paths start at the project folder."""
     if not settings.source:
         raise ConfigError("It is not said where the samples are.", where="[data] source", fix="Set it in weakspot.toml.")
@@ -47,6 +48,22 @@ def open_data(settings: DataSettings, folder: Path) -> SampleSource:
         columns=settings.columns,
         default_split=settings.default_split or None,
         class_names=settings.class_names or None,
+        boxes=_box_options(settings, boxes or BoxSettings(), folder),
+    )
+
+
+def _box_options(settings: DataSettings, boxes: BoxSettings, folder: Path) -> BoxOptions:
+    def place(given: str) -> str:
+        return str(folder / given) if given and (folder / given).exists() else given
+
+    return BoxOptions(
+        margin=boxes.margin,
+        least_side=boxes.least_side,
+        pictures=place(boxes.pictures),
+        detections=place(boxes.detections),
+        overlap=boxes.overlap,
+        validation_fraction=settings.validation_fraction,
+        test_fraction=settings.test_fraction,
     )
 
 
@@ -60,7 +77,7 @@ def ingest_samples(store: ProjectStore, source: SampleSource, settings: Settings
     """Bring the samples of a source into the project."""
     data = settings.data
     assembly = AssemblySettings(
-        class_names=data.class_names,
+        class_names=data.class_names or getattr(source, "known_classes", ()),
         task=None if data.task == "auto" else Task(data.task),
         default_split=Split(data.default_split) if data.default_split else None,
         validation_fraction=data.validation_fraction,

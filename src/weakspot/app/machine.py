@@ -5,10 +5,12 @@ import importlib.util
 import json
 import os
 import platform
+import socket
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import urlsplit
 
 _IMPORT_SCRIPT = """
 import importlib, json, sys, warnings
@@ -83,3 +85,13 @@ def free_memory_bytes(memory_info: Path = Path("/proc/meminfo")) -> int | None:
 def processor_name() -> str:
     """Return the architecture and the number of processors."""
     return f"{platform.machine() or 'unknown'}, {os.cpu_count() or 1} processors"
+
+
+def answers(address: str, *, timeout_seconds: float) -> bool:
+    """Return whether somebody listens at `host:port`, with or without a scheme in front."""
+    parts = urlsplit(address if "://" in address else f"//{address}")
+    try:
+        with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=timeout_seconds):
+            return True
+    except (OSError, ValueError):
+        return False

@@ -1,29 +1,24 @@
 """What a model says of pictures, row by row: each different picture is asked about once, and what was said is kept."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from PIL import Image
 
 from weakspot.app.flushing import FlushClock, FlushPolicy
-from weakspot.app.model_answers import failing_as_model_error, storable
+from weakspot.app.model_answers import failing_as_model_error
 from weakspot.app.picture_requests import requests_for, rows_to_compute
-from weakspot.core.arrays import AnyArray, BoolArray, IntArray
+from weakspot.app.speaking import Speak, SpokenBatch, speak_of_pictures
+from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Dataset
-from weakspot.core.errors import MissingExtraError, ModelError, UnavailableError
+from weakspot.core.errors import ModelError
 from weakspot.core.roles import Engine
 from weakspot.core.run import Progress
-from weakspot.embed.encode import prepared_batches
 from weakspot.store.names import packed_hashes
 from weakspot.store.project import ProjectStore
 from weakspot.store.texts import TextCache, text_cache
 
 PICTURES_A_CALL = 16
-MOST_FAILURES_IN_A_ROW = 16
-MOST_FAILURES_AT_FIRST = 2
-
-Speak = Callable[[Sequence[Image.Image]], list[str]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,7 +52,7 @@ class PictureTexts:
         speaker: the model.
         dataset: whose rows are meant.
         store: the project's data.
-        engine: reads and decodes pictures.
+        engine: reads and decodes pictures, and asks the model.
         progress: told how many pictures are done.
         flush: when finished texts are written.
     """
@@ -82,15 +77,14 @@ class PictureTexts:
         self._caches: dict[str, TextCache] = {}
         self._tried: dict[str, BoolArray] = {}
         self._failure: ModelError | None = None
-        self._n_good = 0
-        self._n_bad_in_a_row = 0
+        self._has_spoken = False
 
     def said(self, rows: IntArray, speak: Speak, *, question: str = "") -> list[str]:
         """Return one text a row, empty where there is none.
 
         Args:
             rows: rows of the data set.
-            speak: asks the model about some pictures.
+            speak: asks the model about some pictures; it may have to travel to another process.
             question: what it asks; texts are kept by question.
 
         Raises:
@@ -136,53 +130,32 @@ class PictureTexts:
                 self._write(waiting, cache)
 
     def _ask_all(self, todo: IntArray, speak: Speak, cache: TextCache, waiting: "_Waiting") -> None:
-        clock = FlushClock(self._flush)
+        clock, n_done = FlushClock(self._flush), 0
         self._progress(0, len(todo))
-        for start in range(0, len(todo), PICTURES_A_CALL):
-            chunk = todo[start : start + PICTURES_A_CALL]
-            self._ask_chunk(chunk, speak, waiting)
+        for batch in self._spoken(todo, speak):
+            waiting.rows += batch.positions.tolist()
+            waiting.texts += batch.texts
+            self._has_spoken |= bool(batch.texts)
+            if batch.failure is not None:
+                raise batch.failure
             if clock.is_due(len(waiting.texts)):
                 self._write(waiting, cache)
                 clock.flushed()
-            self._progress(start + len(chunk), len(todo))
+            n_done += batch.n_requests
+            self._progress(n_done, len(todo))
 
-    def _ask_chunk(self, rows: IntArray, speak: Speak, waiting: "_Waiting") -> None:
+    def _spoken(self, rows: IntArray, speak: Speak) -> Iterator[SpokenBatch]:
         with failing_as_model_error(self._speaker.who):
             side = self._speaker.picture_side
-        requests = requests_for(self._dataset, rows)
-        for batch in prepared_batches(requests, _pixels, side, engine=self._engine, batch_size=len(rows)):
-            pictures = [Image.fromarray(pixels) for pixels in batch.prepared]
-            try:
-                texts: list[str | None] = list(self._spoken(pictures, speak))
-                self._n_good, self._n_bad_in_a_row = self._n_good + len(texts), 0
-            except ModelError as error:
-                if isinstance(error.__cause__, UnavailableError | MissingExtraError):
-                    raise
-                waiting.take_some(batch.positions, pictures, lambda picture: self._spoken_alone(picture, speak))
-                continue
-            waiting.take(batch.positions, texts)
-
-    def _spoken(self, pictures: Sequence[Image.Image], speak: Speak) -> list[str]:
-        if not pictures:
-            return []
-        with failing_as_model_error(self._speaker.who):
-            texts = speak(pictures)
-            if len(texts) != len(pictures):
-                raise ModelError(f"The {self._speaker.who} gave {len(texts)} texts for {len(pictures)} pictures.")
-            return [storable(text).strip() for text in texts]
-
-    def _spoken_alone(self, picture: Image.Image, speak: Speak) -> str | None:
-        """Return the text of one picture of a batch that failed, or None; too many failures in a row are one of the model."""
-        try:
-            text = self._spoken([picture], speak)[0]
-        except ModelError as error:
-            self._n_bad_in_a_row += 1
-            most = MOST_FAILURES_IN_A_ROW if self._n_good else MOST_FAILURES_AT_FIRST
-            if self._n_bad_in_a_row >= most or isinstance(error.__cause__, UnavailableError | MissingExtraError):
-                raise
-            return None
-        self._n_good, self._n_bad_in_a_row = self._n_good + 1, 0
-        return text
+        return speak_of_pictures(
+            requests_for(self._dataset, rows),
+            speak,
+            who=self._speaker.who,
+            picture_side=side,
+            has_spoken=self._has_spoken,
+            engine=self._engine,
+            batch_size=PICTURES_A_CALL,
+        )
 
     def _write(self, waiting: "_Waiting", cache: TextCache) -> None:
         if waiting.texts:
@@ -197,19 +170,3 @@ class _Waiting:
     def __init__(self) -> None:
         self.rows: list[int] = []
         self.texts: list[str] = []
-
-    def take(self, rows: IntArray, texts: Sequence[str | None]) -> None:
-        """Keep the texts that there are."""
-        for row, text in zip(rows.tolist(), texts, strict=True):
-            if text is not None:
-                self.rows.append(row)
-                self.texts.append(text)
-
-    def take_some(self, rows: IntArray, pictures: Sequence[Image.Image], speak_of: Callable[[Image.Image], str | None]) -> None:
-        """Keep text after text, so that those before a failure are not lost."""
-        for place, picture in enumerate(pictures):
-            self.take(rows[place : place + 1], [speak_of(picture)])
-
-
-def _pixels(picture: Image.Image) -> AnyArray:
-    return np.asarray(picture)

@@ -7,12 +7,22 @@ from pathlib import Path
 
 from weakspot.app import loop
 from weakspot.app.attribute_edit_log import AttributeEditFile
-from weakspot.app.config import SETTINGS_FILE, DataSettings, PartSettings, Settings, load_settings, with_methods, with_phrases
+from weakspot.app.config import (
+    SETTINGS_FILE,
+    DataSettings,
+    PartSettings,
+    Settings,
+    load_settings,
+    with_engine,
+    with_methods,
+    with_phrases,
+)
 from weakspot.app.counterfactuals import CounterfactualRequest, CounterfactualResult, CounterfactualStage
 from weakspot.app.drawing_tools import DrawingTools
 from weakspot.app.guess import classifier_settings
 from weakspot.app.hypothesising import HypothesisReport, ask
 from weakspot.app.ingesting import IngestSummary
+from weakspot.app.nearest_pictures import NearestReport, NearestRequest, NearestStage
 from weakspot.app.preparation import EmbedSummary, Preparation, Prepared
 from weakspot.app.records import StageClock, finished, new_record
 from weakspot.app.repairing import RepairRequest, RepairStage
@@ -66,7 +76,7 @@ class Project:
         self._store: ProjectStore | None = None
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 - everything that can take the place of what is configured
         cls,
         folder: Path | str,
         *,
@@ -74,11 +84,12 @@ class Project:
         embedder: Embedder | None = None,
         source: SampleSource | None = None,
         methods: Sequence[str] = (),
+        engine: str = "",
         progress: StageProgress = no_stage_progress,
     ) -> "Project":
-        """Open a folder that holds weakspot.toml; methods, if given, take the place of the configured discoverers."""
+        """Open a folder that holds weakspot.toml; methods and engine, if given, take the place of the configured ones."""
         path = Path(folder)
-        settings = with_methods(load_settings(path), methods)
+        settings = with_engine(with_methods(load_settings(path), methods), engine)
         return cls(path, settings, classifier=classifier, embedder=embedder, source=source, progress=progress)
 
     @classmethod
@@ -136,7 +147,7 @@ class Project:
         """Read the samples: hash, examine, quarantine what is broken, assign splits."""
         with self._clock.stage("ingest") as facts:
             store = self._store = ProjectStore.create(self.folder) if self._store is None else self._store
-            source = self._given_source or loop.open_data(self.settings.data, self.folder)
+            source = self._given_source or loop.open_data(self.settings.data, self.folder, self.settings.boxes)
             summary = loop.ingest_samples(store, source, self.settings, self.told("ingest"))
             facts["summary"] = f"{summary.n_samples} samples, {summary.n_quarantined} quarantined"
             facts["was_cached"] = summary.was_cached
@@ -153,7 +164,7 @@ class Project:
     def discover(self) -> RunRecord:
         """Start a run: look for slices on the discovery half and name them."""
         prepared = self.prepared()
-        record = new_record(self.settings, inputs=prepared.inputs, criterion=describe_criterion(self._criterion))
+        record = self._new_record(prepared.inputs)
         with self._clock.stage("discover") as facts:
             record = loop.discover_slices(record, prepared.samples, self.settings, self._criterion, prepared.assistants)
             facts["summary"] = f"{len(record.slices)} candidate slices"
@@ -210,7 +221,7 @@ class Project:
 
     def _planned(self, plan: RepairPlan) -> RunRecord:
         """Return a new run whose slices are those of a plan, measured on the confirmation half of this project."""
-        record = new_record(self.settings, inputs={}, criterion=describe_criterion(self._criterion))
+        record = self._new_record({})
         prepared = self.prepared(record.model_copy(update={"slices": plan.slices}))
         found_on = DataUse.of(loop.halves(prepared.samples, self.settings, self._criterion)[0][0])
         slices = tuple(found.model_copy(update={"found_on": found_on}) for found in plan.slices)
@@ -226,6 +237,13 @@ class Project:
     def hypothesis(self, class_name: str, phrases: Sequence[str]) -> HypothesisReport:
         """Put a person's phrases to the samples of a class; every phrase counts as a look at the confirmation half."""
         return ask(self.prepared(), self.settings, self._criterion, self.store, class_name=class_name, phrases=phrases)
+
+    def nearest(self, request: NearestRequest) -> NearestReport:
+        """Return the pictures nearest to a phrase or a picture, for looking; outcomes are told of the discovery half only."""
+        stage = NearestStage(
+            prepared=self.prepared(), settings=self.settings, criterion=self._criterion, progress=self.told("index")
+        )
+        return stage.run(request)
 
     def counterfactual(self, request: CounterfactualRequest, *, generator: ImageGenerator | None = None) -> CounterfactualResult:
         """Draw pictures of a class with one thing changed, and measure how much more often the classifier fails."""
@@ -289,6 +307,10 @@ class Project:
                 "The project has no run yet.", where=str(self.folder), fix="Run `weakspot discover` or `weakspot run`."
             )
         return record
+
+    def _new_record(self, inputs: dict[str, str]) -> RunRecord:
+        criterion = describe_criterion(self._criterion)
+        return new_record(self.settings, inputs=inputs, criterion=criterion, after=self.store.runs.run_ids())
 
     def _saved(self, record: RunRecord, *, only: Sequence[str] = ()) -> RunRecord:
         """Write a run; if only some of its fields are meant, the others stay as they are on disk now."""

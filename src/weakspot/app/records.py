@@ -5,9 +5,9 @@ import platform
 import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from weakspot.app.config import Settings
 from weakspot.core.failures import ClassProblem
 from weakspot.core.run import ClassifierFacts, RunRecord, StageRecord
 
+RUN_TIME = "%Y%m%dT%H%M%S.%f"
 RECORDED_LIBRARIES = (
     "weakspot",
     "numba",
@@ -32,12 +33,19 @@ RECORDED_LIBRARIES = (
 )
 
 
-def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) -> RunRecord:
-    """Start the record of a run."""
-    started = datetime.now(UTC)
+def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str, after: Sequence[str] = ()) -> RunRecord:
+    """Start the record of a run.
+
+    Args:
+        settings: all settings.
+        inputs: hash of every input.
+        criterion: what counts as a failure, in words.
+        after: ids of earlier runs; the new one sorts behind them even if the clock was set back meanwhile.
+    """
+    started = _later_than(after, datetime.now(UTC))
     digest = hashlib.sha256(f"{started.isoformat()}{settings.model_dump_json()}{inputs}".encode()).hexdigest()[:6]
     return RunRecord(
-        run_id=f"{started:%Y%m%dT%H%M%S}.{started.microsecond:06d}-{digest}",
+        run_id=f"{started:{RUN_TIME}}-{digest}",
         command=command_line(),
         started=started.isoformat(timespec="seconds"),
         seed=settings.seed,
@@ -47,6 +55,15 @@ def new_record(settings: Settings, *, inputs: dict[str, str], criterion: str) ->
         inputs=inputs,
         criterion=criterion,
     )
+
+
+def _later_than(run_ids: Sequence[str], now: datetime) -> datetime:
+    """Return now, or the instant after the newest run where the clock says that now is earlier."""
+    try:
+        newest = datetime.strptime(max(run_ids, default="").rpartition("-")[0], RUN_TIME).replace(tzinfo=UTC)
+    except ValueError:
+        return now
+    return max(now, newest + timedelta(microseconds=1))
 
 
 def command_line() -> str:

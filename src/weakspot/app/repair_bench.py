@@ -241,14 +241,14 @@ class RepairBench:
         return replace(trainer, penalty=found.penalty)
 
     def _answers(self, head: Head, samples: SampleSet) -> FloatArray:
-        return head.probabilities(self.samples.vectors(OWN, samples.rows))
+        return self.samples.by_blocks(OWN, samples.rows, head.probabilities)
 
     def _thresholds(self, head: Head) -> FloatArray | None:
         """Return multi-label thresholds chosen on validation samples, as for the classifier itself."""
         dataset, rows = self.samples.dataset, self._validation.rows
         if dataset.thresholds is None or not len(rows):
             return None
-        return best_f1_thresholds(head.probabilities(self.samples.vectors(OWN, rows)), dataset.label_matrix[rows])
+        return best_f1_thresholds(self._answers(head, self._validation), dataset.label_matrix[rows])
 
     @cached_property
     def _validation(self) -> SampleSet:
@@ -259,10 +259,9 @@ class RepairBench:
     @cached_property
     def _halves(self) -> tuple[SampleSet, ...]:
         """Return the halves of the first turn, of samples whose features and outcomes are known."""
-        vectors = self.samples.space(OWN).vectors
         found = []
         for half in self.pairs[0]:
-            known = np.isfinite(np.asarray(vectors[half.rows])).all(axis=1)
+            known = self.samples.has_vectors(OWN, half.rows)
             if self.samples.dataset.predictions is not None:
                 known &= self.samples.dataset.predictions[half.rows] >= 0
             found.append(half.only(half.rows[known]))
@@ -274,5 +273,4 @@ class RepairBench:
 
     def _with_features(self, split: Split, name: str) -> SampleSet:
         rows: IntArray = self.samples.dataset.rows_of(split)
-        is_known = np.isfinite(np.asarray(self.samples.space(OWN).vectors[rows])).all(axis=1)
-        return self.samples.only(rows[is_known], name=name)
+        return self.samples.only(rows[self.samples.has_vectors(OWN, rows)], name=name)

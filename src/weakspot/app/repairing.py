@@ -16,6 +16,7 @@ from weakspot.app.records import library_versions
 from weakspot.app.repair_bench import GROUP_METHODS, FittedHead, RepairBench
 from weakspot.app.repair_journal import RepairJournal
 from weakspot.app.wiring import buildable
+from weakspot.core.arrays import FloatArray
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, UnavailableError
 from weakspot.core.failures import FailureCriterion
@@ -25,7 +26,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.training_sets import TrainingSelection, with_mean_one
 from weakspot.repair.twins import TWINS
-from weakspot.repair.zero_shot import zero_shot
+from weakspot.repair.zero_shot import ZeroShot, zero_shot
 from weakspot.store.project import ProjectStore
 
 PLAIN = "plain"
@@ -215,10 +216,14 @@ def _reference_arms(bench: RepairBench, notes: list[str]) -> Iterator[RepairArm]
         notes.append("zero-shot: there is no encoder of words.")
         return
     dataset = bench.samples.dataset
-    vectors = np.nan_to_num(bench.samples.vectors(JOINT))
     for name, slices in (("zero-shot-classes", ()), ("zero-shot-groups", bench.slices)):
         answers = zero_shot(dataset.class_names, embed_texts, slices=slices, task=dataset.task)
-        yield bench.reference_arm(name, answers.note, answers.probabilities(vectors))
+        yield bench.reference_arm(name, answers.note, _said(answers, bench.samples))
+
+
+def _said(answers: ZeroShot, samples: SampleSet) -> FloatArray:
+    """Return probabilities [n, c] of all samples; those without a vector count as one of zeros."""
+    return samples.by_blocks(JOINT, samples.rows, lambda vectors: answers.probabilities(np.nan_to_num(vectors)))
 
 
 def _methods(bench: RepairBench, request: RepairRequest) -> tuple[str, ...]:

@@ -12,11 +12,13 @@ from PIL import Image
 from weakspot.app.asking_generator import PatientAsking
 from weakspot.app.config import GeneratorSettings, Settings
 from weakspot.app.developing import Developing, Sheet, remembered
+from weakspot.app.drawing_work import draw_elsewhere, is_drawn_elsewhere
 from weakspot.app.embedding import KnowsVectors
+from weakspot.app.wiring import engine_elsewhere
 from weakspot.core.arrays import FloatArray
 from weakspot.core.drawn import DrawnPicture, PictureOrder
 from weakspot.core.errors import ConfigError, RefusedPromptError, raise_all
-from weakspot.core.roles import CostsMoney, Embedder, ImageGenerator
+from weakspot.core.roles import CostsMoney, Embedder, Engine, ImageGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.embed.phrases import embed_phrases
 from weakspot.generate.gate import FAILED, Gate, GateMemory, OffClass
@@ -40,9 +42,10 @@ class Studio:
         batch_size: pictures per call of the generator.
         max_new: most pictures that the generator is asked for; None for no limit.
         progress: told how many orders of a call are done.
+        engine: where many pictures at once are drawn, if the generator can be sent there; None: here.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - who draws, where to, and within which limits
         self,
         generator: ImageGenerator,
         drawings: Drawings,
@@ -51,6 +54,7 @@ class Studio:
         batch_size: int = 8,
         max_new: int | None = None,
         progress: Progress = no_progress,
+        engine: Engine | None = None,
     ) -> None:
         self._drawings = drawings
         self._gate = gate
@@ -58,6 +62,7 @@ class Studio:
         self._max_new = max_new
         self._progress = progress
         self._generator = generator
+        self._engine = engine
         self._results: dict[PictureOrder, DrawnPicture] = {}
         self._memory: GateMemory | None = None
         self._asking = PatientAsking(generator=generator)
@@ -93,6 +98,10 @@ class Studio:
         """
         return self._drawings.picture(drawn)
 
+    def place(self, drawn: DrawnPicture) -> Path:
+        """Return the file of an order that was drawn."""
+        return self._drawings.folder / drawn.file
+
     def tally(self) -> dict[str, int]:
         """Return how many of the orders so far were kept, and how many each gate rejected, most first."""
         drawn = self._results.values()
@@ -118,7 +127,10 @@ class Studio:
         memory, self._memory = self._memory, None
         with Developing(self._drawings, generator_id=self.generator_id, memory=memory, done=self._note) as developing:
             new = self._judge_again(missing, developing)
-            self._draw_new(new, developing, total=len(wanted))
+            if self._engine is not None and is_drawn_elsewhere(self._generator, len(new)):
+                self._draw_elsewhere(new, developing, engine=self._engine, total=len(wanted))
+            else:
+                self._draw_new(new, developing, total=len(wanted))
         self._memory = memory
         self._progress(len(wanted), len(wanted))
 
@@ -141,6 +153,25 @@ class Studio:
             if left < len(batch):
                 raise self._too_many(len(orders) - start - left)
             self._progress(total - len(orders) + min(start + self._batch_size, len(orders)), total)
+
+    def _draw_elsewhere(self, orders: Sequence[PictureOrder], developing: Developing, *, engine: Engine, total: int) -> None:
+        wanted = [order for order in orders if order.prompt not in self._asking.refused]
+        left = len(wanted) if self._max_new is None else max(0, self._max_new - self.n_new)
+        n_done, has_drawn = total - len(orders), self._asking.has_drawn
+        for batch in draw_elsewhere(
+            self._generator, wanted[:left], engine=engine, batch_size=self._batch_size, has_drawn=has_drawn
+        ):
+            self._asking.refused |= batch.refused
+            self._asking.has_drawn |= any(answer.made is not None for answer in batch.answers)
+            self.n_new += len(batch.answers)
+            if batch.answers:
+                developing.take([Sheet.of(answer) for answer in batch.answers])
+            if batch.error is not None:
+                raise batch.error
+            n_done += len(batch.answers)
+            self._progress(n_done, total)
+        if left < len(wanted):
+            raise self._too_many(len(wanted) - left)
 
     def _note(self, drawn: DrawnPicture) -> None:
         self._results[drawn.order] = drawn
@@ -213,6 +244,7 @@ def studio_for(
         batch_size=chosen.batch_size,
         max_new=chosen.max_pictures,
         progress=progress,
+        engine=engine_elsewhere(settings),
     )
 
 

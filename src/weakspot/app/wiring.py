@@ -2,16 +2,18 @@
 
 import dataclasses
 import inspect
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
 
 from pydantic import JsonValue
 
-from weakspot.app.config import PartSettings, Settings
+from weakspot.app.config import EngineSettings, PartSettings, Settings
 from weakspot.core.errors import ConfigError, WeakspotError, raise_all
 from weakspot.core.registry import part_class, registered
 from weakspot.core.roles import Classifier, Describer, Discoverer, Engine, Repairer, Verifier
+from weakspot.media import remote
 
 
 def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where: str) -> Any:
@@ -63,7 +65,7 @@ def _resolved(value: JsonValue, folder: Path | None) -> Any:
     if isinstance(value, Mapping):
         return resolved_options(value, folder)
     if isinstance(value, str) and value and folder is not None and (folder / value).exists():
-        return str(folder / value)
+        return os.path.abspath(folder / value)
     return value
 
 
@@ -76,8 +78,20 @@ def build_classifier(settings: PartSettings, folder: Path) -> Classifier | None:
 
 
 def build_engine(settings: Settings) -> Engine:
-    """Return the engine that is configured."""
+    """Return the engine that is configured, after noting for it and its workers how remote pictures are read."""
+    choose_remote_reading(settings)
     return cast(Engine, build_part("engines", settings.engine.name, settings.engine.options, where="[engine] options"))
+
+
+def choose_remote_reading(settings: Settings) -> None:
+    """Read remote pictures as configured; what the settings leave open stays as the environment says."""
+    given = settings.data.model_dump(include=settings.data.model_fields_set & {"cache_megabytes", "cache_folder"})
+    remote.choose(dataclasses.replace(remote.remote_reading(), **given))
+
+
+def engine_elsewhere(settings: Settings) -> Engine | None:
+    """Return the engine that is configured if it works in other processes; None if it works in threads of this one."""
+    return None if settings.engine.name == EngineSettings().name else build_engine(settings)
 
 
 def build_discoverers(settings: Settings) -> dict[str, Discoverer]:

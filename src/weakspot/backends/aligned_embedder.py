@@ -18,11 +18,12 @@ from weakspot.core.errors import ModelError
 from weakspot.core.projection import TextProjection
 from weakspot.core.registry import part_class
 from weakspot.core.roles import Embedder
+from weakspot.core.sending import Sendable
 
 TEXT_SIDE_FILE = "text_side.npz"
 
 
-class AlignedEmbedder:
+class AlignedEmbedder(Sendable):
     """Pictures through an image encoder, phrases through a sentence encoder and a learnt projection.
 
     Args:

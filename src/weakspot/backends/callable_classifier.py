@@ -17,12 +17,13 @@ from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, ModelError, WeakspotError
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
+from weakspot.core.sending import Sendable
 
 ANSWERS = "probabilities [n, c], (probabilities, features), or a dict with 'probabilities' and perhaps 'features'"
 _PAIR = 2
 
 
-class CallableClassifier:
+class CallableClassifier(Sendable):
     """A function that takes a list of RGB pictures, uint8 arrays [height, width, 3], and gives probabilities.
 
     It may give `probabilities`, `(probabilities, features)` or `{"probabilities": ..., "features": ...}`, one row a picture.

@@ -10,12 +10,13 @@ from weakspot.backends.diffusers_source import PipelineSettings, PipelineSource,
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
 from weakspot.core.roles import GeneratedPicture
+from weakspot.core.sending import Sendable
 
 SAFETY = ("record", "off")
 _LONGEST_PROMPT = 512
 
 
-class DiffusersGenerator:
+class DiffusersGenerator(Sendable):
     """Stable Diffusion 1, 2, XL, turbo and 3, FLUX and whatever else diffusers loads as a pipeline from words to pictures.
 
     The same prompt and seed give the same picture, whatever is asked for with it, as long as the pipeline draws one picture a call.

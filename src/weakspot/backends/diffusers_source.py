@@ -18,6 +18,7 @@ from weakspot.backends.torch_device import DTYPES, require_torch, torch_device, 
 from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.backends.transformers_source import first_line
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError, raise_all
+from weakspot.core.sending import Sendable
 
 PURPOSE = "Diffusion pipelines"
 EXTRA = "generate"
@@ -74,7 +75,7 @@ class PipelineSettings:
         raise_all(problems, error=ConfigError, what="The pipeline cannot be used like this:", where="options")
 
 
-class PipelineSource:
+class PipelineSource(Sendable):
     """Loads one pipeline: safetensors only, and code that comes with a model is never run.
 
     Args:

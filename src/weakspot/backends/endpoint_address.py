@@ -68,6 +68,7 @@ def client_of(*, token_variable: str | None, timeout_seconds: float, concurrency
     return httpx.Client(
         headers=bearer_headers(token_variable),
         timeout=timeout_seconds,
-        limits=httpx.Limits(max_connections=concurrency),
+        # A request that was given up keeps its connection for a while; callers bound how many are under way.
+        limits=httpx.Limits(max_connections=None, max_keepalive_connections=concurrency),
         follow_redirects=False,
     )

@@ -15,6 +15,7 @@ from weakspot.backends.model_hash import model_id, settings_hash
 from weakspot.backends.preprocessing import is_number
 from weakspot.core.errors import ConfigError, ModelError, raise_all
 from weakspot.core.seeding import generator
+from weakspot.core.sending import Sendable
 
 PATH = "/chat/completions"
 NOT_UNDERSTOOD = frozenset({400, 404, 415, 422, 501})
@@ -121,7 +122,7 @@ class _Answer(BaseModel):
     choices: list[_Choice] = Field(min_length=1)
 
 
-class ChatEndpoint:
+class ChatEndpoint(Sendable):
     """Sends questions, one request each, and leaves out what the endpoint does not understand.
 
     Args:
@@ -132,7 +133,10 @@ class ChatEndpoint:
         self.settings = settings
         self._retries = Retries(n_retries=settings.n_retries, first_wait_seconds=settings.first_wait_seconds)
         self._left_out: frozenset[str] = frozenset()
-        self._guard = Lock()
+
+    @LoadedOnce
+    def _guard(self) -> Lock:
+        return Lock()
 
     def identity(self, kind: str, *parts: Any) -> str:
         """Return `kind:host/path model@hash`, the hash over everything that decides the words."""

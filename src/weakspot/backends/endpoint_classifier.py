@@ -21,11 +21,12 @@ from weakspot.core.errors import ConfigError, raise_all
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.seeding import generator
+from weakspot.core.sending import Sendable
 
 ENCODINGS: dict[str, dict[str, Any]] = {"png": {"format": "PNG", "compress_level": 1}, "jpeg": {"format": "JPEG", "quality": 95}}
 
 
-class EndpointClassifier:
+class EndpointClassifier(Sendable):
     """A classifier behind an HTTP endpoint that speaks the JSON of docs/reference/endpoint.md.
 
     Args:
@@ -145,7 +146,8 @@ class EndpointClassifier:
         return httpx.Client(
             headers=bearer_headers(self._token_variable),
             timeout=self._timeout_seconds,
-            limits=httpx.Limits(max_connections=self._concurrency),
+            # A request that was given up keeps its connection for a while; the pool of threads bounds how many are under way.
+            limits=httpx.Limits(max_connections=None, max_keepalive_connections=self._concurrency),
             follow_redirects=False,
         )
 

@@ -20,6 +20,7 @@ from weakspot.backends.model_hash import model_id
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.roles import Cost, GeneratedPicture
 from weakspot.core.seeding import generator
+from weakspot.core.sending import Sendable
 from weakspot.media.pictures import UnreadablePictureError, decode_picture
 
 PATH = "/images/generations"
@@ -63,7 +64,7 @@ class _Refusal(BaseModel):
     error: _Said
 
 
-class EndpointImageGenerator:
+class EndpointImageGenerator(Sendable):
     """One request a picture to an image model behind an address.
 
     A prompt that the service's moderation refuses gives a grey picture with the verdict `unsafe`. What the service made of the
@@ -82,7 +83,10 @@ class EndpointImageGenerator:
         self._kept: dict[_Pair, GeneratedPicture] = {}
         self._n_asked = 0
         self._asks_for_bytes = True
-        self._guard = Lock()
+
+    @LoadedOnce
+    def _guard(self) -> Lock:
+        return Lock()
 
     @property
     def generator_id(self) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.backends.within_time import seconds_for_all, within
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 
 WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -111,7 +112,9 @@ def _attempt(client: Any, url: str, body: dict[str, Any], *, where: str) -> tupl
     import httpx
 
     try:
-        response = client.post(url, json=body)
+        response = within(seconds_for_all(client), lambda: client.post(url, json=body))
+    except TimeoutError as error:
+        return None, str(error), None
     except httpx.TransportError as error:
         return None, f"{type(error).__name__}: {error}", None
     except (httpx.InvalidURL, UnicodeError) as error:

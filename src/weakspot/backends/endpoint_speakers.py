@@ -15,13 +15,14 @@ from weakspot.backends.endpoint_retries import RequestRefusedError
 from weakspot.backends.preprocessing import is_number, resize_shorter_side
 from weakspot.backends.words_asked_for import answer_instruction, caption_instruction, json_instruction, plain_words
 from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.sending import Sendable
 
 PICTURE_SIDE = 512
 QUALITY = 90
 CAPTION_TOKENS, ANSWER_TOKENS, TEXT_TOKENS = 120, 24, 1024
 
 
-class EndpointTextGenerator:
+class EndpointTextGenerator(Sendable):
     """Text of a language model behind an address; with a schema it is asked for JSON.
 
     Args:
@@ -48,7 +49,7 @@ class EndpointTextGenerator:
         self._endpoint.close()
 
 
-class EndpointCaptioner:
+class EndpointCaptioner(Sendable):
     """One sentence a picture, or several after a beginning, by a chat model that sees, behind an address.
 
     How likely a caption is cannot be asked of such an endpoint.
@@ -94,7 +95,7 @@ class EndpointCaptioner:
         self._pictures.close()
 
 
-class EndpointAnswerer:
+class EndpointAnswerer(Sendable):
     """One short answer a picture, by a chat model that sees, behind an address.
 
     Args:

@@ -6,6 +6,7 @@ import numpy as np
 
 from weakspot.backends.endpoint_address import shown_address
 from weakspot.backends.endpoint_retries import WORTH_A_RETRY, Retries
+from weakspot.backends.within_time import seconds_for_all, within
 from weakspot.core.errors import ModelError, UnavailableError
 
 _OK = 200
@@ -27,7 +28,7 @@ def fetched_bytes(client: Any, address: str, *, retries: Retries, jitter: np.ran
     """
     reason = ""
     for attempt in range(retries.n_retries + 1):
-        data, reason = _attempt(client, address, most_bytes)
+        data, reason = _attempt_in_time(client, address, most_bytes)
         if data is not None:
             return data
         if attempt < retries.n_retries:
@@ -36,6 +37,13 @@ def fetched_bytes(client: Any, address: str, *, retries: Retries, jitter: np.ran
         f"The picture that the endpoint made could not be fetched in {retries.n_retries + 1} attempts: {reason}",
         where=shown_address(address),
     )
+
+
+def _attempt_in_time(client: Any, address: str, most_bytes: int) -> tuple[bytes | None, str]:
+    try:
+        return within(seconds_for_all(client), lambda: _attempt(client, address, most_bytes))
+    except TimeoutError as error:
+        return None, str(error)
 
 
 def _attempt(client: Any, address: str, most_bytes: int) -> tuple[bytes | None, str]:

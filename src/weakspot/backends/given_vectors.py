@@ -17,6 +17,7 @@ from weakspot.core.dataset import Dataset
 from weakspot.core.errors import DataError, ModelError
 from weakspot.core.registry import part_class
 from weakspot.core.roles import Embedder
+from weakspot.core.sending import Sendable
 
 MATCH_COLUMNS = ("sample_id", "key", "location", "content_hash")
 _N_EXAMPLES = 3
@@ -37,7 +38,7 @@ class AlignedVectors:
     matched_by: str
 
 
-class GivenVectors:
+class GivenVectors(Sendable):
     """Vectors from a `.npy`, `.npz` or Parquet file.
 
     Args:

@@ -22,6 +22,7 @@ from weakspot.backends.torch_network import weights_hash
 from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.core.sending import Sendable
 
 PURPOSE = "Inception features"
 SIDE = 299
@@ -54,7 +55,7 @@ class FeatureNetwork:
     identity: str
 
 
-class InceptionEmbedder:
+class InceptionEmbedder(Sendable):
     """Features of an image network without a text side; with the usual Inception weights distances in its space are FID and KID.
 
     The whole picture is resized to the network's square by an anti-aliasing bicubic filter, without a crop. A TorchScript file gets

@@ -5,10 +5,12 @@ from collections.abc import Callable
 from threading import RLock
 from typing import Any, Generic, TypeVar
 
+from weakspot.core.sending import LeftBehind
+
 Value = TypeVar("Value")
 
 
-class LoadedOnce(Generic[Value]):
+class LoadedOnce(LeftBehind, Generic[Value]):
     """Decorator for a method without arguments whose answer is kept; a failed load is tried again.
 
     Decoder threads may be the first to ask a classifier for its input size, and the model must not be loaded once a thread.

@@ -14,9 +14,10 @@ from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
+from weakspot.core.sending import Sendable
 
 
-class NetworkClassifier(ABC):
+class NetworkClassifier(Sendable, ABC):
     """Answers, features and head of a network that is loaded on first use."""
 
     @abstractmethod

@@ -22,6 +22,7 @@ from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, ModelError, raise_all
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
+from weakspot.core.sending import Sendable
 
 CPU = "CPUExecutionProvider"
 EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
@@ -68,7 +69,7 @@ class _Loaded:
     hashes: list[str]
 
 
-class OnnxClassifier:
+class OnnxClassifier(Sendable):
     """A classifier in an ONNX file, run by onnxruntime.
 
     The input of the last linear layer is made a further output of the graph: those are the features. Size, layout, kind of number

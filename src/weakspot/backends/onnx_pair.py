@@ -16,6 +16,7 @@ from weakspot.backends.onnx_session import make_session, run_session
 from weakspot.backends.preprocessing import Preprocessing, preprocessing_from
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError, raise_all
+from weakspot.core.sending import Sendable
 
 DESCRIPTION = "embedder.json"
 _VECTOR_RANK = 2
@@ -43,7 +44,7 @@ class PairDescription(BaseModel):
     )
 
 
-class OnnxPairEmbedder:
+class OnnxPairEmbedder(Sendable):
     """Unit vectors of a pair of ONNX towers.
 
     Args:

@@ -14,13 +14,14 @@ from weakspot.backends.torch_device import require_torch, torch_device, torch_dt
 from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError, UnavailableError
+from weakspot.core.sending import Sendable
 
 PURPOSE = "open_clip models"
 _LOCAL = "local-dir:"
 _HUB = "hf-hub:"
 
 
-class OpenClipEmbedder:
+class OpenClipEmbedder(Sendable):
     """Image and text features of an open_clip model, as unit vectors.
 
     Args:

@@ -9,9 +9,10 @@ import numpy as np
 
 from weakspot.core.arrays import FloatArray, IntArray, unit_rows
 from weakspot.core.errors import ModelError
+from weakspot.core.sending import Sendable
 
 
-class SentenceEncoder:
+class SentenceEncoder(Sendable):
     """Mean-pooled unit vectors of phrases.
 
     Phrases of the same number of tokens go through the graph together and are

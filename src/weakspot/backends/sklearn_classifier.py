@@ -28,6 +28,7 @@ from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.seeding import generator
+from weakspot.core.sending import Sendable
 
 NO_HEAD = "the last step is not a linear layer whose soft-max or sigmoid gives the probabilities"
 N_PROBES = 8
@@ -41,7 +42,7 @@ class _Loaded:
     n_features: int
 
 
-class SklearnClassifier:
+class SklearnClassifier(Sendable):
     """A fitted scikit-learn classifier or pipeline that reads vectors of an embedder, not pictures.
 
     Args:

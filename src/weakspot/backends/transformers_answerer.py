@@ -9,13 +9,14 @@ from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.transformers_pictures_to_words import PICTURE_TO_TEXT, PicturesToWords
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
 from weakspot.backends.words_asked_for import after_opening, answer_instruction
+from weakspot.core.sending import Sendable
 
 CHOOSES_A_LABEL = "vilt"
 _OF_QUESTIONS = frozenset({"blip", CHOOSES_A_LABEL})
 _OPENINGS = {"blip-2": "Question: {question} Answer:"}
 
 
-class TransformersAnswerer:
+class TransformersAnswerer(Sendable):
     """One short answer a picture, by BLIP for questions, ViLT, BLIP-2, GIT or a chat model that sees (SmolVLM, Idefics, LLaVA).
 
     Args:

@@ -13,11 +13,12 @@ from weakspot.backends.transformers_source import TransformersSettings, Transfor
 from weakspot.backends.words_asked_for import after_opening, caption_instruction, caption_opening
 from weakspot.core.arrays import FloatArray
 from weakspot.core.errors import ConfigError
+from weakspot.core.sending import Sendable
 
 LED_TOKENS = 12
 
 
-class TransformersCaptioner:
+class TransformersCaptioner(Sendable):
     """One sentence a picture, by BLIP, BLIP-2, GIT, a vision encoder-decoder or a chat model that sees (SmolVLM, Idefics, LLaVA).
 
     Decoding is greedy. A chat model is asked for one sentence; BLIP, BLIP-2 and GIT go on from "a photo of a ..." when the caption

@@ -19,13 +19,14 @@ from weakspot.backends.torch_device import require_torch, torch_device, torch_dt
 from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError, UnavailableError
+from weakspot.core.sending import Sendable
 
 PURPOSE = "Hub models"
 _PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
 _PADDED_TO_THE_END = ("siglip", "siglip2")
 
 
-class TransformersEmbedder:
+class TransformersEmbedder(Sendable):
     """Image and text features of a transformers model, as unit vectors.
 
     A model without `get_image_features` (DINOv2, ViT) gives its pooled output and has no text side.

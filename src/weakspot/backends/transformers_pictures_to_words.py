@@ -8,12 +8,13 @@ from PIL import Image
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.transformers_source import TransformersSource
 from weakspot.backends.words_asked_for import plain_words
+from weakspot.core.sending import Sendable
 
 PICTURE_TO_TEXT = "AutoModelForImageTextToText"
 _SIDES = ("shortest_edge", "longest_edge", "height", "width")
 
 
-class PicturesToWords:
+class PicturesToWords(Sendable):
     """A picture-to-text model with its processor; greedy, so the same picture always gets the same words.
 
     Args:

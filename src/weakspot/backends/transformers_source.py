@@ -13,6 +13,7 @@ from weakspot.backends.optional_library import require_library
 from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
 from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError, raise_all
+from weakspot.core.sending import Sendable
 
 PURPOSE = "Captioners, answerers and language models of the hub"
 
@@ -49,7 +50,7 @@ class TransformersSettings:
         raise_all(problems, error=ConfigError, what="The model cannot be used like this:", where="options")
 
 
-class TransformersSource:
+class TransformersSource(Sendable):
     """Loads the pieces of one model; code that comes with a model is never run.
 
     Args:

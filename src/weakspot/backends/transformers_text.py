@@ -12,6 +12,7 @@ from weakspot.backends.transformers_source import TransformersSettings, Transfor
 from weakspot.backends.words_asked_for import json_instruction
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.seeding import child_seed
+from weakspot.core.sending import Sendable
 
 LANGUAGE_MODEL = "AutoModelForCausalLM"
 FEW_TOKENS = 16
@@ -19,7 +20,7 @@ TRIED_FIRST = 64
 SHARES_BEFORE_HURRY = (0.6, 0.8)
 
 
-class TransformersTextGenerator:
+class TransformersTextGenerator(Sendable):
     """Answers of a causal language model; with a schema the model can only write JSON that fits it.
 
     Args:

@@ -15,6 +15,7 @@ from weakspot.backends.model_hash import model_id
 from weakspot.core.arrays import FloatArray, unit_rows
 from weakspot.core.errors import ConfigError, DataError, ModelError
 from weakspot.core.roles import GeneratedPicture
+from weakspot.core.sending import Sendable
 
 FROM_PICTURES = "StableUnCLIPImg2ImgPipeline"
 FROM_WORDS = "StableUnCLIPPipeline"
@@ -22,7 +23,7 @@ KANDINSKY = "KandinskyV22Pipeline"
 DECODERS = (FROM_PICTURES, FROM_WORDS, KANDINSKY)
 
 
-class UnclipGenerator:
+class UnclipGenerator(Sendable):
     """Draws what a vector of a CLIP says: `stabilityai/stable-diffusion-2-1-unclip` kinds, and Kandinsky 2.2 without its prior.
 
     Vectors are unit vectors here; they are given the length that the pipeline was trained on. Words are put into the same space by

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from weakspot.cli.generators import GeneratorOption
-from weakspot.cli.running import JsonOption, ProjectOption
+from weakspot.cli.running import EngineOption, JsonOption, ProjectOption
 
 
 def adversarial(
@@ -25,6 +25,7 @@ def adversarial(
     beside: list[Path] = typer.Option([], "--beside", help="Further sets of pictures to compare with; repeatable."),
     inception: str = typer.Option("", "--inception", help="Inception network for FID and KID: file, folder or timm name."),
     generator: str = GeneratorOption,
+    engine: str = EngineOption,
     as_json: bool = JsonOption,
 ) -> None:
     """Draw pictures from captions of hard ones, keep those that the classifier gets wrong, and measure them."""
@@ -46,7 +47,7 @@ def adversarial(
         inception=inception,
     )
     with terminal.showing_progress() as progress:
-        made = make_for_project(project, request, models=models, generator=generator, progress=progress)
+        made = make_for_project(project, request, models=models, generator=generator, engine=engine, progress=progress)
         files = write_set_page(made, to)
     if as_json:
         terminal.print_json(made.record.model_dump(mode="json"))

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from weakspot.cli.generators import GeneratorOption, show_cost
-from weakspot.cli.running import JsonOption, ProjectOption
+from weakspot.cli.running import EngineOption, JsonOption, ProjectOption
 
 FolderOption = typer.Option(None, "--to", help="Folder for the page, the contact sheet and the record; default: in the project.")
 
@@ -16,6 +16,7 @@ def counterfactual(
     project: Path = ProjectOption,
     number: int = typer.Option(40, "--number", "-n", min=1, help="Pictures for every caption."),
     generator: str = GeneratorOption,
+    engine: str = EngineOption,
     to: Path | None = FolderOption,
     as_json: bool = JsonOption,
 ) -> None:
@@ -26,7 +27,7 @@ def counterfactual(
     from weakspot.cli.generators import opened_with
 
     with terminal.showing_progress() as progress:
-        opened = opened_with(project, generator, progress)
+        opened = opened_with(project, generator, engine, progress)
         request = CounterfactualRequest(class_name=class_name, captions=tuple(captions), n_each=number)
         show_cost(opened, number * (len(captions) + 1))
         result = opened.counterfactual(request)

@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 
 from weakspot.cli.generators import GeneratorOption, opened_with
-from weakspot.cli.running import JsonOption, ProjectOption, RunOption
+from weakspot.cli.running import EngineOption, JsonOption, ProjectOption, RunOption
 
 SliceOption = typer.Option("", "--slice", help="Slice of the run (id or its beginning); default: the first with a direction.")
 AlphaOption = typer.Option([0.0, 0.1, 0.2, 0.3], "--alpha", min=0.0, max=1.0, help="Share of the rotation; repeatable.")
@@ -20,6 +20,7 @@ def decode(
     alphas: list[float] = AlphaOption,
     number: int = NumberOption,
     generator: str = GeneratorOption,
+    engine: str = EngineOption,
     to: Path | None = FolderOption,
     as_json: bool = JsonOption,
 ) -> None:
@@ -30,7 +31,7 @@ def decode(
 
     request = DecodeRequest(slice_id=slice_id, alphas=tuple(alphas), n_each=number)
     with terminal.showing_progress() as progress:
-        opened = opened_with(project, generator, progress)
+        opened = opened_with(project, generator, engine, progress)
         result = decode_direction(opened, request, run_id=run_id or None)
         files = write_decoded(result, to or opened.folder / "decoded" / result.facts.slice_id)
     if as_json:

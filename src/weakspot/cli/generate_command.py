@@ -6,7 +6,7 @@ from typing import Literal
 import typer
 
 from weakspot.cli.generators import GeneratorOption, opened_with
-from weakspot.cli.running import JsonOption, ProjectOption, RunOption
+from weakspot.cli.running import EngineOption, JsonOption, ProjectOption, RunOption
 
 
 def generate(
@@ -22,6 +22,7 @@ def generate(
     project: Path = ProjectOption,
     run_id: str = RunOption,
     generator: str = GeneratorOption,
+    engine: str = EngineOption,
     as_json: bool = JsonOption,
 ) -> None:
     """Let the generator draw pictures of what the classifier fails on; `repair --synthetic FOLDER` trains on them."""
@@ -30,7 +31,7 @@ def generate(
 
     request = GenerateRequest(class_name=class_name, captions=tuple(captions or ()), n_each=number, purpose=purpose)
     with terminal.showing_progress() as progress:
-        made = generate_pictures(opened_with(project, generator, progress), to, request, run_id=run_id or None)
+        made = generate_pictures(opened_with(project, generator, engine, progress), to, request, run_id=run_id or None)
     if as_json:
         terminal.print_json(made.model_dump(mode="json"))
         return

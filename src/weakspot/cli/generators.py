@@ -12,13 +12,14 @@ if TYPE_CHECKING:
 GeneratorOption = typer.Option("", "--generator", help="Registered image generator to use instead of the configured one.")
 
 
-def opened_with(folder: Path, generator: str, progress: "StageProgress") -> "Project":
-    """Open a project, with another generator if one is named."""
-    from weakspot.app.config import load_settings
+def opened_with(folder: Path, generator: str, engine: str, progress: "StageProgress") -> "Project":
+    """Open a project, with another generator and engine if they are named."""
+    from weakspot.app.config import load_settings, with_engine
     from weakspot.app.generator_choice import with_generator
     from weakspot.app.project import Project
 
-    return Project(folder, with_generator(load_settings(folder), generator), progress=progress)
+    settings = with_engine(with_generator(load_settings(folder), generator), engine)
+    return Project(folder, settings, progress=progress)
 
 
 def show_cost(opened: "Project", n_pictures: int) -> None:

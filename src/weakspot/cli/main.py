@@ -71,6 +71,7 @@ def _root(
 
 def main() -> None:
     """Run the command line; the exit code is 0, 1 (finding above the threshold), 2 (bad input) or 130 (interrupted)."""
+    from weakspot.cli.refusals import out_of_memory, refusal
     from weakspot.cli.terminal import report_error
     from weakspot.core.errors import WeakspotError
 
@@ -80,5 +81,8 @@ def main() -> None:
         report_error(error)
         raise SystemExit(error.exit_code) from None
     except OSError as error:
-        report_error(WeakspotError(f"The operating system refused: {error.strerror or error}.", where=error.filename))
+        report_error(refusal(error))
+        raise SystemExit(WeakspotError.exit_code) from None
+    except MemoryError:
+        report_error(out_of_memory())
         raise SystemExit(WeakspotError.exit_code) from None

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weakspot.cli.generators import GeneratorOption
-from weakspot.cli.running import JsonOption
+from weakspot.cli.running import EngineOption, JsonOption
 
 if TYPE_CHECKING:
     from weakspot.app.refining.request import RefineRequest
@@ -31,6 +31,7 @@ def refine(
     ),
     source: str = typer.Option("", "--from", help="With --type 2: the project whose failures are used; the first by default."),
     generator: str = GeneratorOption,
+    engine: str = EngineOption,
     to: Path | None = FolderOption,
     as_json: bool = JsonOption,
 ) -> None:
@@ -50,12 +51,12 @@ def refine(
     if len(folders) == 1:
         if kind is not None or source:
             raise ConfigError("--type and --from are for several projects.", given=str(folders[0]), fix="Name more projects.")
-        _refine_one(folders[0], request, generator, to, as_json=as_json)
+        _refine_one(folders[0], request, (generator, engine), to, as_json=as_json)
     else:
-        _refine_several(folders, request, generator, to, kind or 1, source, as_json=as_json)
+        _refine_several(folders, request, (generator, engine), to, kind or 1, source, as_json=as_json)
 
 
-def _refine_one(folder: Path, request: "RefineRequest", generator: str, to: Path | None, *, as_json: bool) -> None:
+def _refine_one(folder: Path, request: "RefineRequest", named: tuple[str, str], to: Path | None, *, as_json: bool) -> None:
     from weakspot.app.refining.page import write_refinement
     from weakspot.app.refining.projects import refine_project
     from weakspot.app.refining.wording import refinement_lines
@@ -63,7 +64,7 @@ def _refine_one(folder: Path, request: "RefineRequest", generator: str, to: Path
     from weakspot.cli.generators import opened_with
 
     with terminal.showing_progress() as progress:
-        opened = opened_with(folder, generator, progress)
+        opened = opened_with(folder, *named, progress)
         refined = refine_project(opened, request, progress=progress)
         files = write_refinement(refined, to or folder / "refinements" / "-".join(request.kinds))
     if as_json:
@@ -73,7 +74,7 @@ def _refine_one(folder: Path, request: "RefineRequest", generator: str, to: Path
 
 
 def _refine_several(
-    folders: list[Path], request: "RefineRequest", generator: str, to: Path | None, kind: int, source: str, *, as_json: bool
+    folders: list[Path], request: "RefineRequest", named: tuple[str, str], to: Path | None, kind: int, source: str, *, as_json: bool
 ) -> None:
     from weakspot.app.refining.page import write_refined_family
     from weakspot.app.refining.projects import refine_projects
@@ -82,7 +83,7 @@ def _refine_several(
     from weakspot.cli.generators import opened_with
 
     with terminal.showing_progress() as progress:
-        opened = [opened_with(folder, generator, progress) for folder in folders]
+        opened = [opened_with(folder, *named, progress) for folder in folders]
         name = Path(source).resolve().name if source else ""
         refined = refine_projects(opened, request, kind=1 if kind == 1 else 2, source=name, progress=progress)
         files = write_refined_family(refined, to or folders[0] / "refinements" / f"type-{kind}")

@@ -5,12 +5,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.running import JsonOption, ProjectOption, RunOption
+from weakspot.cli.running import EngineOption, JsonOption, ProjectOption, RunOption
 
 if TYPE_CHECKING:
-    from weakspot.app.project import Project
+    from weakspot.app.config import Settings
     from weakspot.app.repairing import RepairRequest
-    from weakspot.core.run import StageProgress
 
 MethodOption = typer.Option("", "--method", help="Strategy to use instead of the configured one.")
 SlicesOption = typer.Option([], "--slice", help="Repair only this confirmed slice (id or its beginning); repeatable.")
@@ -35,14 +34,17 @@ def repair(
     plan: Path | None = PlanOption,
     write_to: Path | None = WriteOption,
     sweep: Path | None = SweepOption,
+    engine: str = EngineOption,
     as_json: bool = JsonOption,
 ) -> None:
     """Retrain the last layer for the confirmed slices of a run, or as a plan says, beside its baselines."""
+    from weakspot.app.project import Project
     from weakspot.cli import terminal
     from weakspot.cli.repair_table import repair_lines
 
     with terminal.showing_progress() as progress:
-        opened = _opened(project, progress, method=method, budget=budget, synthetic=synthetic)
+        settings = _settings(project, method=method, budget=budget, synthetic=synthetic, engine=engine)
+        opened = Project(project, settings, progress=progress)
         if sweep is not None:
             files = opened.sweep(sweep, run_id or None)
             terminal.print_json([str(path) for path in files]) if as_json else terminal.say("\n".join(map(str, files)))
@@ -58,13 +60,11 @@ def repair(
         terminal.say(f"Report with the plot: {files[0]}")
 
 
-def _opened(project: Path, progress: "StageProgress", *, method: str, budget: int | None, synthetic: Path | None) -> "Project":
-    from weakspot.app.config import load_settings, with_repair
-    from weakspot.app.project import Project
+def _settings(project: Path, *, method: str, budget: int | None, synthetic: Path | None, engine: str) -> "Settings":
+    from weakspot.app.config import load_settings, with_engine, with_repair
 
     place = "" if synthetic is None else str(synthetic.resolve())
-    settings = with_repair(load_settings(project), method=method, budget=budget, synthetic=place)
-    return Project(project, settings, progress=progress)
+    return with_engine(with_repair(load_settings(project), method=method, budget=budget, synthetic=place), engine)
 
 
 def _request(slices: list[str], *, compare: bool, labels: Path | None, plan: Path | None, write_to: Path | None) -> "RepairRequest":

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 ProjectOption = typer.Option(Path(), "--project", "-p", help="Project folder; it holds weakspot.toml.")
 JsonOption = typer.Option(False, "--json", help="Write the result as JSON to the output stream.")
 RunOption = typer.Option("", "--run", help="Run to continue; the newest by default.")
+EngineOption = typer.Option(
+    "", "--engine", help="Where heavy work runs, instead of the configured place: local, processes or ray. Same results."
+)
 MethodsOption = typer.Option(
     [], "--method", help="Discoverer to use instead of the configured ones; repeatable, `all` for all but the baselines."
 )
@@ -20,51 +23,60 @@ FailAboveOption = typer.Option(
 )
 
 
-def ingest(project: Path = ProjectOption, as_json: bool = JsonOption) -> None:
+def ingest(project: Path = ProjectOption, engine: str = EngineOption, as_json: bool = JsonOption) -> None:
     """Read the samples: hash, examine, quarantine what is broken, assign splits."""
     from weakspot.app.project import Project
     from weakspot.cli import terminal, wording
 
     with terminal.showing_progress() as progress:
-        summary = Project.open(project, progress=progress).ingest()
+        summary = Project.open(project, engine=engine, progress=progress).ingest()
     if as_json:
         terminal.print_json(dataclasses.asdict(summary))
     else:
         terminal.say(wording.ingest_sentence(summary))
 
 
-def embed(project: Path = ProjectOption, as_json: bool = JsonOption) -> None:
+def embed(project: Path = ProjectOption, engine: str = EngineOption, as_json: bool = JsonOption) -> None:
     """Compute vectors of all pictures, and outcomes if a classifier is configured; only new samples cost time."""
     from weakspot.app.project import Project
     from weakspot.cli import terminal, wording
 
     with terminal.showing_progress() as progress:
-        summary = Project.open(project, progress=progress).embed()
+        summary = Project.open(project, engine=engine, progress=progress).embed()
     if as_json:
         terminal.print_json(dataclasses.asdict(summary))
     else:
         terminal.say(wording.embed_sentence(summary))
 
 
-def discover(project: Path = ProjectOption, methods: list[str] = MethodsOption, as_json: bool = JsonOption) -> None:
+def discover(
+    project: Path = ProjectOption,
+    methods: list[str] = MethodsOption,
+    engine: str = EngineOption,
+    as_json: bool = JsonOption,
+) -> None:
     """Look for failure slices on the discovery half and give them names; nothing is confirmed yet."""
     from weakspot.app.project import Project
     from weakspot.cli import terminal, wording
 
     with terminal.showing_progress() as progress:
-        record = Project.open(project, methods=methods, progress=progress).discover()
+        record = Project.open(project, methods=methods, engine=engine, progress=progress).discover()
     terminal.print_json(record.model_dump(mode="json")) if as_json else terminal.say(wording.candidates(record))
 
 
 def verify(
-    project: Path = ProjectOption, run_id: str = RunOption, as_json: bool = JsonOption, fail_above: float | None = FailAboveOption
+    project: Path = ProjectOption,
+    run_id: str = RunOption,
+    engine: str = EngineOption,
+    as_json: bool = JsonOption,
+    fail_above: float | None = FailAboveOption,
 ) -> None:
     """Measure the slices of a run on the confirmation half and say which are real."""
     from weakspot.app.project import Project
     from weakspot.cli import terminal, wording
 
     with terminal.showing_progress() as progress:
-        record = Project.open(project, progress=progress).verify(run_id or None)
+        record = Project.open(project, engine=engine, progress=progress).verify(run_id or None)
     terminal.print_json(record.model_dump(mode="json")) if as_json else terminal.say(wording.findings(record))
     _exit_on_finding(record, fail_above)
 
@@ -85,6 +97,7 @@ def report(project: Path = ProjectOption, run_id: str = RunOption, as_json: bool
 def run(
     project: Path = ProjectOption,
     methods: list[str] = MethodsOption,
+    engine: str = EngineOption,
     as_json: bool = JsonOption,
     fail_above: float | None = FailAboveOption,
 ) -> None:
@@ -93,7 +106,7 @@ def run(
     from weakspot.cli import terminal, wording
 
     with terminal.showing_progress() as progress:
-        opened = Project.open(project, methods=methods, progress=progress)
+        opened = Project.open(project, methods=methods, engine=engine, progress=progress)
         record = opened.run()
         files = opened.report(record.run_id)
     if as_json:

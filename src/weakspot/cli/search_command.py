@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weakspot.cli.generators import GeneratorOption, show_cost
-from weakspot.cli.running import JsonOption, ProjectOption
+from weakspot.cli.running import EngineOption, JsonOption, ProjectOption
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ def search(
     budget: int | None = typer.Option(None, "--budget", min=16, help="Most pictures in all, instead of the configured number."),
     project: Path = ProjectOption,
     generator: str = GeneratorOption,
+    engine: str = EngineOption,
     prove: bool = ProveOption,
     to: Path | None = FolderOption,
     as_json: bool = JsonOption,
@@ -38,7 +39,7 @@ def search(
 
     call = SearchCall(class_name=class_name, target=target, captions=tuple(captions), until_target_failures=until)
     with terminal.showing_progress() as progress:
-        opened = _opened(project, generator, budget, progress)
+        opened = _opened(project, generator, engine, budget, progress)
         show_cost(opened, opened.settings.search.budget)
         outcome = opened.search(call)
         files = write_search(outcome, to or opened.folder / "searches" / class_name)
@@ -49,12 +50,12 @@ def search(
     terminal.say("\n".join([*_lines(outcome), *proven, f"Page with the pictures: {files[0]}"]))
 
 
-def _opened(project: Path, generator: str, budget: int | None, progress: "StageProgress") -> "Project":
-    from weakspot.app.config import load_settings
+def _opened(project: Path, generator: str, engine: str, budget: int | None, progress: "StageProgress") -> "Project":
+    from weakspot.app.config import load_settings, with_engine
     from weakspot.app.generator_choice import with_generator
     from weakspot.app.project import Project
 
-    settings = with_generator(load_settings(project), generator)
+    settings = with_engine(with_generator(load_settings(project), generator), engine)
     if budget is not None:
         settings = settings.model_copy(update={"search": settings.search.model_copy(update={"budget": budget})})
     return Project(project, settings, progress=progress)

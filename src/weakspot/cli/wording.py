@@ -131,6 +131,11 @@ def ingest_sentence(summary: IngestSummary) -> str:
             f"  {summary.n_duplicated} pictures occur more than once, {summary.n_across_splits} of them in different splits "
             f"and {summary.n_conflicting} with different labels."
         )
+    if summary.n_taken_over:
+        changed = f", {summary.n_changed} of them because they may have changed" if summary.n_changed else ""
+        lines.append(f"  {summary.n_read} pictures were read{changed}; {summary.n_taken_over} have not changed since the last time.")
+    if summary.changed_meanwhile:
+        lines.append("  The source changed while it was read. Run again: only what changed is read.")
     return "\n".join(lines)
 
 

@@ -15,6 +15,9 @@ BoolArray = npt.NDArray[np.bool_]
 ByteArray = npt.NDArray[np.uint8]
 AnyArray = npt.NDArray[Any]
 
+BLOCK_ROWS = 32_768
+"""So many vectors are worked on at a time where all of them would need too much memory."""
+
 
 def unit_rows(vectors: AnyArray) -> FloatArray:
     """Scale every row of vectors [n, d] to length one; rows of zeros stay zero.
@@ -23,5 +26,9 @@ def unit_rows(vectors: AnyArray) -> FloatArray:
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     values = np.asarray(vectors, dtype=np.float32)
-    lengths = np.linalg.norm(values, axis=1, keepdims=True)
-    return np.asarray(values / np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+    found = np.empty_like(values)
+    for start in range(0, len(values), BLOCK_ROWS):
+        block = values[start : start + BLOCK_ROWS]
+        lengths = np.linalg.norm(block, axis=1, keepdims=True)
+        np.divide(block, np.where(lengths > 0, lengths, 1.0), out=found[start : start + BLOCK_ROWS])
+    return found

@@ -49,6 +49,9 @@ class RawSample:
         predictions: predicted labels as given, or None.
         probabilities: probability by class name, or None.
         metadata: free columns.
+        stamp: as long as it stays the same, the picture at the location does; None where nothing says so.
+        reason: why the source itself sets the sample aside; empty if it does not.
+        detail: more on that, for people.
     """
 
     key: str
@@ -59,6 +62,9 @@ class RawSample:
     predictions: tuple[str, ...] | None = None
     probabilities: Mapping[str, float] | None = None
     metadata: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
+    stamp: str | None = None
+    reason: str = ""
+    detail: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

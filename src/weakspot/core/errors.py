@@ -14,7 +14,7 @@
 Each error says what happened, where, what was given and what to do.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 
 class WeakspotError(Exception):
@@ -35,6 +35,10 @@ class WeakspotError(Exception):
         self.given = given
         self.fix = fix
         super().__init__(self._sentence())
+
+    def __reduce__(self) -> tuple[Callable[..., "WeakspotError"], tuple[object, ...]]:
+        """Return how the error is made again in another process, whatever its class is built from."""
+        return _made_again, (type(self), self.args, vars(self))
 
     def _sentence(self) -> str:
         parts = [self.what]
@@ -90,6 +94,13 @@ class StoreError(WeakspotError):
 
 class NotEnoughDataError(WeakspotError):
     """Nothing is left to work on, or too little to say anything."""
+
+
+def _made_again(kind: type[WeakspotError], args: tuple[object, ...], facts: dict[str, object]) -> WeakspotError:
+    error = kind.__new__(kind, *args)
+    error.args = args
+    vars(error).update(facts)
+    return error
 
 
 def raise_all(

@@ -72,8 +72,12 @@ class LinearRule(Rule):
     def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
         """Return how far inside the slice every row lies; larger is deeper inside."""
         _refuse_other_encoder(samples, self.space, self.encoder_id)
-        vectors = self.scaled(samples.vectors(self.space, rows))
-        return np.asarray(vectors @ np.asarray(self.direction, dtype=np.float32) + self.offset, dtype=np.float64)
+        direction = np.asarray(self.direction, dtype=np.float32)
+
+        def measured(vectors: FloatArray) -> DoubleArray:
+            return np.asarray(self.scaled(vectors) @ direction + self.offset, dtype=np.float64)
+
+        return samples.by_blocks(self.space, rows, measured)
 
     def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
         """Return which rows are inside."""
@@ -155,7 +159,10 @@ class NearestRule(Rule):
     def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
         """Return by how much the chosen prototype is the nearest."""
         _refuse_other_encoder(samples, self.space, self.encoder_id)
-        similarities = unit_rows(samples.vectors(self.space, rows)) @ self.prototypes.values.T
+        return samples.by_blocks(self.space, rows, self._leads)
+
+    def _leads(self, vectors: FloatArray) -> DoubleArray:
+        similarities = unit_rows(vectors) @ self.prototypes.values.T
         if self.offsets:
             similarities = similarities - np.asarray(self.offsets, dtype=np.float32)
         others = np.delete(similarities, self.chosen, axis=1).max(axis=1)
@@ -187,9 +194,12 @@ class BallRule(Rule):
     def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
         """Return minus the squared distance to the centre."""
         _refuse_other_encoder(samples, self.space, self.encoder_id)
-        vectors = samples.vectors(self.space, rows)
-        vectors = unit_rows(vectors) if self.normalise else vectors
-        return np.asarray(-np.square(vectors - self.centre.values).sum(axis=1), dtype=np.float64)
+
+        def measured(vectors: FloatArray) -> DoubleArray:
+            placed = unit_rows(vectors) if self.normalise else vectors
+            return np.asarray(-np.square(placed - self.centre.values).sum(axis=1), dtype=np.float64)
+
+        return samples.by_blocks(self.space, rows, measured)
 
     def members(self, samples: SampleSet, rows: IntArray) -> BoolArray:
         """Return which rows are inside."""
@@ -228,7 +238,10 @@ class MixtureRule(Rule):
     def scores(self, samples: SampleSet, rows: IntArray) -> DoubleArray:
         """Return the log-odds of the chosen component; 0 when there is no other."""
         _refuse_other_encoder(samples, self.space, self.encoder_id)
-        reduced = (unit_rows(samples.vectors(self.space, rows)) - self.centre.values) @ self.projection.values.T
+        return samples.by_blocks(self.space, rows, self._log_odds)
+
+    def _log_odds(self, vectors: FloatArray) -> DoubleArray:
+        reduced = (unit_rows(vectors) - self.centre.values) @ self.projection.values.T
         precisions = 1.0 / self.variances.values
         distances = np.square(reduced) @ precisions.T - 2.0 * reduced @ (self.means.values * precisions).T
         constants = (np.square(self.means.values) * precisions + np.log(self.variances.values)).sum(axis=1)

@@ -1,12 +1,12 @@
 """Rows of a data set together with the vectors that methods read."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from weakspot.core.arrays import FloatArray, IntArray
+from weakspot.core.arrays import BLOCK_ROWS, AnyArray, BoolArray, FloatArray, IntArray
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import DataError
 
@@ -62,6 +62,23 @@ class SampleSet:
         """Return vectors [n, d] of the given rows (its own by default) as float32."""
         wanted = self.rows if rows is None else rows
         return np.asarray(self.space(space).vectors[wanted], dtype=np.float32)
+
+    def by_blocks(self, space: str, rows: IntArray, measure: Callable[[FloatArray], AnyArray]) -> AnyArray:
+        """Return what is measured of the vectors of rows, with a few of them in memory at a time.
+
+        Args:
+            space: whose vectors.
+            rows: any rows of the data set.
+            measure: gives an array of m rows for vectors [m, d]; what it gives for a row must not depend on the others.
+        """
+        if len(rows) <= BLOCK_ROWS:
+            return measure(self.vectors(space, rows))
+        starts = range(0, len(rows), BLOCK_ROWS)
+        return np.concatenate([measure(self.vectors(space, rows[start : start + BLOCK_ROWS])) for start in starts])
+
+    def has_vectors(self, space: str, rows: IntArray) -> BoolArray:
+        """Return which rows have a vector [n]."""
+        return self.by_blocks(space, rows, lambda vectors: np.asarray(np.isfinite(vectors).all(axis=1), dtype=np.bool_))
 
     def only(self, rows: IntArray, *, name: str | None = None) -> "SampleSet":
         """Return the same view on other rows."""

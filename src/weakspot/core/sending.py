@@ -1,37 +1,50 @@
 """Parts that can be sent to another process: what goes is what they were built from, never a loaded model."""
 
-from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import Any, Self
 
-_GIVEN = "_weakspot_given"
+
+class LeftBehind:
+    """Base of descriptors that keep something under their own name in an object; a `Sendable` leaves that behind."""
 
 
 class Sendable:
     """Base of parts that hold a session, a network or a connection.
 
-    Pickled, such a part becomes its class and the arguments it was built from; on the other side it is built again, and loads what
-    it needs there on first use.
+    Pickled, such a part loses what its cached properties keep, and loads that again on the other side, on first use. Everything
+    else must be able to travel: no lock, no open file, no function inside a function.
 
     >>> import pickle
     >>> class Part(Sendable):
     ...     def __init__(self, *, name: str) -> None:
-    ...         self.name, self.handle = name, lambda: None
+    ...         self.name = name
+    ...     @cached_property
+    ...     def session(self) -> object:
+    ...         return lambda: self.name
     >>> globals()["Part"] = Part
-    >>> pickle.loads(pickle.dumps(Part(name="one"))).name
+    >>> part = Part(name="one")
+    >>> part.session()
     'one'
+    >>> other = pickle.loads(pickle.dumps(part))
+    >>> "session" in vars(other), other.session()
+    (False, 'one')
     """
 
-    def __new__(cls, *args: Any, **options: Any) -> Self:
-        """Remember what the part is built from."""
-        part = super().__new__(cls)
-        object.__setattr__(part, _GIVEN, (args, options))
-        return part
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what the part was built from."""
+        return {name: value for name, value in vars(self).items() if not _is_left_behind(type(self), name)}
 
-    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Return how to build the part again."""
-        args, options = getattr(self, _GIVEN)
-        return _built_again, (type(self), args, options)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Take what was sent; frozen dataclasses too."""
+        vars(self).update(state)
+
+    def __copy__(self) -> Self:
+        """Return a copy in this process, which shares what is loaded."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self))
+        return other
 
 
-def _built_again(kind: type[Any], args: tuple[Any, ...], options: Mapping[str, Any]) -> Any:
-    return kind(*args, **options)
+def _is_left_behind(kind: type, name: str) -> bool:
+    owner = next((vars(one)[name] for one in kind.__mro__ if name in vars(one)), None)
+    return isinstance(owner, cached_property | LeftBehind)

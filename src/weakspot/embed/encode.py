@@ -1,9 +1,10 @@
-"""Pictures through a model: reading, decoding and preparing in the engine's threads while the model works on the batch before."""
+"""Pictures through a model, on any engine: reading, decoding and preparing while the model works on the batch before."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeAlias
 
 import numpy as np
 from PIL import Image
@@ -12,7 +13,7 @@ from weakspot.core.arrays import AnyArray, FloatArray, IntArray
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Embedder, Engine
 from weakspot.media.locations import UnreadableLocationError, read_location
-from weakspot.media.pictures import UnreadablePictureError, content_hash, decode_picture
+from weakspot.media.pictures import UNREADABLE_REASONS, WORKER_LOST, UnreadablePictureError, content_hash, decode_picture
 
 CHANGED = "changed"
 
@@ -43,18 +44,19 @@ class UnreadablePicture:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class PreparedBatch:
-    """Pictures ready for the model.
+class LoadedPicture:
+    """A picture ready for a model.
 
     Args:
-        positions: their numbers [n].
-        prepared: what `prepare` made of them, in the same order.
-        unreadable: pictures met on the way that could not be read.
+        position: its number.
+        array: what `prepare` made of it.
     """
 
-    positions: IntArray
-    prepared: list[AnyArray]
-    unreadable: tuple[UnreadablePicture, ...]
+    position: int
+    array: AnyArray
+
+
+Loaded: TypeAlias = LoadedPicture | UnreadablePicture
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,9 +75,34 @@ class EncodedBatch:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Prepared:
-    position: int
-    array: AnyArray
+class EncodeWork:
+    """Requests to vectors, wherever an engine has a worker.
+
+    Args:
+        embedder: built again in every worker that is another process.
+    """
+
+    embedder: Embedder
+
+    def prepare(self, item: PictureRequest) -> Loaded:
+        """Return one picture read, decoded and prepared, or why it cannot be."""
+        return load_picture(item, self.embedder.prepare, self.embedder.picture_side)
+
+    def run(self, ready: Sequence[Loaded]) -> EncodedBatch:
+        """Return the vectors of those that could be read.
+
+        Raises:
+            ModelError: if the embedder gives vectors of another length than it says, or numbers that are not finite.
+        """
+        loaded, unreadable = sorted_out(ready)
+        vectors = np.empty((0, self.embedder.dimension), dtype=np.float32)
+        if loaded:
+            made = self.embedder.embed_prepared([picture.array for picture in loaded])
+            vectors = checked_rows(made, len(loaded), where=self.embedder.encoder_id)
+            if vectors.shape[1] != self.embedder.dimension:
+                said = f"The embedder gives {vectors.shape[1]} numbers a picture and says {self.embedder.dimension}."
+                raise ModelError(said, where=self.embedder.encoder_id)
+        return EncodedBatch(positions=positions_of(loaded), vectors=vectors, unreadable=unreadable)
 
 
 def encode_pictures(
@@ -83,40 +110,43 @@ def encode_pictures(
 ) -> Iterator[EncodedBatch]:
     """Yield vectors batch by batch, in the order of requests; unreadable pictures are listed, not raised.
 
+    A batch is so many consecutive requests, whether they can be read or not.
+
     Raises:
         ModelError: if the embedder gives vectors of another length than it says, or numbers that are not finite.
     """
-    for batch in prepared_batches(requests, embedder.prepare, embedder.picture_side, engine=engine, batch_size=batch_size):
-        vectors = np.empty((0, embedder.dimension), dtype=np.float32)
-        if batch.prepared:
-            vectors = checked_rows(embedder.embed_prepared(batch.prepared), len(batch.prepared), where=embedder.encoder_id)
-            if vectors.shape[1] != embedder.dimension:
-                said = f"The embedder gives {vectors.shape[1]} numbers a picture and says {embedder.dimension}."
-                raise ModelError(said, where=embedder.encoder_id)
-        yield EncodedBatch(positions=batch.positions, vectors=vectors, unreadable=batch.unreadable)
+    build = partial(EncodeWork, embedder=embedder)
+    lost = partial(_lost_batch, dimension=embedder.dimension)
+    yield from engine.map_batches(build, requests, batch_size=batch_size, lost=lost)
 
 
-def prepared_batches(
-    requests: Iterable[PictureRequest],
-    prepare: Callable[[Image.Image], AnyArray],
-    picture_side: int | None,
-    *,
-    engine: Engine,
-    batch_size: int,
-) -> Iterator[PreparedBatch]:
-    """Yield prepared pictures in batches; the engine works ahead as far as it allows, so the caller can run a model meanwhile."""
-    ready: list[_Prepared] = []
-    unreadable: list[UnreadablePicture] = []
-    for item in engine.map(partial(_load, prepare=prepare, picture_side=picture_side), requests):
-        if isinstance(item, UnreadablePicture):
-            unreadable.append(item)
-        else:
-            ready.append(item)
-        if len(ready) == batch_size:
-            yield _batch(ready, unreadable)
-            ready, unreadable = [], []
-    if ready or unreadable:
-        yield _batch(ready, unreadable)
+def load_picture(request: PictureRequest, prepare: Callable[[Image.Image], AnyArray], picture_side: int | None) -> Loaded:
+    """Return the picture of a request as a model takes it; one that cannot be read is told, not raised."""
+    try:
+        data = read_location(request.location)
+        if request.content_hash is not None and content_hash(data) != request.content_hash:
+            return _unreadable(request, CHANGED, "The file holds another picture than when it was ingested; ingest again.")
+        picture = decode_picture(data, picture_side=picture_side).picture
+    except (UnreadableLocationError, UnreadablePictureError) as error:
+        return _unreadable(request, error.reason, error.detail)
+    return LoadedPicture(position=request.position, array=prepare(picture))
+
+
+def sorted_out(ready: Iterable[Loaded]) -> tuple[list[LoadedPicture], tuple[UnreadablePicture, ...]]:
+    """Return the pictures of a batch that could be read, and the others."""
+    items = list(ready)
+    loaded = [item for item in items if isinstance(item, LoadedPicture)]
+    return loaded, tuple(item for item in items if isinstance(item, UnreadablePicture))
+
+
+def positions_of(loaded: Sequence[LoadedPicture]) -> IntArray:
+    """Return the numbers of pictures [n]."""
+    return np.array([picture.position for picture in loaded], dtype=np.int64)
+
+
+def lost_picture(request: PictureRequest) -> UnreadablePicture:
+    """Return how a picture is told on which workers died again and again."""
+    return _unreadable(request, WORKER_LOST, UNREADABLE_REASONS[WORKER_LOST])
 
 
 def checked_rows(rows: AnyArray, n_rows: int, *, where: str) -> FloatArray:
@@ -142,26 +172,10 @@ def count_reasons(unreadable: Sequence[UnreadablePicture]) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in Counter(item.reason for item in unreadable).most_common())
 
 
-def _load(
-    request: PictureRequest, *, prepare: Callable[[Image.Image], AnyArray], picture_side: int | None
-) -> _Prepared | UnreadablePicture:
-    try:
-        data = read_location(request.location)
-        if request.content_hash is not None and content_hash(data) != request.content_hash:
-            return _unreadable(request, CHANGED, "The file holds another picture than when it was ingested; ingest again.")
-        picture = decode_picture(data, picture_side=picture_side).picture
-    except (UnreadableLocationError, UnreadablePictureError) as error:
-        return _unreadable(request, error.reason, error.detail)
-    return _Prepared(position=request.position, array=prepare(picture))
-
-
 def _unreadable(request: PictureRequest, reason: str, detail: str) -> UnreadablePicture:
     return UnreadablePicture(position=request.position, location=request.location, reason=reason, detail=detail)
 
 
-def _batch(ready: list[_Prepared], unreadable: list[UnreadablePicture]) -> PreparedBatch:
-    return PreparedBatch(
-        positions=np.array([item.position for item in ready], dtype=np.int64),
-        prepared=[item.array for item in ready],
-        unreadable=tuple(unreadable),
-    )
+def _lost_batch(request: PictureRequest, *, dimension: int) -> EncodedBatch:
+    vectors = np.empty((0, dimension), dtype=np.float32)
+    return EncodedBatch(positions=positions_of([]), vectors=vectors, unreadable=(lost_picture(request),))

@@ -1,14 +1,18 @@
 """Heavy maps in threads of this process: right for decoding, hashing and waiting, which leave the interpreter free."""
 
-import os
+import threading
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
+from typing import Generic
 
-from weakspot.core.errors import ConfigError
 from weakspot.core.roles import BatchWork, Item, Result
+from weakspot.engine.ahead import AheadOfTime, available_cores
+from weakspot.engine.intake import Intake, refuse_empty_batches, refuse_negative
+
+LEAST_BATCHES = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +30,7 @@ class LocalEngine:
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot mean anything."""
-        if self.n_workers < 0 or self.queue_depth < 0:
-            given = {"n_workers": self.n_workers, "queue_depth": self.queue_depth}
-            raise ConfigError("The settings of the local engine must not be negative.", given=given)
+        refuse_negative("local", n_workers=self.n_workers, queue_depth=self.queue_depth)
 
     def map(
         self,
@@ -39,21 +41,22 @@ class LocalEngine:
     ) -> Generator[Result, None, None]:
         """Yield `function(item)` for every item, in the order of items.
 
-        The first error of an item is raised in its turn. When the caller stops early (an error, Ctrl-C, `close`), nothing new is
-        started and what is under way is not waited for.
+        The first error, of an item or of their source, is raised in its turn. When the caller stops early (an error, Ctrl-C,
+        `close`), nothing new is started and what is under way is not waited for.
         """
-        n_workers = self.n_workers or len(os.sched_getaffinity(0))
+        n_workers = self.n_workers or available_cores()
         waiting: deque[Future[Result]] = deque()
-        remaining = iter(items)
+        intake = Intake(items)
         pool = ThreadPoolExecutor(n_workers, thread_name_prefix="weakspot")
         try:
-            waiting.extend(pool.submit(function, item) for item in islice(remaining, n_workers + self.queue_depth))
+            waiting.extend(pool.submit(function, item) for item in intake.take(n_workers + self.queue_depth))
             while waiting:
                 result = waiting.popleft().result()
-                waiting.extend(pool.submit(function, item) for item in islice(remaining, 1))
+                waiting.extend(pool.submit(function, item) for item in intake.take(1))
                 yield result
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
+        intake.raise_error()
 
     def map_batches(
         self,
@@ -63,13 +66,58 @@ class LocalEngine:
         batch_size: int,
         lost: Callable[[Item], Result] | None = None,  # noqa: ARG002 - as above
     ) -> Generator[Result, None, None]:
-        """Yield what the work makes of every batch, in order; threads prepare the next ones meanwhile."""
-        work = build()
-        ready: list[object] = []
-        for one in self.map(work.prepare, items):
-            ready.append(one)
-            if len(ready) == batch_size:
-                yield work.run(ready)
-                ready = []
-        if ready:
-            yield work.run(ready)
+        """Yield what the work makes of every batch, in order.
+
+        Threads prepare the next batches while one thread runs them, also while the caller is busy with a result. When the caller
+        stops early, the batch that runs is waited for, so that the work is never run by two threads.
+        """
+        refuse_empty_batches(batch_size)
+        n_batches = LEAST_BATCHES + self.queue_depth // batch_size
+        waiting: deque[Future[Result]] = deque()
+        intake = Intake(items)
+        with _running(build(), self.n_workers or available_cores()) as line:
+            while True:
+                while len(waiting) < n_batches and (batch := intake.take_batch(batch_size)):
+                    waiting.append(line.submit(batch))
+                if not waiting:
+                    break
+                yield waiting.popleft().result()
+        intake.raise_error()
+
+
+class _Line(Generic[Item, Result]):
+    """Runs prepared batches one after another in a thread of its own; nothing runs after an error."""
+
+    def __init__(self, ahead: AheadOfTime[Item, Result], runner: ThreadPoolExecutor) -> None:
+        self._ahead = ahead
+        self._runner = runner
+        self.is_stopped = threading.Event()
+
+    def submit(self, batch: Sequence[Item]) -> Future[Result]:
+        return self._runner.submit(self._run, self._ahead.prepare(batch))
+
+    def _run(self, prepared: Sequence[Future[object]]) -> Result:
+        if self.is_stopped.is_set():
+            raise CancelledError
+        try:
+            return self._ahead.run(prepared)
+        except BaseException:
+            self.is_stopped.set()
+            raise
+
+
+@contextmanager
+def _running(work: BatchWork[Item, Result], n_threads: int) -> Iterator[_Line[Item, Result]]:
+    ahead = AheadOfTime(work, n_threads)
+    runner = ThreadPoolExecutor(1, thread_name_prefix="weakspot-run")
+    line = _Line(ahead, runner)
+    wait = True
+    try:
+        yield line
+    except KeyboardInterrupt:
+        wait = False
+        raise
+    finally:
+        line.is_stopped.set()
+        ahead.close()
+        runner.shutdown(wait=wait, cancel_futures=True)

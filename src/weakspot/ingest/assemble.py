@@ -147,10 +147,9 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
     if not seen.n_samples:
         raise _nothing_left(seen, where)
     seen.check(settings, where=where)
-    strata = np.concatenate(seen.strata)
     copies = find_copies(seen.hashes)
-    named = np.concatenate(seen.splits)
-    given, is_wrong = put_apart(named, np.concatenate(seen.generated), copies.first_rows)
+    strata, named = _joined(seen.strata), _joined(seen.splits)
+    given, is_wrong = put_apart(named, _joined(seen.generated), copies.first_rows)
     refuse_verifying(is_wrong, _keys(read_parts), where=where)
     splits = choose_splits(given, strata, copies.first_rows, settings)
     task = seen.task(settings)
@@ -166,6 +165,13 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         seen=seen,
         read_parts=read_parts,
     )
+
+
+def _joined(parts: list[AnyArray]) -> AnyArray:
+    """Return the parts in one piece; the list is emptied, because memory counts here."""
+    whole = np.concatenate(parts)
+    parts.clear()
+    return whole
 
 
 def _keys(read_parts: ReadParts) -> Iterator[str]:

@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 from weakspot.core.arrays import AnyArray, BoolArray, IntArray
 from weakspot.core.dataset import SPLIT_ORDER
 
+_BLOCK_ROWS = 1 << 20
+
 DUPLICATES_SCHEMA = pa.schema(
     [
         ("content_hash", pa.string()),
@@ -25,7 +27,7 @@ DUPLICATES_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Copies:
-    """Which samples have the same content.
+    """Which samples have the same content; nine bytes a sample.
 
     Args:
         first_rows: the first row with the same content, itself if it is the first [n].
@@ -33,8 +35,8 @@ class Copies:
         is_repeated: whether the content occurs more than once [n].
     """
 
-    first_rows: IntArray
-    ranks: IntArray
+    first_rows: AnyArray
+    ranks: AnyArray
     is_repeated: BoolArray
 
     def sample_ids(self, hashes: pa.Array, rows: IntArray) -> pa.Array:
@@ -46,14 +48,54 @@ class Copies:
         return pc.binary_join_element_wise(hashes, suffixes, "")
 
 
-def find_copies(hashes: list[pa.Array]) -> Copies:
-    """Find the samples with the same content hash, given part by part."""
-    groups = np.asarray(pa.concat_arrays(hashes).dictionary_encode().indices)
-    _, first, sizes = np.unique(groups, return_index=True, return_counts=True)
-    order = np.argsort(groups, kind="stable")
-    ranks = np.empty(len(groups), dtype=np.int64)
-    ranks[order] = np.arange(len(groups)) - np.repeat(np.cumsum(sizes) - sizes, sizes) + 1
-    return Copies(first_rows=first[groups].astype(np.int64), ranks=ranks, is_repeated=sizes[groups] > 1)
+def packed_hashes(hashes: pa.Array) -> AnyArray:
+    """Return content hashes, given in hexadecimal digits, as pairs of numbers [n, 2]: half of the bytes."""
+    digits = "".join(hashes.to_pylist())
+    return np.frombuffer(bytes.fromhex(digits), dtype=">u8").reshape(len(hashes), 2)
+
+
+def find_copies(hashes: list[AnyArray]) -> Copies:
+    """Find the samples with the same content hash, given part by part; the list is emptied, because memory counts here."""
+    n_rows = sum(len(part) for part in hashes)
+    halves = np.empty((2, n_rows), dtype=np.uint64)
+    stop = n_rows
+    while hashes:
+        part = hashes.pop()
+        halves[:, stop - len(part) : stop] = part.T
+        stop -= len(part)
+    order = _sorted_rows(halves)
+    small = np.int32 if n_rows <= np.iinfo(np.int32).max else np.int64
+    is_first = _begins(halves[0], order) | _begins(halves[1], order)
+    del halves
+    starts = np.flatnonzero(is_first).astype(small)
+    groups = np.cumsum(is_first, dtype=small) - 1
+    is_repeated = np.empty(n_rows, dtype=np.bool_)
+    is_repeated[order] = (np.diff(starts, append=small(n_rows)) > 1)[groups]
+    starts = starts[groups]
+    del groups, is_first
+    ranks = np.empty(n_rows, dtype=small)
+    ranks[order] = np.arange(1, n_rows + 1, dtype=small) - starts
+    first_rows = np.empty(n_rows, dtype=small)
+    first_rows[order] = order[starts]
+    return Copies(first_rows=first_rows, ranks=ranks, is_repeated=is_repeated)
+
+
+def _sorted_rows(halves: AnyArray) -> IntArray:
+    """Return rows in the order of their hashes, earlier rows first among equal ones."""
+    order = np.argsort(halves[0], kind="stable")
+    if bool((_begins(halves[1], order) & ~_begins(halves[0], order)).any()):
+        # Two hashes that share their first half: the first sort need not have put equal ones together.
+        return np.lexsort((halves[1], halves[0]))
+    return order
+
+
+def _begins(values: AnyArray, order: IntArray) -> BoolArray:
+    """Return where, in this order, a value differs from the one before."""
+    found = np.ones(len(values), dtype=np.bool_)
+    for start in range(1, len(values), _BLOCK_ROWS):
+        block = values[order[start - 1 : start + _BLOCK_ROWS]]
+        found[start : start + _BLOCK_ROWS] = block[1:] != block[:-1]
+    return found
 
 
 def duplicates_table(parts: Iterable[pa.Table], copies: Copies, splits: AnyArray) -> pa.Table:

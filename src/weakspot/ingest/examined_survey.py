@@ -13,6 +13,7 @@ from weakspot.core.arrays import AnyArray, BoolArray
 from weakspot.core.dataset import SPLIT_ORDER, Task
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.columns import did_you_mean
+from weakspot.ingest.duplicates import packed_hashes
 from weakspot.ingest.generated import generated_rows
 from weakspot.ingest.metadata_columns import MetadataColumns
 from weakspot.ingest.problems import Problems
@@ -31,7 +32,7 @@ class ExaminedSurvey:
     """What the first pass saw.
 
     Args:
-        hashes: content hashes, one array a part.
+        hashes: content hashes [n, 16 bytes], one array a part.
         splits: position of the given split in `SPLIT_ORDER`, -1 where none is given, one array a part.
         generated: which samples the source calls generated, one array a part.
         strata: number of the combination of labels, -1 unlabelled, one array a part.
@@ -47,7 +48,7 @@ class ExaminedSurvey:
         problems: what is wrong whatever the settings.
     """
 
-    hashes: list[pa.Array] = field(default_factory=list)
+    hashes: list[AnyArray] = field(default_factory=list)
     splits: list[AnyArray] = field(default_factory=list)
     generated: list[BoolArray] = field(default_factory=list)
     strata: list[AnyArray] = field(default_factory=list)
@@ -139,7 +140,7 @@ def survey(parts: Iterable[pa.Table]) -> ExaminedSurvey:
 def _survey_part(seen: ExaminedSurvey, part: pa.Table) -> None:
     keys = part.column("key")
     labels = part.column("labels").chunk(0)
-    seen.hashes.append(part.column("content_hash").chunk(0))
+    seen.hashes.append(packed_hashes(part.column("content_hash").chunk(0)))
     seen.splits.append(_split_codes(part.column("split").chunk(0), keys, seen.problems))
     seen.generated.append(generated_rows(part.column("metadata")))
     seen.strata.append(_strata(labels, seen.combinations))

@@ -24,9 +24,13 @@ EXAMINED_SCHEMA = pa.schema(
         ("metadata", pa.string()),
         ("reason", pa.string()),
         ("detail", pa.string()),
+        ("stamp", pa.string()),
     ]
 )
 """One row a sample; `reason` is null for examined samples, `content_hash` is null for quarantined ones; `metadata` is JSON."""
+
+EXAMINATION = "1"
+"""Which way of examining made a row; it is part of the stamp, so that another way takes nothing over from this one."""
 
 
 def examined_table(samples: Sequence[Examined]) -> pa.Table:
@@ -50,7 +54,13 @@ def _row(sample: Examined) -> dict[str, object]:
         "predictions": None if raw.predictions is None else list(raw.predictions),
         "probabilities": None if raw.probabilities is None else list(raw.probabilities.items()),
         "metadata": json.dumps(dict(raw.metadata), default=_plain) if raw.metadata else None,
+        "stamp": kept_stamp(raw.stamp),
     }
+
+
+def kept_stamp(stamp: str | None) -> str | None:
+    """Return the stamp of a location as it is written beside what was found out about its picture."""
+    return None if stamp is None else f"{EXAMINATION} {stamp}"
 
 
 def _plain(value: object) -> object:

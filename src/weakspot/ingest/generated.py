@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weakspot.core.arrays import AnyArray, BoolArray, IntArray
+from weakspot.core.arrays import AnyArray, BoolArray
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.errors import DataError
 from weakspot.core.generated import MAKER, MARK, is_generated
@@ -26,7 +26,7 @@ def generated_rows(metadata: pa.Array | pa.ChunkedArray) -> BoolArray:
     return found
 
 
-def put_apart(given: AnyArray, is_marked: BoolArray, first_rows: IntArray) -> tuple[AnyArray, BoolArray]:
+def put_apart(given: AnyArray, is_marked: BoolArray, first_rows: AnyArray) -> tuple[AnyArray, BoolArray]:
     """Return splits with every generated sample in `synthetic`, and which samples must not be where they are [n].
 
     A copy of a generated picture is a generated picture, whatever its own row says.

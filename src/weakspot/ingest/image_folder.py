@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from pathlib import PurePosixPath
 from typing import ClassVar
 
@@ -65,11 +65,14 @@ class ImageFolderSource:
 
     def fingerprint(self) -> str:
         """Return a hash over paths, sizes and times of change."""
-        return fingerprint_of_listing(self._pictures(), self.kind, self.default_split)
+        overview = _look_through(self.location, self.kind, self.default_split)
+        # A folder that changed is seen as it is now.
+        self.__dict__["_overview"] = overview
+        return overview.fingerprint
 
     def count(self) -> int:
         """Return the number of pictures."""
-        return sum(1 for _ in self._pictures())
+        return self._overview.n_pictures
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
         """Yield samples from position `start` on."""
@@ -77,23 +80,17 @@ class ImageFolderSource:
         for file in islice(self._pictures(), start, None):
             yield self._sample(file, splits)
 
-    @cached_property
+    @property
     def split_folders(self) -> frozenset[str]:
         """Return the top folders that are splits; raise when that is unclear or there is no picture at all."""
-        others: Counter[str] = Counter()
-        tops: dict[str, set[str]] = {}
-        n_pictures = 0
-        for file in list_files(self.location):
-            if not is_picture_name(file.relative):
-                others[PurePosixPath(file.relative).suffix.lower() or "no extension"] += 1
-                continue
-            n_pictures += 1
-            top, *below = file.relative.split("/")
-            if below:
-                tops.setdefault(top, set()).update(below[:1] if len(below) > 1 else ())
-        if n_pictures == 0:
-            raise _no_pictures(self.location, others)
-        return self._splits_among(tops)
+        overview = self._overview
+        if overview.n_pictures == 0:
+            raise _no_pictures(self.location, overview.others)
+        return self._splits_among(overview.folders_in)
+
+    @cached_property
+    def _overview(self) -> "_Overview":
+        return _look_through(self.location, self.kind, self.default_split)
 
     def _splits_among(self, folders_in: dict[str, set[str]]) -> frozenset[str]:
         named = frozenset(top for top in folders_in if parse_split(top) is not None)
@@ -124,7 +121,45 @@ class ImageFolderSource:
             labels=tuple(folders[:1]),
             split=split.value if split is not None else None,
             metadata={"subfolder": "/".join(folders[1:])} if folders[1:] else {},
+            stamp=file.lasting_stamp,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Overview:
+    """What one look through all files tells, without keeping any of them.
+
+    Args:
+        fingerprint: over paths, sizes and times of change of pictures.
+        n_pictures: how many.
+        folders_in: folders inside every top folder that holds pictures.
+        others: how many files are no pictures, by extension.
+    """
+
+    fingerprint: str
+    n_pictures: int
+    folders_in: dict[str, set[str]]
+    others: Counter[str]
+
+
+def _look_through(location: str, *settings: object) -> _Overview:
+    others: Counter[str] = Counter()
+    folders_in: dict[str, set[str]] = {}
+    counted = count()
+
+    def pictures() -> Iterator[ListedFile]:
+        for file in list_files(location):
+            if not is_picture_name(file.relative):
+                others[PurePosixPath(file.relative).suffix.lower() or "no extension"] += 1
+                continue
+            next(counted)
+            top, *below = file.relative.split("/")
+            if below:
+                folders_in.setdefault(top, set()).update(below[:1] if len(below) > 1 else ())
+            yield file
+
+    fingerprint = fingerprint_of_listing(pictures(), *settings)
+    return _Overview(fingerprint=fingerprint, n_pictures=next(counted), folders_in=folders_in, others=others)
 
 
 def _no_pictures(location: str, others: Counter[str]) -> DataError:

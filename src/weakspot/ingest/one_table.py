@@ -34,7 +34,12 @@ class OneTableSource:
     def fingerprint(self) -> str:
         """Return a hash over the table, not over the pictures it points to."""
         settings = (self.kind, dict(self.columns), self.default_split, self.table.class_names)
-        return fingerprint_of_files([self.location], *settings)
+        found = fingerprint_of_files([self.location], *settings)
+        if self.__dict__.setdefault("_known_as", found) != found:
+            # What was seen of the table before it changed is of no use any more.
+            self.__dict__.update(_known_as=found)
+            self.__dict__.pop("table", None)
+        return found
 
     def count(self) -> int:
         """Return the number of rows."""

@@ -7,6 +7,8 @@ from pathlib import Path, PurePosixPath
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError, UnavailableError
+from weakspot.ingest.boxes import BoxOptions
+from weakspot.ingest.coco import CocoSource, coco_files, is_coco_start
 from weakspot.ingest.columns import did_you_mean
 from weakspot.ingest.hf_dataset import SHARD_EXTENSIONS, HfDatasetSource, is_saved_folder
 from weakspot.ingest.image_folder import ImageFolderSource, is_picture_name
@@ -17,11 +19,13 @@ from weakspot.ingest.source import SampleSource
 from weakspot.ingest.splits import parse_split, split_names
 from weakspot.ingest.tables import TABLE_EXTENSIONS
 from weakspot.ingest.webdataset import WebDatasetSource
+from weakspot.ingest.yolo import YoloSource, is_yolo_file, yolo_data_file
 from weakspot.media.listing import is_folder, is_there, list_files
-from weakspot.media.locations import is_local, local_path, shown_location
+from weakspot.media.locations import UnreadableLocationError, is_local, local_path, open_location, shown_location
 from weakspot.media.web import is_web
 
-KINDS = ("auto", "image-folder", "manifest", "hf-dataset", "webdataset", "predictions")
+KINDS = ("auto", "image-folder", "manifest", "hf-dataset", "webdataset", "predictions", "coco", "yolo")
+_FIRST_BYTES = 4096
 _MAX_LOOKED_AT = 20_000
 
 
@@ -32,6 +36,7 @@ def open_source(
     columns: Mapping[str, str] | None = None,
     default_split: str | None = None,
     class_names: Sequence[str] | None = None,
+    boxes: BoxOptions | None = None,
 ) -> SampleSource:
     """Return the source at a path; its attribute `kind` says what it was taken for.
 
@@ -41,6 +46,7 @@ def open_source(
         columns: role to column name, for tables.
         default_split: split of samples that name none.
         class_names: names of the classes in the order of codes and listed probabilities, for tables.
+        boxes: how boxes become samples, for detection data.
     """
     wanted = kind.replace("_", "-").lower()
     if wanted not in KINDS:
@@ -54,6 +60,8 @@ def open_source(
     if chosen in ("table", "manifest", "predictions"):
         names = None if class_names is None else tuple(class_names)
         return _open_table(path, chosen, dict(columns or {}), split, names)
+    if chosen in ("coco", "yolo"):
+        return _open_boxes(path, chosen, boxes or BoxOptions(), split)
     if chosen == "image-folder":
         _need_folder(path)
         return ImageFolderSource(location=path, default_split=split)
@@ -63,7 +71,7 @@ def open_source(
 
 
 def guess_kind(path: str) -> str:
-    """Return what is at a path: `image-folder`, `hf-dataset`, `webdataset`, or `table` for a manifest or predictions."""
+    """Return what is at a path: `image-folder`, `hf-dataset`, `webdataset`, `coco`, `yolo`, or `table` for rows."""
     name = PurePosixPath(path.partition("::")[0].partition("?")[0])
     if is_pattern(path) or path.lower().endswith(TAR_EXTENSIONS):
         return "webdataset"
@@ -71,9 +79,13 @@ def guess_kind(path: str) -> str:
         if not is_there(path):
             raise _nothing_there(path)
         if is_folder(path):
-            return "hf-dataset" if is_saved_folder(path) else _kind_of_folder(path)
+            return "hf-dataset" if is_saved_folder(path) else _kind_of_boxes(path) or _kind_of_folder(path)
     if name.suffix.lower() in TABLE_EXTENSIONS:
         return "table"
+    if name.suffix.lower() == ".json" and _is_coco_file(path):
+        return "coco"
+    if name.suffix.lower() in (".yaml", ".yml") and is_yolo_file(path):
+        return "yolo"
     if is_picture_name(name.name):
         raise DataError("This is one picture.", where=shown_location(path), fix="Point to the folder that holds the pictures.")
     raise DataError(
@@ -81,6 +93,29 @@ def guess_kind(path: str) -> str:
         where=shown_location(path),
         fix=f"Give a folder, a tar file or a table ({', '.join(TABLE_EXTENSIONS)}); write JSON as one object a line.",
     )
+
+
+def _open_boxes(path: str, chosen: str, boxes: BoxOptions, split: Split | None) -> SampleSource:
+    if not is_web(path) and not is_there(path):
+        raise _nothing_there(path)
+    if chosen == "coco":
+        return CocoSource(location=path, options=boxes, default_split=split)
+    return YoloSource(location=path, options=boxes, default_split=split)
+
+
+def _is_coco_file(path: str) -> bool:
+    try:
+        with open_location(path) as stream:
+            return is_coco_start(stream.read(_FIRST_BYTES))
+    except UnreadableLocationError:
+        return False
+
+
+def _kind_of_boxes(path: str) -> str | None:
+    """Return the kind of detection data that a folder holds, None if it holds none by the usual names."""
+    if yolo_data_file(path) is not None:
+        return "yolo"
+    return "coco" if any(_is_coco_file(file) for file in coco_files(path)) else None
 
 
 def _kind_of_folder(path: str) -> str:

@@ -1,5 +1,6 @@
 """Samples from one table or from many table files of the same columns."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -8,7 +9,7 @@ from pathlib import PurePosixPath
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import DataError
 from weakspot.ingest.arrow_tables import ArrowTable, ParquetTable
-from weakspot.ingest.cells import is_whole_number
+from weakspot.ingest.cells import is_empty, is_whole_number
 from weakspot.ingest.columns import ColumnRoles, did_you_mean, resolve_columns
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.rows import ClassNames, RowLayout, samples_of
@@ -141,10 +142,25 @@ class TableSamples:
             for batch in part.table.batches(problems, without=layout.heavy):
                 surveyor.look(batch, _for_part(layout, part))
         found = surveyor.finish()
+        self._name_repeated_keys(surveyor.repeated_hashes(), problems)
         self._raise(problems)
         if sum(found.n_rows) == 0:
             raise DataError("The table has no rows.", where=shown_location(self.where))
         return found
+
+    def _name_repeated_keys(self, hashes: frozenset[int], problems: Problems) -> None:
+        """Read the keys once more if any seem to be there twice; different keys may have the same hash."""
+        column = self.roles.key
+        if not hashes or column is None:
+            return
+        counts: Counter[str] = Counter()
+        for part in self.parts:
+            for batch in part.table.batches(Problems(), without=frozenset(self.header.names) - {column}):
+                keys = (str(value).strip() for value in batch.columns.get(column, ()) if not is_empty(value))
+                counts.update(key for key in keys if hash(key) in hashes)
+        for key, count in counts.items():
+            if count > 1:
+                problems.add(f"The key {key!r} is there {'twice' if count == 2 else f'{count} times'}.")  # noqa: PLR2004
 
     def _read_part(self, part: TablePart, survey: Survey, start: int) -> Iterator[RawSample]:
         problems = Problems()

@@ -1,10 +1,13 @@
 """A first look at all rows of a table, without its pictures, so that everything wrong is said before any work begins."""
 
+from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from weakspot.ingest.cells import CellError, is_whole_number, label_cell, label_kind, metadata_kind, probability_items, wider_kind
-from weakspot.ingest.problems import Problems
+from weakspot.ingest.problems import MAX_SHOWN, Problems
 from weakspot.ingest.rows import RowLayout, samples_of
 from weakspot.ingest.tables import TableBatch, TableHeader
 
@@ -44,7 +47,7 @@ class Surveyor:
     _largest_code: int = -1
     _n_listed: int | None = None
     _classes: frozenset[str] | None = None
-    _keys: set[int] = field(default_factory=set)
+    _keys: "array[int]" = field(default_factory=lambda: array("q"))
 
     def begin_file(self) -> None:
         """Begin counting the rows of the next file."""
@@ -59,7 +62,7 @@ class Surveyor:
         has_keys = layout.roles.key is not None
         for sample in samples_of(batch, replace(layout, metadata_kinds={}), self.problems):
             if has_keys:
-                self._look_at_key(sample.key)
+                self._keys.append(hash(sample.key))
 
     def finish(self) -> Survey:
         """Return what was found; problems of whole columns are noted now."""
@@ -113,10 +116,11 @@ class Surveyor:
                 if items.keys() != self._classes:
                     self.problems.add("Probabilities are ragged: other classes than in the first row.", row=row)
 
-    def _look_at_key(self, key: str) -> None:
-        if hash(key) in self._keys:
-            self.problems.add(f"The key {key!r} is there twice.")
-        self._keys.add(hash(key))
+    def repeated_hashes(self) -> frozenset[int]:
+        """Return hashes that several keys have, at most as many as are of use; the keys themselves were not kept."""
+        ordered = np.sort(np.frombuffer(self._keys, dtype=np.int64))
+        repeated = np.unique(ordered[1:][ordered[1:] == ordered[:-1]])
+        return frozenset(repeated[:MAX_SHOWN].tolist())
 
     def _listed_names(self) -> tuple[str, ...] | None:
         if self._n_listed is None:

@@ -4,22 +4,24 @@ A location is a path, an http(s) URL or a URL of fsspec (`s3://`, `memory://`, `
 suffix `#bytes=<offset>-<length>` that selects a range, which is how members of tar shards are addressed without copying them.
 """
 
+import os
 import posixpath
 import re
-import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 from urllib.parse import unquote, urlsplit, urlunsplit
 
-from weakspot.core.errors import UnavailableError
-from weakspot.media import web
+from weakspot.core.errors import MissingExtraError, UnavailableError
+from weakspot.media import cloud, web
+from weakspot.media.disk_cache import DiskCache
+from weakspot.media.remote import MEGABYTE, RemoteReading, remote_reading
+from weakspot.media.retrying import TooLargeFileError, Tries, is_refusal
 
 _RANGE = re.compile(r"#bytes=(\d+)-(\d+)$")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]+(://|::)")
-_LASTING = (ValueError, TypeError, ImportError)
-RETRY_WAITS_SECONDS = (0.2, 0.8, 2.0)
+_SECRETS = re.compile(r"(?<=://)[^/\s@]+@|\?\S+")
+_MOST_SAID = 300
 
 UNREACHABLE_REASONS: dict[str, str] = {
     "missing-file": "There is no file at the location.",
@@ -27,6 +29,7 @@ UNREACHABLE_REASONS: dict[str, str] = {
     "no-permission": "The file may not be read.",
     "unreachable": "The file could not be read, also not after repeated tries.",
     "bad-range": "The file is shorter than the byte range says.",
+    "too-many-bytes": "The file is larger than a picture may be.",
 }
 
 
@@ -49,6 +52,7 @@ _FIXES = {
     "no-permission": "Allow this user to read it.",
     "unreachable": "Check the connection and the address, then run again: finished work is kept.",
     "bad-range": "Ingest the source again: the file was changed after it was listed.",
+    "too-many-bytes": "Leave it out of the source, or make it smaller.",
 }
 
 
@@ -130,24 +134,54 @@ def parent_location(location: str) -> str:
     return posixpath.dirname(head) + chain + rest
 
 
+@dataclass(frozen=True, kw_only=True)
+class Content:
+    """What is at a location.
+
+    Args:
+        data: the bytes.
+        stamp: as long as it stays the same, the bytes do; None where whoever sent them did not tell.
+    """
+
+    data: bytes = field(repr=False)
+    stamp: str | None = None
+
+
 def read_location(location: str) -> bytes:
-    """Return the bytes at a location.
+    """Return the bytes at a location; those of remote ones are kept on this machine, within a bound.
 
     Raises:
         UnreadableLocationError: with a reason, when they cannot be read.
+        MissingExtraError: if the library of an object store is not installed.
     """
+    return _checked(location, is_fresh=False).data
+
+
+def read_anew(location: str) -> Content:
+    """Return what is at a location now, whatever is kept on this machine, and keep that instead; errors as of `read_location`."""
+    return _checked(location, is_fresh=True)
+
+
+def _checked(location: str, *, is_fresh: bool) -> Content:
     where, part = split_range(location)
-    if is_local(where):
-        data = _read_local(where, part)
-    elif web.is_web(where):
-        data = _read_remote(
-            location, lambda: web.fetch(where, offset=part.offset if part else 0, length=part.length if part else None)
-        )
-    else:
-        data = _read_remote(location, lambda: _read_fsspec(where, part))
-    if part is not None and len(data) < part.length:
+    found = Content(data=_read_local(where, part)) if is_local(where) else _read_cached(location, is_fresh=is_fresh)
+    if part is not None and len(found.data) < part.length:
         raise UnreadableLocationError("bad-range", location)
-    return data
+    return found
+
+
+def _read_cached(location: str, *, is_fresh: bool) -> Content:
+    where, part = split_range(location)
+    reading = remote_reading()
+    has_cache = reading.cache_megabytes > 0 and (web.is_web(where) or cloud.is_cloud(where))
+    cache = DiskCache(folder=reading.folder, most_bytes=reading.cache_megabytes * MEGABYTE)
+    known = cache.get(location) if has_cache and not is_fresh else None
+    if known is not None:
+        return Content(data=known)
+    found = _read_remote(where, part, reading)
+    if has_cache and (part is None or len(found.data) == part.length):
+        cache.put(location, found.data)
+    return found
 
 
 def open_location(location: str) -> BinaryIO:
@@ -159,11 +193,16 @@ def open_location(location: str) -> BinaryIO:
     try:
         if is_local(location):
             return local_path(location).open("rb")
-        import fsspec
+        if web.is_web(location):
+            from weakspot.media.web_file import open_web_file
 
-        return cast("BinaryIO", fsspec.open(location, "rb").open())
+            return open_web_file(location)
+        system, path = cloud.file_system(location)
+        return cast("BinaryIO", system.open(path, "rb"))
+    except MissingExtraError:
+        raise
     except Exception as error:  # every file system of fsspec has errors of its own
-        raise _explained(error, location) from error
+        raise explained(error, location) from error
 
 
 def _is_file_url(location: str) -> bool:
@@ -171,44 +210,57 @@ def _is_file_url(location: str) -> bool:
 
 
 def _read_local(location: str, part: ByteRange | None) -> bytes:
+    most = remote_reading().most_bytes
     try:
         with local_path(location).open("rb") as file:
+            size = os.fstat(file.fileno()).st_size if part is None else part.length
+            if size > most:
+                raise TooLargeFileError(f"{size:,} bytes; the limit is {most:,}")
             if part is None:
                 return file.read()
             file.seek(part.offset)
             return file.read(part.length)
     except (OSError, ValueError) as error:
-        raise _explained(error, location) from error
+        raise explained(error, location) from error
 
 
-def _read_fsspec(location: str, part: ByteRange | None) -> bytes:
-    from fsspec.core import url_to_fs
+def _read_remote(where: str, part: ByteRange | None, reading: RemoteReading) -> Content:
+    offset, length = (0, None) if part is None else (part.offset, part.length)
+    try:
+        if length is not None and length > reading.most_bytes:
+            raise TooLargeFileError(f"{length:,} bytes; the limit is {reading.most_bytes:,}")
+        if length == 0:
+            return Content(data=b"")
+        if web.is_web(where):
+            answer = web.ask(web.WebRequest(url=where, offset=offset, length=length))
+            return Content(data=answer.body, stamp=answer.lasting_stamp)
+        data = Tries(location=where, reading=reading).run(
+            lambda seconds: cloud.read_bytes(where, offset=offset, length=length, reading=reading, seconds=seconds)
+        )
+        return Content(data=data)
+    except MissingExtraError:
+        raise
+    except Exception as error:  # every file system of fsspec has errors of its own
+        raise explained(error, where) from error
 
-    system, path = url_to_fs(location)
-    if part is None:
-        return bytes(system.cat_file(path))
-    return bytes(system.cat_file(path, start=part.offset, end=part.offset + part.length))
+
+_BY_KIND: tuple[tuple[tuple[type[Exception], ...], str], ...] = (
+    ((FileNotFoundError, NotADirectoryError, KeyError), "missing-file"),
+    ((IsADirectoryError,), "not-a-file"),
+    ((PermissionError,), "no-permission"),
+)
 
 
-def _read_remote(location: str, read: Callable[[], bytes]) -> bytes:
-    for wait in (*RETRY_WAITS_SECONDS, None):
-        try:
-            return read()
-        except Exception as error:  # every file system of fsspec has errors of its own
-            explained = _explained(error, location)
-            if wait is None or explained.reason != "unreachable" or isinstance(error, _LASTING):
-                raise explained from error
-        time.sleep(wait)
-    raise UnreadableLocationError("unreachable", location)
-
-
-def _explained(error: Exception, location: str) -> UnreadableLocationError:
-    if isinstance(error, (FileNotFoundError, NotADirectoryError, KeyError)):
-        return UnreadableLocationError("missing-file", location)
-    if isinstance(error, IsADirectoryError):
-        return UnreadableLocationError("not-a-file", location)
-    if isinstance(error, PermissionError):
-        return UnreadableLocationError("no-permission", location)
-    if isinstance(error, ImportError):
-        return UnreadableLocationError("unreachable", location, detail=f"{error}.", fix="Install the library that is named there.")
-    return UnreadableLocationError("unreachable", location, detail=f"{type(error).__name__}: {error}.")
+def explained(error: Exception, location: str) -> UnreadableLocationError:
+    """Return why a location could not be read, with what to do about it and without secrets."""
+    if isinstance(error, UnreadableLocationError):
+        return error
+    if isinstance(error, UnavailableError):
+        return UnreadableLocationError("unreachable", location, detail=error.what, fix=error.fix)
+    if isinstance(error, TooLargeFileError):
+        return UnreadableLocationError("too-many-bytes", location, detail=f"It has {error}.")
+    reason = next((reason for kinds, reason in _BY_KIND if isinstance(error, kinds)), None)
+    if reason is not None or is_refusal(error):
+        return UnreadableLocationError(reason or "no-permission", location)
+    said = _SECRETS.sub("", str(error).strip().partition("\n")[0])[:_MOST_SAID]
+    return UnreadableLocationError("unreachable", location, detail=f"{type(error).__name__}: {said}.")

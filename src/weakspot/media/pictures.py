@@ -16,6 +16,7 @@ HASH_BYTES = 16
 _DECODER_SCALES = (8, 4, 2)
 _TIFF_ORIENTATION_TAG = 274
 _ZERO_TAIL = bytes(16)
+WORKER_LOST = "worker-lost"
 
 UNREADABLE_REASONS: dict[str, str] = {
     "zero-bytes": "The file is empty.",
@@ -24,6 +25,7 @@ UNREADABLE_REASONS: dict[str, str] = {
     "truncated": "The file ends before the picture does.",
     "damaged": "The file starts like a picture but cannot be decoded.",
     "too-large": f"The header announces more than {PIXEL_LIMIT:,} pixels, or memory did not suffice.",
+    WORKER_LOST: "Worker processes died again and again on it; look at the file, and give workers more memory.",
 }
 
 

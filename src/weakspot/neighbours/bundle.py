@@ -30,6 +30,19 @@ class MarkedSlice:
     tag: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class ListedSample:
+    """A sample that a person should label, or whose label a person should look at.
+
+    Args:
+        row: row of the data set.
+        why: one line for the person who labels.
+    """
+
+    row: int
+    why: str
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ExchangeBundle:
     """Everything that exports may need; nothing is computed by them.
@@ -44,6 +57,8 @@ class ExchangeBundle:
         report_files: files of the report of the run, if it was written.
         model_card: Markdown of the model card, empty if there is no run.
         settings: all settings of the project as plain values.
+        to_label: what people should look at: suspect labels of confirmed slices first, then pool samples without a label.
+        copies_pictures: whether pictures are copied into the export instead of being pointed to.
     """
 
     name: str
@@ -55,6 +70,8 @@ class ExchangeBundle:
     report_files: tuple[Path, ...] = ()
     model_card: str = ""
     settings: Mapping[str, object] = field(default_factory=dict)
+    to_label: tuple[ListedSample, ...] = ()
+    copies_pictures: bool = False
 
     def tags(self) -> list[list[str]]:
         """Return the tags of every sample, in the order of the data set."""

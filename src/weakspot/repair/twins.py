@@ -272,7 +272,7 @@ def _doubt(dataset: Dataset, match: _Match) -> DoubleArray:
 
 def _closeness(samples: SampleSet, match: _Match, phrase: FloatArray) -> DoubleArray:
     """Return the cosine to the phrase; generated samples whose prompt names only the class come first of all."""
-    found: AnyArray = unit_rows(samples.vectors(JOINT, match.rows)) @ phrase
+    found: AnyArray = samples.by_blocks(JOINT, match.rows, lambda vectors: unit_rows(vectors) @ phrase)
     if match.source is not Split.SYNTHETIC or PROMPT not in samples.dataset.metadata_names:
         return found.astype(np.float64)
     said = samples.dataset.metadata(PROMPT).take(match.rows).to_pylist()

@@ -1,7 +1,9 @@
 """Arrays on disk: .npy files written block by block or whole, read through memory maps, with length and checksum."""
 
+import io
 import os
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
 from typing import Any, BinaryIO, Self
@@ -14,6 +16,7 @@ from weakspot.store import atomic
 from weakspot.store.names import KEY_TYPE
 
 BLOCK_BYTES = 1 << 24
+KEY_COLUMNS = np.dtype(KEY_TYPE).itemsize // np.dtype(np.float32).itemsize
 
 
 class ArrayWriter:
@@ -34,8 +37,7 @@ class ArrayWriter:
     def __enter__(self) -> Self:
         """Open the file and write its head."""
         self._stream = self._path.open("wb")
-        head = {"descr": np.lib.format.dtype_to_descr(self._kind), "fortran_order": False, "shape": self._shape}
-        np.lib.format.write_array_header_1_0(self._stream, head)
+        _write_head(self._stream, self._kind, self._shape)
         return self
 
     def write(self, rows: AnyArray) -> None:
@@ -63,6 +65,61 @@ def mapped(path: Path, *, n_rows: int | None = None) -> AnyArray:
     if n_rows is not None and len(array) != n_rows:
         raise atomic.damaged(path, f"it has {len(array)} rows instead of {n_rows}")
     return array
+
+
+def grow(path: Path, target: Path, blocks: Iterable[AnyArray], *, n_rows: int) -> bool:
+    """Append rows to an array file and give it another name; what it held is not written again.
+
+    Killed at any instant, the file has its old name and rows, or its old name and more rows than expected, or the new name and all
+    rows. Whoever has mapped it keeps seeing the old rows.
+
+    Args:
+        path: the file.
+        target: its new name, in the same folder.
+        blocks: the new rows, a few at a time.
+        n_rows: how many rows it has in the end.
+
+    Returns:
+        Whether it could be done: not every file leaves room in its head for a larger number.
+    """
+    array = mapped(path)
+    if not isinstance(array, np.memmap):
+        return False
+    kind, shape, begin, end = array.dtype, array.shape, int(array.offset), int(array.offset) + array.nbytes
+    head = io.BytesIO()
+    _write_head(head, kind, (n_rows, *shape[1:]))
+    if head.tell() != begin or not array.flags.c_contiguous:
+        return False
+    del array
+    with path.open("r+b") as stream:
+        try:
+            stream.truncate(end)
+            stream.seek(end)
+            for block in blocks:
+                stream.write(np.ascontiguousarray(block, dtype=kind).data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        except BaseException:
+            stream.truncate(end)
+            raise
+        stream.seek(0)
+        stream.write(head.getvalue())
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(path, target)
+    atomic.flush_folder(path.parent)
+    return True
+
+
+def _write_head(stream: BinaryIO, kind: np.dtype[Any], shape: tuple[int, ...]) -> None:
+    head = {"descr": np.lib.format.dtype_to_descr(kind), "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(stream, head)
+
+
+def record_numbers(path: Path) -> FloatArray:
+    """Return a file of records as one array of numbers [n, 4 + width], memory-mapped; the first four columns are the key."""
+    records = mapped(path)
+    return records.view(np.float32).reshape(len(records), -1)
 
 
 def write_records(folder: Path, stem: str, keys: AnyArray, rows: FloatArray) -> Path:

@@ -106,6 +106,11 @@ class ProjectStore:
         """Return what a reading of the source with this fingerprint has brought."""
         return SampleParts(self._packs / hashlib.sha256(fingerprint.encode()).hexdigest()[:16])
 
+    def earlier_parts(self, parts: SampleParts) -> list[SampleParts]:
+        """Return what other readings have brought, of this source before it changed or of another; they need not be complete."""
+        folders = sorted(self._packs.iterdir()) if self._packs.is_dir() else []
+        return [SampleParts(folder) for folder in folders if folder.is_dir() and folder != parts.folder]
+
     def tables(self, key: str) -> SampleTables:
         """Return the tables of a key, whether they exist or not."""
         return SampleTables(folder=self.data / "tables" / key, packs=self._packs)

@@ -1,5 +1,6 @@
 """Examined samples as they come in: numbered Parquet parts, each written in one step, that know how far the source was read."""
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,8 @@ class SampleParts:
     def is_finished(self) -> bool:
         """Return whether the source was read to its end and nothing of it is lost."""
         marker = self.folder / SOURCE_FILE
-        return marker.exists() and atomic.read_json(marker).get("n_read") == self.reached
+        noted = atomic.read_json(marker) if marker.exists() else {}
+        return noted.get("n_read") == self.reached and not noted.get("is_mixed")
 
     def append(self, table: pa.Table, *, stop: int) -> None:
         """Write the samples that were read since the last part; `stop` is the source position reached."""
@@ -84,9 +86,25 @@ class SampleParts:
             pq.write_table(marked, temporary, compression="zstd", write_page_checksum=True)
         self._parts.append(part)
 
-    def finish(self) -> None:
-        """Note that the source has no more samples."""
-        atomic.write_json(self.folder / SOURCE_FILE, {"n_read": self.reached})
+    def finish(self, *, is_mixed: bool = False) -> None:
+        """Note that the source has no more samples.
+
+        Args:
+            is_mixed: whether the source changed while it was read, so that this is neither what it was nor what it is.
+        """
+        atomic.write_json(self.folder / SOURCE_FILE, {"n_read": self.reached, "is_mixed": is_mixed})
+
+    @property
+    def is_mixed(self) -> bool:
+        """Return whether the source changed while it was read."""
+        marker = self.folder / SOURCE_FILE
+        return marker.exists() and bool(atomic.read_json(marker).get("is_mixed"))
+
+    def start_over(self) -> None:
+        """Forget everything that was read."""
+        self.close()
+        atomic.remove(self.folder)
+        self.resume()
 
     def close(self) -> None:
         """Close the file that pictures are written to."""
@@ -96,6 +114,26 @@ class SampleParts:
         """Yield the parts in order; one is in memory at a time."""
         for part in self._parts:
             yield _read(part.path, columns)
+
+    def readable_tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Yield every part that can be read and has these columns, whatever became of the others; for use by a later reading."""
+        for path in sorted(self.folder.glob("part-*.parquet")):
+            try:
+                table = _read(path, columns)
+            except StoreError:
+                continue
+            if set(columns) <= set(table.column_names):
+                yield table
+
+    def count_rows(self) -> int:
+        """Return how many rows the readable parts have."""
+        import pyarrow.parquet as pq
+
+        n_rows = 0
+        for path in self.folder.glob("part-*.parquet"):
+            with contextlib.suppress(OSError, pa.ArrowException):
+                n_rows += pq.read_metadata(path).num_rows
+        return n_rows
 
     def _path(self, number: int) -> Path:
         return self.folder / f"part-{number:06d}.parquet"

@@ -21,6 +21,7 @@ from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import fisher_p
 
 CHUNK_ROWS = 16_384
+BLOCK_FAILURES = 256
 PROBABILITIES, PREDICTION, NEIGHBOURS = "probabilities", "prediction", "neighbours"
 MOST = 0.5
 
@@ -37,6 +38,8 @@ class LabelChecker:
         flag_less: or at least this share, if it is also larger than among the failures outside.
         largest_p: of Fisher's test of that difference.
         level: of the intervals.
+        max_failures: of more failures inside, or outside, an even part of this size is looked at: neighbours of all failures among
+            all training samples would cost the square of the data set.
     """
 
     space: str = "joint"
@@ -46,10 +49,11 @@ class LabelChecker:
     flag_less: float = 0.25
     largest_p: float = 0.05
     level: float = 0.95
+    max_failures: int = 500
 
     def __post_init__(self) -> None:
         """Refuse settings that cannot mean anything."""
-        for name in ("n_neighbours", "min_suspect"):
+        for name in ("n_neighbours", "min_suspect", "max_failures"):
             if getattr(self, name) < 1:
                 raise ConfigError(f"The setting {name} must be at least 1.", given=getattr(self, name))
         for name in ("flag_share", "flag_less", "largest_p"):
@@ -87,12 +91,25 @@ class LabelChecker:
             _with_labels(entry, findings.get(entry.slice_id)) if entry.verdict is Verdict.CONFIRMED else entry for entry in evidence
         )
 
+    def suspect_rows(
+        self, found: FailureSlice, *, training: SampleSet, evaluation: SampleSet, criterion: FailureCriterion
+    ) -> IntArray:
+        """Return the failures inside a slice whose label is suspect, ascending; none if no independent witness can be asked."""
+        problems = class_problems(evaluation.dataset, evaluation.rows, criterion)
+        sides = sides_of(found, evaluation, problems)
+        if sides.problem is None:
+            return np.zeros(0, dtype=np.int64)
+        failing = sides.problem.rows[sides.problem.failed]
+        is_suspect, witnesses = self._suspects(sides.problem, failing, training, evaluation)
+        rows = failing[is_suspect & sides.inside[sides.problem.failed]]
+        return np.sort(rows) if NEIGHBOURS in witnesses else rows[:0]
+
     def _finding(self, sides: SliceSides, problem: ClassProblem, training: SampleSet, evaluation: SampleSet) -> LabelFinding | None:
-        failing = problem.rows[problem.failed]
-        is_suspect, witnesses = self._suspects(problem, failing, training, evaluation)
+        asked = self._asked(sides, problem)
+        is_suspect, witnesses = self._suspects(problem, problem.rows[asked], training, evaluation)
         if not witnesses:
             return None
-        inside, outside = sides.inside[problem.failed], sides.outside[problem.failed]
+        inside, outside = sides.inside[asked], sides.outside[asked]
         within = Share.of(int(is_suspect[inside].sum()), int(inside.sum()), level=self.level)
         without = Share.of(int(is_suspect[outside].sum()), int(outside.sum()), level=self.level)
         is_flagged = NEIGHBOURS in witnesses and self._is_flagged(within, without)
@@ -105,6 +122,13 @@ class LabelChecker:
             is_flagged=is_flagged,
             sentence=_sentence(within, without, witnesses, is_flagged=is_flagged),
         )
+
+    def _asked(self, sides: SliceSides, problem: ClassProblem) -> IntArray:
+        """Return the places of the failures whose labels are looked at, ascending: all, or an even part of those on each side."""
+        inside, outside = np.flatnonzero(sides.inside & problem.failed), np.flatnonzero(sides.outside & problem.failed)
+        if max(len(inside), len(outside)) <= self.max_failures:
+            return np.flatnonzero(problem.failed)
+        return np.sort(np.concatenate([_even_part(inside, self.max_failures), _even_part(outside, self.max_failures)]))
 
     def _is_flagged(self, inside: Share, outside: Share) -> bool:
         if inside.count < self.min_suspect:
@@ -134,9 +158,18 @@ class LabelChecker:
         labelled = training.rows[training.dataset.is_labelled[training.rows]]
         vectors = unit_rows(evaluation.vectors(self.space, rows))
         best, found = _nearest(vectors, training, labelled, space=self.space, n_nearest=self.n_neighbours)
-        if best.shape[1] < self.n_neighbours or not np.isfinite(best).any():
+        if len(labelled) < self.n_neighbours or not np.isfinite(best).any():
             return None
         return np.where(np.isfinite(best), found, -1)
+
+
+def _even_part(places: IntArray, n_most: int) -> IntArray:
+    """Return at most so many of the places, evenly spread.
+
+    >>> _even_part(np.arange(10), 4).tolist(), _even_part(np.arange(3), 4).tolist()
+    ([0, 2, 5, 7], [0, 1, 2])
+    """
+    return places if len(places) <= n_most else places[np.arange(n_most) * len(places) // n_most]
 
 
 def _with_labels(entry: Evidence, finding: LabelFinding | None) -> Evidence:
@@ -211,19 +244,26 @@ def _neighbours_agree(dataset: Dataset, problem: ClassProblem, accused: IntArray
 def _nearest(
     vectors: FloatArray, training: SampleSet, rows: IntArray, *, space: str, n_nearest: int
 ) -> tuple[FloatArray, IntArray]:
-    """Return similarity and row of the nearest training samples, chunk by chunk."""
-    best = np.zeros((len(vectors), 0), dtype=np.float32)
-    found = np.zeros((len(vectors), 0), dtype=np.int64)
+    """Return similarity and row of the nearest training samples, chunk by chunk; minus infinity where there are fewer."""
+    best = np.full((len(vectors), n_nearest), -np.inf, dtype=np.float32)
+    found = np.full((len(vectors), n_nearest), -1, dtype=np.int64)
     for start in range(0, len(rows), CHUNK_ROWS):
         chunk = rows[start : start + CHUNK_ROWS]
         near = unit_rows(training.vectors(space, chunk))
-        similarities = np.nan_to_num(vectors @ near.T, nan=-np.inf)
-        best = np.concatenate([best, similarities], axis=1)
-        found = np.concatenate([found, np.broadcast_to(chunk, similarities.shape)], axis=1)
-        if best.shape[1] > n_nearest:
-            order = np.argpartition(-best, n_nearest - 1, axis=1)[:, :n_nearest]
-            best, found = np.take_along_axis(best, order, axis=1), np.take_along_axis(found, order, axis=1)
+        for first in range(0, len(vectors), BLOCK_FAILURES):
+            block = slice(first, first + BLOCK_FAILURES)
+            _take_nearer(best[block], found[block], vectors[block] @ near.T, chunk)
     return best, found
+
+
+def _take_nearer(best: FloatArray, found: IntArray, similarities: FloatArray, rows: IntArray) -> None:
+    """Put rows [m] that are nearer than the farthest found so far in its place; both arrays [n, k] are changed."""
+    for place in np.flatnonzero((similarities > best.min(axis=1, keepdims=True)).any(axis=1)):
+        nearer = np.flatnonzero(similarities[place] > best[place].min())
+        values = np.concatenate([best[place], similarities[place, nearer]])
+        order = np.argsort(-values, kind="stable")[: best.shape[1]]
+        found[place] = np.concatenate([found[place], rows[nearer]])[order]
+        best[place] = values[order]
 
 
 def _sentence(inside: Share, outside: Share, witnesses: Sequence[str], *, is_flagged: bool) -> str:

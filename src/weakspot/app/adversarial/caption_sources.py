@@ -1,13 +1,13 @@
 """Captions that pictures are drawn from: of a project's own failures, of a list of pictures, or from a table."""
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from PIL import Image
 
 from weakspot.app.picture_texts import PictureTexts, Speaker
 from weakspot.core.arrays import IntArray
@@ -123,13 +123,9 @@ class PictureCaptions:
         texts = PictureTexts(speaker, dataset=dataset, store=store, engine=self.engine, progress=self.progress)
 
         def said(rows: IntArray, baseline: str, class_name: str) -> list[str]:
-            def speak(pictures: Sequence[Image.Image]) -> list[str]:
-                if isinstance(captioner, CompletesCaptions):
-                    return captioner.complete(pictures, beginning=baseline)
-                return captioner.caption(pictures, about=class_name)
-
-            way = "complete" if isinstance(captioner, CompletesCaptions) else "caption"
-            return texts.said(rows, speak, question=f"{way}: {baseline}")
+            if isinstance(captioner, CompletesCaptions):
+                return texts.said(rows, partial(captioner.complete, beginning=baseline), question=f"complete: {baseline}")
+            return texts.said(rows, partial(captioner.caption, about=class_name), question=f"caption: {baseline}")
 
         return said
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from weakspot.app.adversarial.making import AdversarialStage, MadeSet
 from weakspot.app.adversarial.measuring import model_of
 from weakspot.app.adversarial.records import AdversarialRequest
-from weakspot.app.config import load_settings
+from weakspot.app.config import load_settings, with_engine
 from weakspot.app.generator_choice import with_generator
 from weakspot.app.project import Project
 from weakspot.core.run import StageProgress, no_stage_progress
@@ -18,6 +18,7 @@ def make_for_project(
     *,
     models: Sequence[Path] = (),
     generator: str = "",
+    engine: str = "",
     progress: StageProgress = no_stage_progress,
 ) -> MadeSet:
     """Make a set for the classifier of a project.
@@ -27,9 +28,11 @@ def make_for_project(
         request: what is asked.
         models: folders of further projects whose classifiers the set is put to.
         generator: name of another generator than the configured one.
+        engine: name of another engine than the configured one.
         progress: told how far every step is.
     """
-    project = Project(folder, with_generator(load_settings(folder), generator), progress=progress)
+    settings = with_engine(with_generator(load_settings(folder), generator), engine)
+    project = Project(folder, settings, progress=progress)
     further = tuple(model_of(one) for one in models)
     stage = AdversarialStage(
         prepared=project.prepared(),

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.app.classifying import checked_output
+from weakspot.app.classifier_work import checked_output
 from weakspot.app.config import GeneratorSettings
 from weakspot.app.embedding import KnowsVectors
 from weakspot.app.preparation import OWN, Prepared

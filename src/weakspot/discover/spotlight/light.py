@@ -51,16 +51,18 @@ class Spot:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Field:
-    """What a spot moves in: vectors [n, d], their squared lengths [n] and the losses [n] that count now."""
+    """What a spot moves in: vectors [n, d], the same in double precision, squared lengths [n] and losses [n] that count now."""
 
     vectors: FloatArray
+    doubles: DoubleArray
     lengths: DoubleArray
     losses: DoubleArray
 
     @classmethod
     def of(cls, vectors: FloatArray, losses: DoubleArray) -> "Field":
         """Return the field of vectors and losses."""
-        return cls(vectors=vectors, lengths=np.einsum("nd,nd->n", vectors, vectors).astype(np.float64), losses=losses)
+        lengths = np.einsum("nd,nd->n", vectors, vectors).astype(np.float64)
+        return cls(vectors=vectors, doubles=vectors.astype(np.float64), lengths=lengths, losses=losses)
 
     def distances(self, centre: DoubleArray) -> DoubleArray:
         """Return squared distances [n] to a centre."""
@@ -86,7 +88,7 @@ def brightest(field: Field, size: float, *, n_starts: int, draws: np.random.Gene
     while sizes[-1] * SHRINKING < len(field.losses) / 2:
         sizes.append(sizes[-1] * SHRINKING)
     chances = field.losses / field.losses.sum()
-    broad = [field.vectors.mean(axis=0, dtype=np.float64), chances @ field.vectors]
+    broad = [field.vectors.mean(axis=0, dtype=np.float64), chances @ field.doubles]
     drawn = draws.choice(len(chances), size=n_starts, p=chances)
     starts = [(centre, sizes[::-1]) for centre in broad]
     starts += [(field.vectors[place].astype(np.float64), sizes[:NARROW_LEVELS][::-1]) for place in drawn]
@@ -116,7 +118,7 @@ def _step(field: Field, spot: Spot, size: float) -> Spot | None:
     total = float(np.abs(spot.pulls).sum())
     if total <= 0.0:
         return None
-    way = (spot.pulls @ field.vectors - spot.pulls.sum() * spot.centre) / total
+    way = (spot.pulls @ field.doubles - spot.pulls.sum() * spot.centre) / total
     for trial in range(N_TRIALS):
         moved = field.at(spot.centre + way * 0.5 ** (trial - 1), size)
         if moved.mean_loss > spot.mean_loss + LEAST_GAIN:

@@ -11,6 +11,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.own_pictures import OwnPictures
 from weakspot.core.roles import GeneratedPicture
 from weakspot.core.seeding import generator
+from weakspot.core.sending import Sendable
 from weakspot.generate.compose.backdrop import own_view, painted, square_view
 from weakspot.generate.compose.cutting import LEAST_OUTLINE, Cut
 from weakspot.generate.compose.edits import WHOLE_PICTURE, blurred, mixed, partly_hidden, recoloured
@@ -28,7 +29,7 @@ BACKGROUND_BLUR = 1.6
 
 
 @dataclass(frozen=True, kw_only=True)
-class ComposeGenerator:
+class ComposeGenerator(Sendable):
     """Puts objects of a user's own pictures on backgrounds from these pictures, and changes them, as a prompt says.
 
     The same class and seed take the same object and put it in the same place, whatever else the prompt says: prompts that differ in

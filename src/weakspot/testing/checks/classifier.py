@@ -13,6 +13,7 @@ from weakspot.core.roles import Classifier, ClassifierOutput
 from weakspot.testing.checks import material
 from weakspot.testing.checks.expectation import Check, Factory, expect, expect_close, expect_no_global_randomness, expect_refusal
 from weakspot.testing.checks.parts import ANY_PART, implements
+from weakspot.testing.checks.sending import can_be_sent
 
 TOLERANCE = 1e-3
 
@@ -143,8 +144,13 @@ def pictures_are_read_or_refused(factory: Factory) -> None:
     expect(isinstance(part.prepare(material.pictures()[0]), np.ndarray), "prepare gives no array.")
 
 
+def _first_answer(part: Classifier) -> AnyArray:
+    return part.classify(_prepared(part)[:1]).probabilities
+
+
 CHECKS: dict[str, Check] = {
     "implements_role": implements(Classifier),
+    "can_be_sent": can_be_sent("classifier_id", _first_answer),
     **ANY_PART,
     **{
         check.__name__: check

@@ -13,6 +13,7 @@ from weakspot.core.roles import Embedder
 from weakspot.testing.checks import material
 from weakspot.testing.checks.expectation import Check, Factory, expect, expect_close, expect_no_global_randomness, expect_refusal
 from weakspot.testing.checks.parts import ANY_PART, implements
+from weakspot.testing.checks.sending import can_be_sent
 
 TOLERANCE = 2e-3
 PHRASES = ("a photo of a red disc", "a photo of a dark street", "green", "a photo of a red disc on grass")
@@ -134,8 +135,13 @@ def empty_batches_work(factory: Factory) -> None:
         expect(part.embed_texts([]).shape == (0, part.dimension), "No phrases do not give [0, d].")
 
 
+def _first_vector(part: Any) -> FloatArray:
+    return _picture_vectors(part)[:1] if _holds_vectors(part) else part.embed_prepared([part.prepare(material.pictures()[0])])
+
+
 CHECKS: dict[str, Check] = {
     "implements_role": implements(Embedder),
+    "can_be_sent": can_be_sent("encoder_id", _first_vector),
     **ANY_PART,
     **{
         check.__name__: check

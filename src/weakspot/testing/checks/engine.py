@@ -1,61 +1,36 @@
-"""Checks of engines. The functions stand at module level, so that engines in other processes can be checked too."""
+"""Checks of engines."""
 
-import time
-from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 
 from weakspot.core.roles import Engine
 from weakspot.testing.checks.expectation import Check, ConformanceError, Factory, expect
 from weakspot.testing.checks.parts import ANY_PART, implements
+from weakspot.testing.engine_work import BAD_ITEM, N_ITEMS, CountedNumbers, NumberWork, doubled_in_odd_time, refusing_seven
 
 MOST_UNDER_WAY = 2_000
-N_ITEMS = 40
-BAD_ITEM = 7
-
-
-def doubled_in_odd_time(number: int) -> int:
-    """Return twice the number, small numbers later than large ones."""
-    time.sleep(0.002 * (N_ITEMS - number % N_ITEMS) / N_ITEMS)
-    return 2 * number
-
-
-def refusing_seven(number: int) -> int:
-    """Return the number, but for seven."""
-    if number == BAD_ITEM:
-        raise KeyError("seven")
-    return number
-
-
-class _Counted:
-    """Endless numbers that know how many were taken."""
-
-    def __init__(self) -> None:
-        self.taken = 0
-
-    def __iter__(self) -> Iterator[int]:
-        while True:
-            self.taken += 1
-            yield self.taken
+BATCH = 6
+"""Does not divide the number of items: the last batch is short."""
 
 
 def results_come_in_order(factory: Factory) -> None:
-    """Results stand in the order of items, whichever is ready first."""
+    """Results stand in the order of items, whichever is ready first; nothing is lost while nobody dies."""
     engine: Engine = factory()
-    found = list(engine.map(doubled_in_odd_time, range(N_ITEMS)))
+    found = list(engine.map(doubled_in_odd_time, range(N_ITEMS), lost=_never))
     expect(found == [2 * number for number in range(N_ITEMS)], "Results are lost, doubled or out of order.")
 
 
 def items_are_taken_as_needed(factory: Factory) -> None:
     """Only a bounded number of items is under way: endless input must work."""
     engine: Engine = factory()
-    numbers = _Counted()
+    numbers = CountedNumbers()
     found = list(islice(engine.map(doubled_in_odd_time, iter(numbers)), 5))
     expect(found == [2, 4, 6, 8, 10], "The first results are wrong.")
     expect(numbers.taken <= MOST_UNDER_WAY, f"{numbers.taken} items were taken for 5 results; bound the number under way.")
 
 
 def errors_reach_the_caller(factory: Factory) -> None:
-    """An item's error is raised in its turn, with its type."""
+    """An item's error is raised in its turn, with its type; the engine can be used again."""
     engine: Engine = factory()
     found: list[int] = []
     try:
@@ -63,6 +38,7 @@ def errors_reach_the_caller(factory: Factory) -> None:
             found.append(result)
     except KeyError:
         expect(found == list(range(BAD_ITEM)), "Results before the error were lost.")
+        expect(list(engine.map(refusing_seven, [1, 2])) == [1, 2], "The engine is of no use after an error.")
         return
     except Exception as error:
         raise ConformanceError(f"A KeyError of an item arrived as {type(error).__name__}.") from error
@@ -70,11 +46,14 @@ def errors_reach_the_caller(factory: Factory) -> None:
 
 
 def errors_of_the_input_reach_the_caller(factory: Factory) -> None:
-    """An error while items are read is not swallowed."""
+    """An error while items are read is raised after the results of everything read before."""
     engine: Engine = factory()
+    found: list[int] = []
     try:
-        list(engine.map(doubled_in_odd_time, map(refusing_seven, range(N_ITEMS))))
+        for result in engine.map(doubled_in_odd_time, map(refusing_seven, range(N_ITEMS))):
+            found.append(result)
     except KeyError:
+        expect(found == [2 * number for number in range(BAD_ITEM)], "Results before the error of the input were lost.")
         return
     raise ConformanceError("The error of the input was swallowed.")
 
@@ -83,18 +62,57 @@ def nothing_in_nothing_out(factory: Factory) -> None:
     """No items: no results."""
     engine: Engine = factory()
     expect(list(engine.map(doubled_in_odd_time, [])) == [], "Results came out of nothing.")
+    expect(list(engine.map_batches(NumberWork, [], batch_size=BATCH)) == [], "Batches came out of nothing.")
 
 
-def works_again_after_an_error(factory: Factory) -> None:
-    """One engine serves many maps."""
+def batches_follow_the_order_of_items(factory: Factory) -> None:
+    """Which items share a batch depends on their order alone; the last batch may be short; work is built once in a worker."""
     engine: Engine = factory()
-    for _ in range(2):
+    found = list(engine.map_batches(NumberWork, range(N_ITEMS), batch_size=BATCH, lost=_never))
+    doubled = [2 * number for number in range(N_ITEMS)]
+    expect([number for batch in found for number in batch.doubled] == doubled, "Items are lost, doubled or out of order.")
+    sizes = [len(batch.doubled) for batch in found]
+    expect(sizes == [BATCH] * (N_ITEMS // BATCH) + [N_ITEMS % BATCH], f"Batches of {BATCH} have these sizes: {sizes}.")
+    n_built = len({(batch.process, batch.built) for batch in found})
+    expect(n_built == len({batch.process for batch in found}), f"The work was built {n_built} times; build it once in a worker.")
+
+
+def batches_are_taken_as_needed(factory: Factory) -> None:
+    """Only a bounded number of batches is under way, and nothing is taken after the caller stopped."""
+    engine: Engine = factory()
+    numbers = CountedNumbers()
+    batches = iter(engine.map_batches(NumberWork, iter(numbers), batch_size=BATCH))
+    expect(next(batches).doubled == tuple(2 * number for number in range(1, BATCH + 1)), "The first batch is wrong.")
+    expect(numbers.taken <= MOST_UNDER_WAY, f"{numbers.taken} items were taken for a batch; bound the number under way.")
+    batches.close()  # type: ignore[attr-defined]
+    taken = numbers.taken
+    expect(list(engine.map_batches(NumberWork, [1], batch_size=BATCH))[0].doubled == (2,), "The engine is of no use after `close`.")
+    expect(numbers.taken == taken, "Items were taken after the caller stopped.")
+
+
+def errors_of_batches_reach_the_caller(factory: Factory) -> None:
+    """Errors of `prepare`, of `run` and of the input are raised in the turn of their batch, with their type."""
+    engine: Engine = factory()
+    refused = BATCH + 1
+    faults = (
+        (KeyError, partial(NumberWork, refused_by_prepare=refused), range(N_ITEMS)),
+        (LookupError, partial(NumberWork, refused_by_run=refused), range(N_ITEMS)),
+        (KeyError, NumberWork, map(refusing_seven, range(N_ITEMS))),
+    )
+    for kind, build, items in faults:
+        found: list[int] = []
         try:
-            list(engine.map(refusing_seven, [BAD_ITEM]))
-        except KeyError:
-            expect(list(engine.map(refusing_seven, [1, 2])) == [1, 2], "The engine is of no use after an error.")
+            for batch in engine.map_batches(build, items, batch_size=BATCH):
+                found.extend(batch.doubled)
+        except Exception as error:
+            expect(type(error) is kind, f"A {kind.__name__} of a batch arrived as {type(error).__name__}: {error}")
+            expect(found == [2 * number for number in range(BATCH)], "Batches before the error were lost.")
             continue
-        raise ConformanceError("The error of an item was swallowed.")
+        raise ConformanceError("The error of a batch was swallowed.")
+
+
+def _never(item: int) -> int:
+    raise ConformanceError(f"The item {item} was given up although no worker died.")
 
 
 CHECKS: dict[str, Check] = {
@@ -108,7 +126,9 @@ CHECKS: dict[str, Check] = {
             errors_reach_the_caller,
             errors_of_the_input_reach_the_caller,
             nothing_in_nothing_out,
-            works_again_after_an_error,
+            batches_follow_the_order_of_items,
+            batches_are_taken_as_needed,
+            errors_of_batches_reach_the_caller,
         )
     },
 }

@@ -14,6 +14,7 @@ from weakspot.testing.checks.expectation import (
     expect_refusal,
 )
 from weakspot.testing.checks.parts import ANY_PART, implements
+from weakspot.testing.checks.sending import can_be_sent
 
 PROMPT = "Name attributes of pictures of a disc that a classifier could stumble over."
 SCHEMA: dict[str, JsonValue] = {
@@ -100,8 +101,17 @@ def pictures_use_no_global_randomness(factory: Factory) -> None:
     expect_no_global_randomness(lambda: [item.picture.tobytes() for item in _pictures(factory)])
 
 
+def _first_text(part: TextGenerator) -> str:
+    return part.generate("Say something.", seed=1)
+
+
+def _first_picture(part: ImageGenerator) -> bytes:
+    return part.generate(PROMPTS[:1], seeds=SEEDS[:1])[0].picture.tobytes()
+
+
 TEXT_GENERATOR_CHECKS: dict[str, Check] = {
     "implements_role": implements(TextGenerator),
+    "can_be_sent": can_be_sent("generator_id", _first_text),
     **ANY_PART,
     **{
         check.__name__: check
@@ -110,6 +120,7 @@ TEXT_GENERATOR_CHECKS: dict[str, Check] = {
 }
 IMAGE_GENERATOR_CHECKS: dict[str, Check] = {
     "implements_role": implements(ImageGenerator),
+    "can_be_sent": can_be_sent("generator_id", _first_picture),
     **ANY_PART,
     **{
         check.__name__: check

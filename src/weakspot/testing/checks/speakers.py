@@ -11,6 +11,7 @@ from weakspot.core.roles import Captioner, CompletesCaptions, QuestionAnswerer, 
 from weakspot.testing.checks import material
 from weakspot.testing.checks.expectation import Check, Factory, expect, expect_no_global_randomness
 from weakspot.testing.checks.parts import ANY_PART, implements
+from weakspot.testing.checks.sending import can_be_sent
 
 QUESTION = "What colour is the object?"
 BEGINNING = "a photo of a disc."
@@ -161,8 +162,19 @@ FURTHER_CAPTIONER_CHECKS = (
     likelihoods_are_log_probabilities,
     likelihoods_of_nothing,
 )
+
+
+def _first_caption(part: Captioner) -> list[str]:
+    return part.caption(material.pictures()[:1])
+
+
+def _first_reply(part: QuestionAnswerer) -> list[str]:
+    return part.answer(material.pictures()[:1], QUESTION)
+
+
 CAPTIONER_CHECKS: dict[str, Check] = {
     "implements_role": implements(Captioner),
+    "can_be_sent": can_be_sent("captioner_id", _first_caption),
     **ANY_PART,
     **_checks(_caption),
     "captions_can_be_about_a_class": captions_can_be_about_a_class,
@@ -170,6 +182,7 @@ CAPTIONER_CHECKS: dict[str, Check] = {
 }
 ANSWERER_CHECKS: dict[str, Check] = {
     "implements_role": implements(QuestionAnswerer),
+    "can_be_sent": can_be_sent("answerer_id", _first_reply),
     **ANY_PART,
     **_checks(_answer),
 }

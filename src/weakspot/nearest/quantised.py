@@ -1,0 +1,161 @@
+"""A copy of vectors with one byte a number, a quarter of the size: read first, so that few vectors themselves must be read.
+
+The copy knows for every row by how much a score from it can be off, so what is found is exactly what a reading of all vectors
+finds. It stands beside the file of vectors, is made once, and is made anew when it is damaged or the vectors have changed.
+"""
+
+import json
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray
+from weakspot.nearest.beside import file_of, mark_of, replacing
+from weakspot.nearest.shards import PIECE_BYTES, Piece, Queries, VectorShards, rounding_slack
+
+SUFFIX = ".int8"
+FORMAT = 1
+HEAD_BYTES = 4096
+CHECK_BYTES = 1 << 20
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class QuantisedRows:
+    """The rows of one file with one byte a number.
+
+    Args:
+        codes: [n, d], memory-mapped.
+        factors: what sums of codes are multiplied by [n]; NaN for a row without a vector.
+        slack: by how much scores can be off [n].
+    """
+
+    codes: AnyArray
+    factors: FloatArray
+    slack: FloatArray
+
+
+class QuantisedShards:
+    """Rough scores from smaller copies of the arrays of a space.
+
+    Args:
+        parts: one copy an array, in their order.
+    """
+
+    def __init__(self, parts: Sequence[QuantisedRows]) -> None:
+        self._parts = tuple(parts)
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Return all rows in pieces of a few megabytes, in order."""
+        found, offset = [], 0
+        for shard, part in enumerate(self._parts):
+            n_rows, step = len(part.codes), max(1, PIECE_BYTES // max(part.codes.shape[1], 1))
+            for start in range(0, n_rows, step):
+                found.append(Piece(shard=shard, start=start, stop=min(start + step, n_rows), offset=offset + start))
+            offset += n_rows
+        return tuple(found)
+
+    def rough(self, piece: Piece, queries: Queries, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return scores [m, n] of the rows of a piece, NaN for rows that are not meant, and by how much they can be off [n]."""
+        from weakspot.nearest.kernels import rough_code_scores
+
+        part, rows = self._parts[piece.shard], slice(piece.start, piece.stop)
+        scores = np.empty((len(queries), len(piece)), dtype=np.float32)
+        rough_code_scores(part.codes[rows], part.factors[rows], queries.unit, allowed, scores)
+        return scores, part.slack[rows] + np.float32(rounding_slack(part.codes.shape[1]))
+
+
+def quantised(shards: VectorShards, *, progress: Progress = lambda _done, _total: None) -> QuantisedShards:
+    """Return smaller copies of all arrays, from the files beside them; those that are missing, damaged or old are made first.
+
+    Args:
+        shards: every array must be the memory map of a file.
+        progress: told how many rows of how many have been copied.
+
+    Raises:
+        DataError: if an array is no file.
+        StoreError: if a copy cannot be written.
+    """
+    sources = [file_of(array) for array in shards.arrays]
+    found = [_opened(source, _shape(shards, number)) for number, source in enumerate(sources)]
+    for number, source in enumerate(sources):
+        if found[number] is None:
+            start = int(shards.starts[number])
+            _make(source, shards, number, lambda done, start=start: progress(start + done, len(shards)))  # type: ignore[misc]
+            found[number] = _opened(source, _shape(shards, number))
+    return QuantisedShards([part for part in found if part is not None])
+
+
+def _shape(shards: VectorShards, number: int) -> tuple[int, int]:
+    return len(shards.arrays[number]), shards.dimension
+
+
+def _opened(source: Path, shape: tuple[int, int]) -> QuantisedRows | None:
+    """Return the copy of a file, None if there is none that is whole and of the file as it is now."""
+    path = _beside(source)
+    try:
+        with path.open("rb") as stream:
+            head = json.loads(stream.read(HEAD_BYTES).rstrip(b"\0"))
+        if head.get("source") != mark_of(source) or head.get("format") != FORMAT or tuple(head.get("shape", ())) != shape:
+            return None
+        n_rows, dimension = shape
+        codes = np.memmap(path, dtype=np.int8, mode="r", offset=HEAD_BYTES, shape=(n_rows, dimension))
+        behind = HEAD_BYTES + n_rows * dimension
+        tail = np.fromfile(path, dtype=np.float32, offset=behind, count=2 * n_rows)
+    except (OSError, ValueError, AttributeError, TypeError):
+        return None
+    if len(tail) != 2 * n_rows or head.get("tail") != zlib.crc32(tail.tobytes()) or head.get("codes") != _check(codes):
+        return None
+    return QuantisedRows(codes=codes, factors=tail[:n_rows], slack=tail[n_rows:])
+
+
+def _make(source: Path, shards: VectorShards, number: int, progress: Callable[[int], None]) -> None:
+    from weakspot.nearest.kernels import quantise
+
+    n_rows, dimension = _shape(shards, number)
+    factors, slack = np.empty(n_rows, dtype=np.float32), np.empty(n_rows, dtype=np.float32)
+    mark = mark_of(source)
+    with replacing(_beside(source)) as temporary, temporary.open("wb") as stream:
+        stream.write(b"\0" * HEAD_BYTES)
+        for piece in (piece for piece in shards.pieces if piece.shard == number):
+            rows, codes = slice(piece.start, piece.stop), np.empty((len(piece), dimension), dtype=np.int8)
+            quantise(shards.arrays[number][rows], shards.first, codes, factors[rows], slack[rows])
+            stream.write(codes.data)
+            shards.release(piece)
+            progress(piece.stop)
+        tail = np.concatenate([factors, _rounded_up(slack)]).tobytes()
+        stream.write(tail)
+        stream.flush()
+        codes = np.memmap(temporary, dtype=np.int8, mode="r", offset=HEAD_BYTES, shape=(n_rows, dimension))
+        _write_head(stream, {"format": FORMAT, "shape": [n_rows, dimension], "source": mark}, _check(codes), zlib.crc32(tail))
+
+
+def _write_head(stream: BinaryIO, facts: dict[str, object], codes: list[int], tail: int) -> None:
+    stream.seek(0)
+    stream.write(json.dumps({**facts, "codes": codes, "tail": tail}).encode().ljust(HEAD_BYTES, b"\0"))
+
+
+def _rounded_up(slack: FloatArray) -> FloatArray:
+    return np.nextafter(slack, np.float32(np.inf))
+
+
+def _check(codes: AnyArray) -> list[int]:
+    """Return two sums over all bytes, the second of which depends on their order; at the speed of memory."""
+    flat = codes.reshape(-1)
+    plain, ordered = 0, 0
+    for number, start in enumerate(range(0, len(flat), CHECK_BYTES), start=1):
+        block = flat[start : start + CHECK_BYTES]
+        whole = len(block) // 8 * 8
+        value = int(block[:whole].view(np.uint64).sum(dtype=np.uint64)) + int(block[whole:].astype(np.int64).sum())
+        plain, ordered = (plain + value) % (1 << 61), (ordered + number * value) % (1 << 61)
+    return [plain, ordered]
+
+
+def _beside(source: Path) -> Path:
+    return source.with_name(source.name + SUFFIX)

@@ -1,0 +1,158 @@
+"""The rows nearest to a vector, and all rows near enough: exactly, by one reading of all rows, in threads.
+
+Every row first gets a rough score with a bound on its error; rows that the bound leaves open get an exact one. So the answer
+depends on neither the number of threads, nor the processor, nor whether the rough scores came from the vectors or a smaller copy.
+"""
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.nearest.best import BestRows
+from weakspot.nearest.shards import Piece, Queries, VectorShards
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
+
+
+class RoughScores(Protocol):
+    """Gives scores of pieces of rows that are off by at most a known number."""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Return all rows, in order."""
+
+    def rough(self, piece: Piece, queries: Queries, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return scores [m, n], NaN for rows that are not meant, and by how much they can be off [n]."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nearest:
+    """The rows nearest to one query.
+
+    Args:
+        rows: row numbers, nearest first; among equals the lower number first.
+        scores: cosine of the angle to the query.
+    """
+
+    rows: IntArray
+    scores: DoubleArray
+
+
+def nearest_rows(
+    shards: VectorShards,
+    queries: AnyArray,
+    n_wanted: int,
+    *,
+    within: BoolArray | None = None,
+    rough: RoughScores | None = None,
+    threads: int | None = None,
+) -> list[Nearest]:
+    """Return for every query the rows with the largest cosine, fewer if there are no more; all queries in one reading.
+
+    Args:
+        shards: the rows; those with a number that is not finite are never found.
+        queries: one vector [d] or several [m, d].
+        n_wanted: how many rows a query.
+        within: which rows are meant [n]; all by default.
+        rough: a smaller copy of the same rows to read first; the answer is the same.
+        threads: how many; all cores by default.
+
+    Raises:
+        DataError: if a query does not fit or has no direction.
+    """
+    if n_wanted < 1:
+        raise ConfigError("At least one row must be asked for.", given=n_wanted)
+    allowed, asked, source = _checked_mask(shards, within), Queries.of(queries, dimension=shards.dimension), rough or shards
+    best = [BestRows(n_wanted, _exact(shards, asked, number)) for number in range(len(asked))]
+
+    def look(piece: Piece) -> None:
+        part = allowed[piece.offset : piece.offset + len(piece)]
+        if part.any():
+            scores, slack = source.rough(piece, asked, part)
+            for number, one in enumerate(best):
+                one.offer(scores[number], slack, piece.offset)
+
+    for _ in in_order(look, source.pieces, threads):
+        pass
+    return [Nearest(rows=rows, scores=scores) for rows, scores in (one.found() for one in best)]
+
+
+def rows_above(
+    shards: VectorShards,
+    query: AnyArray,
+    threshold: float,
+    *,
+    within: BoolArray | None = None,
+    rough: RoughScores | None = None,
+    threads: int | None = None,
+) -> Iterator[IntArray]:
+    """Yield the rows whose cosine with a query [d] is at least a threshold, ascending, piece by piece.
+
+    Args:
+        shards: the rows; those with a number that is not finite are never found.
+        query: one vector [d].
+        threshold: the least cosine.
+        within: which rows are meant [n]; all by default.
+        rough: a smaller copy of the same rows to read first; the answer is the same.
+        threads: how many; all cores by default.
+
+    Raises:
+        DataError: if the query does not fit or has no direction.
+    """
+    if np.isnan(threshold):
+        raise ConfigError("The threshold is not a number.", given=threshold)
+    allowed, asked, source = _checked_mask(shards, within), Queries.of(query, dimension=shards.dimension), rough or shards
+
+    def look(piece: Piece) -> IntArray:
+        part = allowed[piece.offset : piece.offset + len(piece)]
+        if not part.any():
+            return np.empty(0, dtype=np.int64)
+        scores, slack = source.rough(piece, asked, part)
+        places = np.flatnonzero(scores[0] + slack >= threshold)
+        is_sure = scores[0][places] - slack[places] >= threshold
+        rows: IntArray = places.astype(np.int64) + piece.offset
+        is_sure[~is_sure] = shards.exact_scores(rows[~is_sure], asked) >= threshold
+        found: IntArray = rows[is_sure]
+        return found
+
+    return in_order(look, source.pieces, threads)
+
+
+def in_order(function: Callable[[Given], Made], items: tuple[Given, ...], threads: int | None) -> Iterator[Made]:
+    """Yield what a function makes of items, in their order, a few at a time in threads."""
+    n_threads = min(threads or os.cpu_count() or 1, max(len(items), 1))
+    if n_threads == 1:
+        yield from map(function, items)
+        return
+    waiting: deque[Future[Made]] = deque()
+    with ThreadPoolExecutor(n_threads, thread_name_prefix="nearest") as pool:
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) > 4 * n_threads:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def _exact(shards: VectorShards, queries: Queries, number: int) -> Callable[[IntArray], DoubleArray]:
+    return lambda rows: shards.exact_scores(rows, queries, number)
+
+
+def _checked_mask(shards: VectorShards, within: BoolArray | None) -> BoolArray:
+    if within is None:
+        return np.ones(len(shards), dtype=np.bool_)
+    if within.shape != (len(shards),) or within.dtype != np.bool_:
+        raise DataError("Rows to look within must be one truth value a row.", given=(within.shape, str(within.dtype)))
+    return within

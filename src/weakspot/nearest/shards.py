@@ -1,0 +1,171 @@
+"""Vectors in one or several arrays, usually memory maps, read as rows of one space and never loaded whole."""
+
+import mmap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.errors import DataError
+
+PIECE_BYTES = 1 << 23
+KEPT_MAPPED_BYTES = 1 << 32
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """Neighbouring rows of one array.
+
+    Args:
+        shard: which array.
+        start: its first row there.
+        stop: behind its last row there.
+        offset: row number, over all arrays, of the first row.
+    """
+
+    shard: int
+    start: int
+    stop: int
+    offset: int
+
+    def __len__(self) -> int:
+        """Return how many rows it has."""
+        return self.stop - self.start
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Queries:
+    """Vectors whose nearest rows are looked for.
+
+    Args:
+        given: as they were given [m, d].
+        lengths: of them [m].
+        unit: scaled to length one [m, d].
+    """
+
+    given: FloatArray
+    lengths: DoubleArray
+    unit: FloatArray
+
+    @classmethod
+    def of(cls, vectors: AnyArray, *, dimension: int) -> "Queries":
+        """Return one vector [d] or several [m, d] as queries.
+
+        Raises:
+            DataError: if they do not fit the rows, or one of them has no direction.
+        """
+        given = np.ascontiguousarray(np.atleast_2d(vectors), dtype=np.float32)
+        if given.ndim != 2 or given.shape[1] != dimension:  # noqa: PLR2004 - rows and columns
+            raise DataError("The vector to look for has another length than the stored ones.", given=(given.shape[-1], dimension))
+        exact = given.astype(np.float64)
+        lengths = np.sqrt((exact * exact).sum(axis=1))
+        if not (np.isfinite(lengths) & (lengths > 0)).all():
+            raise DataError("The vector to look for has no direction: it is zero or not finite.")
+        return cls(given=given, lengths=lengths, unit=(exact / lengths[:, None]).astype(np.float32))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.given)
+
+
+class VectorShards:
+    """Rows of several arrays, numbered through.
+
+    Args:
+        arrays: float32 [n, w] each, rows in one piece of memory; the n may differ.
+        first: column where vectors begin; what stands before is passed over.
+    """
+
+    def __init__(self, arrays: Sequence[AnyArray], *, first: int = 0) -> None:
+        self.arrays = tuple(_readable(array) for array in arrays)
+        self.first = first
+        widths = {array.shape[1] - first for array in self.arrays}
+        if len(widths) > 1:
+            raise DataError("The files of one space hold vectors of different lengths.", given=sorted(widths))
+        self.dimension = widths.pop() if widths else 0
+        self.starts: IntArray = np.cumsum([0, *(len(array) for array in self.arrays)]).astype(np.int64)
+
+    def __len__(self) -> int:
+        """Return how many rows there are."""
+        return int(self.starts[-1])
+
+    @cached_property
+    def pieces(self) -> tuple[Piece, ...]:
+        """Return all rows in pieces of a few megabytes, in order."""
+        step = max(1, PIECE_BYTES // max(4 * (self.dimension + self.first), 1))
+        return tuple(
+            Piece(shard=shard, start=start, stop=min(start + step, len(array)), offset=int(self.starts[shard]) + start)
+            for shard, array in enumerate(self.arrays)
+            for start in range(0, len(array), step)
+        )
+
+    def rough(self, piece: Piece, queries: Queries, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """Return scores [m, n] of the rows of a piece that are off by at most so much [n].
+
+        A score is NaN for rows that are not allowed [n] or have no vector; where nothing can be said it is off by infinity.
+        """
+        from weakspot.nearest.kernels import rough_scores
+
+        scores, slack = np.empty((len(queries), len(piece)), np.float32), np.empty(len(piece), np.float32)
+        values = self.arrays[piece.shard][piece.start : piece.stop]
+        rough_scores(values, self.first, queries.unit, allowed, rounding_slack(self.dimension), scores, slack)
+        self.release(piece)
+        return scores, slack
+
+    def exact_scores(self, rows: IntArray, queries: Queries, query: int = 0) -> DoubleArray:
+        """Return the cosine of rows [n] with one query, in double precision and a fixed order; NaN without a vector."""
+        from weakspot.nearest.kernels import exact_scores
+
+        found = np.empty(len(rows), dtype=np.float64)
+        of_shard = np.searchsorted(self.starts, rows, side="right") - 1
+        for shard in np.unique(of_shard):
+            places = np.flatnonzero(of_shard == shard)
+            local, scores = rows[places] - self.starts[shard], np.empty(len(places), dtype=np.float64)
+            exact_scores(self.arrays[shard], self.first, local, queries.given[query], queries.lengths[query], scores)
+            found[places] = scores
+        return found
+
+    def release(self, piece: Piece) -> None:
+        """Let go of the memory pages of a piece if all rows together are too many to keep them; they stay on disk."""
+        array = self.arrays[piece.shard]
+        if self._is_large:
+            _let_go(array, piece.start, piece.stop)
+
+    @cached_property
+    def _is_large(self) -> bool:
+        return sum(array.nbytes for array in self.arrays) > KEPT_MAPPED_BYTES
+
+    def blocks(self) -> Iterator[tuple[int, FloatArray]]:
+        """Yield all rows [n, d], piece by piece, with the number of the first."""
+        for piece in self.pieces:
+            yield piece.offset, self.arrays[piece.shard][piece.start : piece.stop, self.first :]
+            self.release(piece)
+
+
+def rounding_slack(dimension: int) -> float:
+    """Return how far a cosine in single precision can be from the exact one, whatever the order of its sums.
+
+    A sum of d products is off by at most d roundings of its terms' sizes, whose sum is at most the product of the lengths; the
+    squared length by as many of its own, of which the root keeps half; a few more come from the query and the division.
+    """
+    return 2.0 * (dimension + 16) * 2.0**-24 + 1e-6
+
+
+def _readable(array: AnyArray) -> AnyArray:
+    if array.dtype != np.float32 or not array.flags.c_contiguous:
+        return np.ascontiguousarray(array, dtype=np.float32)
+    return array
+
+
+def _let_go(array: AnyArray, start: int, stop: int) -> None:
+    """Give pages of a read-only memory map back; of any other array nothing."""
+    file = getattr(array, "_mmap", None)
+    if not isinstance(array, np.memmap) or array.mode != "r" or file is None or not hasattr(file, "madvise"):
+        return
+    page, row_bytes = mmap.PAGESIZE, array.strides[0]
+    begin = (int(array.offset) % mmap.ALLOCATIONGRANULARITY + start * row_bytes) // page * page
+    length = min((stop - start) * row_bytes + page, len(file) - begin)
+    if length > 0:
+        file.madvise(mmap.MADV_DONTNEED, begin, length)

@@ -1,0 +1,125 @@
+"""What rules are put to: counts of the run, of slices, and of the same samples before and now."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from weakspot.core.statistics import Control
+
+
+class SubjectKind(StrEnum):
+    """What a rule is put to."""
+
+    OVERALL = "overall"
+    CLASS = "class"
+    SLICE = "slice"
+    NAMED = "named slice"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tally:
+    """How often the classifier fails on a subject and, for slices, on the rest of the class.
+
+    Args:
+        subject: how it is called.
+        kind: what it is.
+        n_samples: samples of the subject.
+        n_failed: failures among them.
+        n_outside: samples of the class outside a slice.
+        failed_outside: failures among them.
+        slice_id: of a confirmed slice.
+        is_finding: whether it is a confirmed slice that no stronger one explains.
+    """
+
+    subject: str
+    kind: SubjectKind
+    n_samples: int
+    n_failed: int
+    n_outside: int = 0
+    failed_outside: int = 0
+    slice_id: str = ""
+    is_finding: bool = False
+
+    @property
+    def accuracy(self) -> float:
+        """Return the share that does not fail, 1 without samples."""
+        return 1.0 - self.n_failed / self.n_samples if self.n_samples else 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairedTally:
+    """The same samples before and now.
+
+    Args:
+        subject: how they are called.
+        kind: what they are.
+        n_samples: samples that both classifiers have an outcome for.
+        right_before: of them right with the baseline.
+        right_now: of them right now.
+        gained: wrong before and right now.
+        lost: right before and wrong now.
+        slice_id: of a slice of the baseline.
+    """
+
+    subject: str
+    kind: SubjectKind
+    n_samples: int
+    right_before: int
+    right_now: int
+    gained: int
+    lost: int
+    slice_id: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sighting:
+    """A finding of the run, and whether the baseline knows it.
+
+    Args:
+        subject: its title.
+        slice_id: its id.
+        p_value: of its evidence.
+        q_value: of its evidence.
+        weight: of its test.
+        known_id: the slice of the baseline that it is; empty if there is none.
+        known_as: the title of that slice.
+        overlap: with the slice of the baseline that it has most members in common with.
+    """
+
+    subject: str
+    slice_id: str
+    p_value: float
+    q_value: float
+    weight: float = 1.0
+    known_id: str = ""
+    known_as: str = ""
+    overlap: float = 0.0
+
+    @property
+    def is_new(self) -> bool:
+        """Return whether the baseline has no such slice."""
+        return not self.known_id
+
+
+@dataclass(frozen=True, kw_only=True)
+class Figures:
+    """Everything that the rules of a policy are put to.
+
+    Args:
+        tallies: overall, classes, confirmed slices, named slices.
+        n_tested: slices that were tested on the samples on which the confirmed ones were chosen.
+        control: which error rate was held over them.
+        sightings: one a finding; None without a baseline.
+        pairs: None without a baseline that has outcomes.
+        notes: what to know about them.
+    """
+
+    tallies: tuple[Tally, ...]
+    n_tested: int = 0
+    control: Control = "fdr"
+    sightings: tuple[Sighting, ...] | None = None
+    pairs: tuple[PairedTally, ...] | None = None
+    notes: tuple[str, ...] = field(default=())
+
+    def of(self, *kinds: SubjectKind) -> tuple[Tally, ...]:
+        """Return the tallies of some kinds."""
+        return tuple(one for one in self.tallies if one.kind in kinds)

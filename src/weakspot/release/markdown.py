@@ -1,0 +1,113 @@
+"""What became of a policy as a comment on a pull request: the verdict first, everything else below it."""
+
+import re
+from collections.abc import Sequence
+
+from weakspot.release.outcome import PolicyEntry, PolicyOutcome, Ruling
+from weakspot.release.wording import between, percent
+
+MOST_CHARACTERS = 60_000
+MARK = "<!-- weakspot check -->"
+SPECIAL = re.compile(r"([\\`*_{}\[\]#|~>])")
+UNWANTED = re.compile(r"(@|://|www\.)")
+SIGNS = {
+    Ruling.KEPT: "✅ kept",
+    Ruling.VIOLATED: "❌ violated",
+    Ruling.NOT_JUDGED: "⚪ not judged",
+    Ruling.ACCEPTED: "🟡 accepted",
+}
+COUNTED = ("confirmed_slices", "new_slices")
+LONGEST_TEXT = 600
+RESERVE = 400
+
+
+def markdown_comment(outcome: PolicyOutcome, *, most_characters: int = MOST_CHARACTERS) -> str:
+    """Return the comment, never longer than allowed; what does not fit is counted."""
+    sign = "✅" if outcome.is_kept else "❌"
+    head = [MARK, f"## {sign} weakspot: {_escaped(outcome.headline)}", ""]
+    tail = ["", f"<sub>{_facts(outcome)}</sub>", ""]
+    space = most_characters - _length(head) - _length(tail) - RESERVE
+    failing = _table(outcome.failing, space // 2) if outcome.failing else []
+    changes = _changes(outcome, (space - _length(failing)) // 2)
+    details = _details(outcome, space - _length(failing) - _length(changes))
+    return "\n".join([*head, *failing, *changes, *details, *tail])[:most_characters]
+
+
+def _table(entries: Sequence[PolicyEntry], space: int) -> list[str]:
+    lines = ["| rule | subject | measured | bar | |", "|---|---|---|---|---|"]
+    rows = [
+        f"| {_escaped(entry.rule)} | {_escaped(entry.subject)} | {_measured(entry)} | {_bar(entry)} | {_escaped(entry.sentence)} |"
+        for entry in entries
+    ]
+    return [*_fitting(lines, rows, space), ""]
+
+
+def _changes(outcome: PolicyOutcome, space: int) -> list[str]:
+    compared = [entry for entry in outcome.entries if entry.before is not None and entry.after is not None]
+    if not compared:
+        return []
+    lines = [
+        "**Before and now, on the same samples**",
+        "",
+        "| | samples | baseline | now | change | |",
+        "|---|---|---|---|---|---|",
+    ]
+    ordered = sorted(compared, key=lambda entry: entry.value or 0.0)
+    rows = [
+        f"| {_escaped(entry.subject)} | {entry.n_samples} | {percent(entry.before or 0.0)} | {percent(entry.after or 0.0)} "
+        f"| {_measured(entry)} | {SIGNS[entry.verdict]} |"
+        for entry in ordered
+    ]
+    return [*_fitting(lines, rows, space), ""]
+
+
+def _details(outcome: PolicyOutcome, space: int) -> list[str]:
+    head = ["<details>", f"<summary>All {len(outcome.entries)} checks</summary>", ""]
+    foot = ["", "</details>"]
+    rows = [f"- {SIGNS[entry.verdict]} **{_escaped(entry.rule)}**: {_escaped(entry.sentence)}" for entry in outcome.entries]
+    rows += [f"- {_escaped(note)}" for note in outcome.notes]
+    return [*_fitting(head, rows, space - _length(foot)), *foot]
+
+
+def _fitting(head: list[str], rows: list[str], space: int) -> list[str]:
+    """Return the head and as many rows as there is space for, and how many more there are."""
+    lines, left = list(head), space - _length(head)
+    for number, row in enumerate(rows):
+        if len(row) + 1 > left:
+            return [*lines, "", f"… and {len(rows) - number} more."]
+        lines.append(row)
+        left -= len(row) + 1
+    return lines
+
+
+def _facts(outcome: PolicyOutcome) -> str:
+    parts = [f"run {outcome.run_id}"]
+    parts += [f"classifier {outcome.classifier_id}"] if outcome.classifier_id else []
+    parts += [f"baseline {outcome.baseline_run_id}"] if outcome.baseline_run_id else []
+    parts.append(f"intervals hold together at {percent(outcome.level)}")
+    return _escaped(" · ".join(parts))
+
+
+def _measured(entry: PolicyEntry) -> str:
+    if entry.value is None:
+        return ""
+    shown = f"{entry.value:.0f}" if entry.rule in COUNTED else percent(entry.value)
+    return shown if entry.interval is None else f"{shown} ({between(entry.interval)})"
+
+
+def _bar(entry: PolicyEntry) -> str:
+    if entry.bar is None:
+        return ""
+    return f"{entry.bar:.0f}" if entry.rule in COUNTED else percent(entry.bar)
+
+
+def _escaped(text: str) -> str:
+    """Return a text that shows as it is: no markup, no HTML, no table cell, no link, nobody mentioned."""
+    line = " ".join(text.split())
+    line = line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"
+    line = line.replace("&", "&amp;").replace("<", "&lt;")
+    return UNWANTED.sub("\\1\N{ZERO WIDTH SPACE}", SPECIAL.sub(r"\\\1", line))
+
+
+def _length(lines: Sequence[str]) -> int:
+    return sum(len(line) + 1 for line in lines)

@@ -1,0 +1,166 @@
+"""The same samples with two classifiers: who was right before, who is right now."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.errors import DataError
+from weakspot.core.failures import Side
+from weakspot.core.slices import FailureSlice
+from weakspot.release.baseline import Baseline, ClassOutcomes, HeldOutOutcomes
+from weakspot.release.figures import PairedTally, SubjectKind
+
+ClassKey = tuple[str, Side | None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NamedMembers:
+    """A slice that people named, among the samples of now.
+
+    Args:
+        found: the slice.
+        members: which samples belong to it.
+    """
+
+    found: FailureSlice
+    members: BoolArray
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _ClassPair:
+    """The shared samples of one class that both classifiers have an outcome for."""
+
+    title: str
+    is_meant: BoolArray
+    right_before: BoolArray
+    right_now: BoolArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pairing:
+    """What came of putting two classifiers' outcomes beside each other.
+
+    Args:
+        pairs: one a subject.
+        n_shared: samples that both have.
+        n_before: samples of the baseline.
+        n_now: samples of now.
+        n_relabelled: shared samples whose label differs; they are left out.
+    """
+
+    pairs: tuple[PairedTally, ...]
+    n_shared: int
+    n_before: int
+    n_now: int
+    n_relabelled: int
+
+
+def paired(baseline: Baseline, now: HeldOutOutcomes, named: tuple[NamedMembers, ...] = ()) -> Pairing:
+    """Compare a baseline with outcomes of now, on the samples that both have.
+
+    A slice of the baseline is measured without the samples that it was found on.
+
+    Raises:
+        DataError: if the baseline holds no outcomes, or no sample is in both.
+    """
+    before = baseline.outcomes
+    if before is None:
+        raise DataError(
+            "The baseline has no outcomes of samples.", fix="Write one with `weakspot check --write-baseline`, or name its project."
+        )
+    _, old, new = np.intersect1d(before.keys.values, now.keys.values, assume_unique=True, return_indices=True)
+    if not len(old):
+        counts = {"baseline": before.keys.count, "now": now.keys.count}
+        raise DataError(
+            "The baseline and the run have no sample in common, so nothing can be compared.",
+            given=counts,
+            fix="Use a baseline that was written with the same validation and test samples.",
+        )
+    classes = _class_pairs(before, now, old, new)
+    pairs = [*_whole(classes), *_sliced(baseline, before, classes, old), *_named(named, classes, new)]
+    n_relabelled = _n_relabelled(before, now, old, new)
+    return Pairing(
+        pairs=tuple(pairs), n_shared=len(old), n_before=before.keys.count, n_now=now.keys.count, n_relabelled=n_relabelled
+    )
+
+
+def _class_pairs(before: HeldOutOutcomes, now: HeldOutOutcomes, old: IntArray, new: IntArray) -> Mapping[ClassKey, _ClassPair]:
+    later = {_key(one): one for one in now.classes}
+    found: dict[ClassKey, _ClassPair] = {}
+    for one in before.classes:
+        other = later.get(_key(one))
+        if other is not None:
+            found[_key(one)] = _ClassPair(
+                title=one.title,
+                is_meant=one.members.values[old] & other.members.values[new],
+                right_before=~one.failed.values[old],
+                right_now=~other.failed.values[new],
+            )
+    return found
+
+
+def _whole(classes: Mapping[ClassKey, _ClassPair]) -> Iterator[PairedTally]:
+    own = [_tally(one, one.is_meant, one.title, SubjectKind.CLASS) for one in classes.values()]
+    sums = [sum(getattr(one, name) for one in own) for name in ("n_samples", "right_before", "right_now", "gained", "lost")]
+    n_samples, right_before, right_now, gained, lost = sums
+    yield PairedTally(
+        subject="overall",
+        kind=SubjectKind.OVERALL,
+        n_samples=n_samples,
+        right_before=right_before,
+        right_now=right_now,
+        gained=gained,
+        lost=lost,
+    )
+    yield from own
+
+
+def _sliced(
+    baseline: Baseline, before: HeldOutOutcomes, classes: Mapping[ClassKey, _ClassPair], old: IntArray
+) -> Iterator[PairedTally]:
+    for found, _ in baseline.run.published():
+        own, members = classes.get((found.class_name, found.side)), before.slice_members.get(found.slice_id)
+        seen = before.discovery.get(found.found_on.digest)
+        if own is not None and members is not None:
+            unseen = np.ones(len(old), dtype=np.bool_) if seen is None else ~seen.values[old]
+            chosen = own.is_meant & members.values[old] & unseen
+            yield _tally(own, chosen, found.title, SubjectKind.SLICE, slice_id=found.slice_id)
+
+
+def _named(named: tuple[NamedMembers, ...], classes: Mapping[ClassKey, _ClassPair], new: IntArray) -> Iterator[PairedTally]:
+    for one in named:
+        own = classes.get((one.found.class_name, one.found.side))
+        if own is not None:
+            yield _tally(own, own.is_meant & one.members[new], one.found.names[0].contrast, SubjectKind.NAMED)
+
+
+def _tally(own: _ClassPair, chosen: BoolArray, subject: str, kind: SubjectKind, *, slice_id: str = "") -> PairedTally:
+    before, now = own.right_before[chosen], own.right_now[chosen]
+    return PairedTally(
+        subject=subject,
+        kind=kind,
+        n_samples=int(chosen.sum()),
+        right_before=int(before.sum()),
+        right_now=int(now.sum()),
+        gained=int((~before & now).sum()),
+        lost=int((before & ~now).sum()),
+        slice_id=slice_id,
+    )
+
+
+def _n_relabelled(before: HeldOutOutcomes, now: HeldOutOutcomes, old: IntArray, new: IntArray) -> int:
+    later = {_key(one): one.members.values[new] for one in now.classes}
+    nobody = np.zeros(len(old), dtype=np.bool_)
+    differs, known_before, known_now = nobody.copy(), nobody.copy(), nobody.copy()
+    for one in before.classes:
+        members, others = one.members.values[old], later.get(_key(one), nobody)
+        differs |= members != others
+        known_before |= members
+        known_now |= others
+    return int((differs & known_before & known_now).sum())
+
+
+def _key(one: ClassOutcomes) -> ClassKey:
+    return one.class_name, one.side

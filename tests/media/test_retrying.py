@@ -1,0 +1,86 @@
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from weakspot.core.errors import MissingExtraError
+from weakspot.media.remote import RemoteReading
+from weakspot.media.retrying import PassingTroubleError, TooSlowError, Tries, asked_wait, is_refusal
+
+QUICK = RemoteReading(first_wait=0.001, n_tries=4)
+
+
+def failing(errors):
+    """Return a read that raises the given errors one after the other, then answers; and the list of attempts."""
+    seen = []
+
+    def read(seconds):
+        seen.append(seconds)
+        if len(seen) <= len(errors):
+            raise errors[len(seen) - 1]
+        return b"answer"
+
+    return read, seen
+
+
+def test_run__passing_trouble_is_tried_again():
+    read, seen = failing([ConnectionError("gone"), PassingTroubleError("500"), RuntimeError("odd")])
+    assert Tries(location="a", reading=QUICK).run(read) == b"answer"
+    assert len(seen) == 4
+
+
+def test_run__gives_up_after_the_last_try():
+    read, seen = failing([ConnectionError(str(number)) for number in range(9)])
+    with pytest.raises(ConnectionError, match="3"):
+        Tries(location="a", reading=QUICK).run(read)
+    assert len(seen) == 4
+
+
+@pytest.mark.parametrize(
+    "error",
+    [FileNotFoundError("a"), PermissionError("a"), ValueError("a"), MissingExtraError("x", extra="y", purpose="z"), TooSlowError("a")],
+)
+def test_run__lasting_trouble_is_not_tried_again(error):
+    read, seen = failing([error])
+    with pytest.raises(type(error)):
+        Tries(location="a", reading=QUICK).run(read)
+    assert len(seen) == 1
+
+
+def test_run__a_server_that_asks_for_more_time_than_there_is():
+    read, seen = failing([PassingTroubleError("503", wait=3600.0)])
+    with pytest.raises(TooSlowError, match="too late"):
+        Tries(location="a", reading=QUICK).run(read)
+    assert len(seen) == 1
+
+
+def test_wait_after__grows_differs_and_is_repeatable():
+    first, second = Tries(location="a", reading=RemoteReading()), Tries(location="b", reading=RemoteReading())
+    assert [first.wait_after(n) for n in (1, 2, 3)] == [first.wait_after(n) for n in (1, 2, 3)]
+    assert first.wait_after(1) != second.wait_after(1)
+    for attempt in range(1, 30):
+        usual = min(0.25 * 2 ** (attempt - 1), 15.0)
+        assert 0.5 * usual <= first.wait_after(attempt) < 1.5 * usual
+    assert first.wait_after(1, 9.0) == 9.0
+
+
+def test_asked_wait__number_date_and_nonsense():
+    assert asked_wait("12") == 12.0
+    soon = asked_wait(format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True))
+    assert soon is not None
+    assert 60 < soon <= 90
+    assert asked_wait(format_datetime(datetime.now(UTC) - timedelta(seconds=90))) == 0.0
+    assert asked_wait("later") is asked_wait(None) is None
+
+
+def test_is_refusal__by_status_and_name():
+    class NoCredentialsError(Exception):
+        pass
+
+    class Answer(Exception):
+        status_code = 403
+
+    assert is_refusal(NoCredentialsError())
+    assert is_refusal(Answer())
+    assert is_refusal(OSError("Forbidden: bucket/a"))
+    assert not is_refusal(OSError("gone"))
