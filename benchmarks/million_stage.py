@@ -16,6 +16,7 @@ from weakspot.app.classifying import classify
 from weakspot.app.embedding import embed
 from weakspot.app.project import Project
 from weakspot.app.wiring import build_engine
+from weakspot.backends.given_vectors import GivenVectors
 from weakspot.store.names import packed_hashes
 
 PUT_ROWS = 65_536
@@ -78,6 +79,12 @@ def run_embed(project: Project) -> str:
     return f"{made.n_vectors} vectors, {made.n_new} by the encoder"
 
 
+def run_embed_given(project: Project) -> str:
+    embedder = GivenVectors(path=project.folder / "vectors.npy", text=parts(project.folder)["embedder"])
+    made = embed(project.store, project.store.dataset(), embedder, engine=build_engine(project.settings))
+    return f"{made.n_vectors} vectors read from a file instead"
+
+
 def run_classify(project: Project) -> str:
     classifier = parts(project.folder)["classifier"]
     if (project.folder / "features.npy").exists():
@@ -106,8 +113,10 @@ def run_verify(project: Project) -> str:
 
 
 def run_repair(project: Project) -> str:
-    outcome = project.repair().repairs[0]
-    return f"{len(outcome.arms)} arms: " + ", ".join(arm.arm for arm in outcome.arms)
+    record = project.repair()
+    if not record.repairs:
+        return record.notes[-1].note
+    return "arms: " + ", ".join(arm.arm for arm in record.repairs[0].arms)
 
 
 def run_report(project: Project) -> str:
@@ -117,6 +126,7 @@ def run_report(project: Project) -> str:
 STAGES = {
     "ingest": run_ingest,
     "embed": run_embed,
+    "embed given": run_embed_given,
     "classify": run_classify,
     "discover": run_discover,
     "verify": run_verify,

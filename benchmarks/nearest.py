@@ -20,7 +20,7 @@ from numba import njit
 
 from weakspot.core.arrays import FloatArray
 from weakspot.nearest.approximate import approximate, recall
-from weakspot.nearest.quantised import SUFFIX, quantised
+from weakspot.nearest.quantised import quantised
 from weakspot.nearest.scan import Nearest, nearest_rows, rows_above
 from weakspot.nearest.shards import VectorShards
 
@@ -183,15 +183,7 @@ def main() -> None:
         is_held = scans(write_vectors(folder, chosen.rows, chosen.dimension), chosen.threads, chosen.repeats)
         if chosen.index_rows:
             index(folder, chosen.index_rows, chosen.dimension)
-        sizes = {path.suffix: path.stat().st_size for path in folder.glob(f"vectors-0-*{SUFFIX}")}
-        print(f"\nBytes of an int8 copy a row: {shards_bytes(folder, chosen.rows, chosen.dimension):.0f}" if sizes else "")
     assert is_held, f"an exact best {N_WANTED} must take at most {MOST_TIMES_A_PASS} times a pass"
-
-
-def shards_bytes(folder: Path, n_rows: int, dimension: int) -> float:
-    """Return the bytes of all int8 copies, a row."""
-    files = folder.glob(f"vectors-*-{n_rows}x{dimension}.npy{SUFFIX}")
-    return sum(path.stat().st_size for path in files) / n_rows
 
 
 if __name__ == "__main__":

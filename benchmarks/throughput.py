@@ -1,68 +1,112 @@
-"""Embedding throughput from JPEG files against onnxruntime alone on tensors already decoded, in the same run.
+"""Embedding throughput from JPEG files against onnxruntime alone on tensors already decoded, in the same run, on every engine.
 
-    python benchmarks/throughput.py --tower image_tower.onnx
+    python benchmarks/throughput.py --tower image_tower.onnx --engine local --engine ray
 
-Without a tower a graph with random weights and about the cost of a CLIP ViT-B/32 is built. Batches of both are taken in turn, as
-other work on the machine changes the speed from second to second.
+Without a tower a graph with random weights and about the cost of a CLIP ViT-B/32 is built. Turns of a few batches of both are taken
+one after the other, as other work on the machine changes the speed from second to second. Between its turns the pipeline rests: its
+model waits at a gate, and its decoders have filled their queue. A turn ends when its batches are out and as many pictures decoded.
 """
 
 import argparse
 import io
-import json
 import os
+import select
 import statistics
 import tempfile
 import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+import onnxruntime
 from PIL import Image
 
+from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.onnx_session import make_session
+from weakspot.backends.preprocessing import Preprocessing
+from weakspot.core.registry import part_class
+from weakspot.core.sending import Sendable
 from weakspot.embed.encode import PictureRequest, encode_pictures
-from weakspot.engine.local import LocalEngine
 from weakspot.media.pictures import content_hash, decode_picture
 
 SIDE = 224
 WARM_UP = 2
+QUIET_SECONDS = 1.0
 SIZES = {"12 megapixels": (4000, 3000), "small": (500, 375)}
-MEAN = np.array([0.48145466, 0.4578275, 0.40821073], dtype=np.float32)
-DEVIATION = np.array([0.26862954, 0.26130258, 0.27577711], dtype=np.float32)
+PIXELS = Preprocessing(
+    height=SIDE,
+    width=SIDE,
+    resize_side=SIDE,
+    mean=(0.48145466, 0.4578275, 0.40821073),
+    std=(0.26862954, 0.26130258, 0.27577711),
+)
 
 
-class Tower:
+class Gate(Sendable):
+    """Lets a batch through for every token, also in another process, and counts pictures that were prepared."""
+
+    def __init__(self, folder):
+        self._names = [str(Path(folder) / name) for name in ("go", "prepared")]
+        for name in self._names:
+            os.mkfifo(name)
+
+    @LoadedOnce
+    def _pipes(self):
+        return [os.open(name, os.O_RDWR) for name in self._names]
+
+    def open_for(self, n_batches):
+        """Let so many batches through."""
+        os.write(self._pipes[0], b"." * n_batches)
+
+    def wait(self):
+        """Wait for a token."""
+        os.read(self._pipes[0], 1)
+
+    def note_prepared(self):
+        """Count a picture."""
+        os.write(self._pipes[1], b".")
+
+    def take_prepared(self, n_pictures, *, patience=60.0):
+        """Wait until so many more pictures were prepared, or for as long as nothing comes."""
+        while n_pictures > 0 and select.select([self._pipes[1]], [], [], patience)[0]:
+            n_pictures -= len(os.read(self._pipes[1], n_pictures))
+
+
+class Tower(Sendable):
     """An ONNX image tower as an embedder."""
 
     encoder_id = "benchmark"
     picture_side = SIDE
     has_text = False
 
-    def __init__(self, path, *, spin):
-        self._session = make_session(Path(path), spin=spin)
-        self._input = self._session.get_inputs()[0].name
-        self.dimension = self.embed_prepared([np.zeros((3, SIDE, SIDE), dtype=np.float32)]).shape[1]
+    def __init__(self, path, *, spin, blocks=0, gate=None):
+        self._path, self._spin, self._blocks, self._gate = str(path), spin, blocks, gate
+        self.dimension = self.run([np.zeros((3, SIDE, SIDE), dtype=np.float32)]).shape[1]
+
+    @LoadedOnce
+    def _session(self):
+        if not self._blocks:
+            return make_session(Path(self._path), spin=self._spin)
+        options = onnxruntime.SessionOptions()
+        options.add_session_config_entry("session.intra_op.allow_spinning", "1" if self._spin else "0")
+        options.add_session_config_entry("session.dynamic_block_base", str(self._blocks))
+        return onnxruntime.InferenceSession(self._path, options)
 
     def prepare(self, picture):
         """Resize, crop and normalise as CLIP does."""
-        scale = SIDE / min(picture.size)
-        size = (max(SIDE, round(picture.width * scale)), max(SIDE, round(picture.height * scale)))
-        left, top = (size[0] - SIDE) // 2, (size[1] - SIDE) // 2
-        resized = picture.resize(size, Image.Resampling.BICUBIC).crop((left, top, left + SIDE, top + SIDE))
-        scaled = (np.asarray(resized, dtype=np.float32) * np.float32(1 / 255) - MEAN) / DEVIATION
-        return np.ascontiguousarray(scaled.transpose(2, 0, 1))
+        ready = PIXELS.apply(picture)
+        if self._gate is not None:
+            self._gate.note_prepared()
+        return ready
 
     def embed_prepared(self, prepared):
+        """Run the graph when the gate is open."""
+        if self._gate is not None:
+            self._gate.wait()
+        return self.run(prepared)
+
+    def run(self, prepared):
         """Run the graph."""
-        return self._session.run(None, {self._input: np.stack(prepared)})[0].reshape(len(prepared), -1)
-
-
-@dataclass
-class Round:
-    """How long one round took."""
-
-    seconds: float
-    processor_seconds: float
+        return self._session.run(None, {self._session.get_inputs()[0].name: np.stack(prepared)})[0].reshape(len(prepared), -1)
 
 
 def photograph(size, seed):
@@ -103,86 +147,107 @@ def random_tower(path):
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
 
 
-def timed(function):
-    started, processor = time.perf_counter(), time.process_time()
+def seconds_of(function):
+    started = time.perf_counter()
     function()
-    return Round(time.perf_counter() - started, time.process_time() - processor)
+    return time.perf_counter() - started
 
 
 def decode_times(data, repeats=5):
-    plain = min(timed(lambda: Image.open(io.BytesIO(data)).convert("RGB")).seconds for _ in range(repeats))
-    scaled = min(timed(lambda: decode_picture(data, picture_side=SIDE)).seconds for _ in range(repeats))
+    plain = min(seconds_of(lambda: Image.open(io.BytesIO(data)).convert("RGB")) for _ in range(repeats))
+    scaled = min(seconds_of(lambda: decode_picture(data, picture_side=SIDE)) for _ in range(repeats))
     return plain, scaled
 
 
-def compare(tower, alone, paths, settings):
-    """Return times of batches through the pipeline, and through onnxruntime alone with resting and with spinning threads, in turn.
-
-    When a batch comes out of the pipeline, its decoder threads have filled their queue again, so they rest in others' turns.
-    """
-    n_pictures = settings.batch * (settings.rounds + WARM_UP)
-    # More than will be taken, so that for every picture taken another one is decoded, up to the last.
+def requests_for(paths, n_pictures):
     hashes = [content_hash(path.read_bytes()) for path in paths]
-    requests = [
-        PictureRequest(position=number, location=str(paths[place]), content_hash=hashes[place])
-        for number, place in enumerate(np.arange(n_pictures + settings.depth + 64) % len(paths))
-    ]
-    engine = LocalEngine(n_workers=settings.workers, queue_depth=settings.depth)
-    batches = encode_pictures(requests, tower, engine=engine, batch_size=settings.batch)
-    decoded = [tower.prepare(decode_picture(path.read_bytes(), picture_side=SIDE).picture) for path in paths]
+    for number in range(n_pictures):
+        place = number % len(paths)
+        yield PictureRequest(position=number, location=str(paths[place]), content_hash=hashes[place])
+
+
+def compare(engine, path, paths, settings, folder):
+    """Return seconds of turns through the pipeline, and through onnxruntime alone with resting and with spinning threads."""
+    gate = Gate(folder)
+    resting, spinning = Tower(path, spin=False), Tower(path, spin=True)
+    n_turns, turn = settings.rounds + WARM_UP, settings.turn
+    # More than will be taken, so that for every picture taken another one is decoded, up to the last.
+    requests = requests_for(paths, settings.batch * turn * n_turns + 1000)
+    gated = Tower(path, spin=settings.spin, blocks=settings.blocks, gate=gate)
+    batches = encode_pictures(requests, gated, engine=engine, batch_size=settings.batch)
+    decoded = [resting.prepare(decode_picture(one.read_bytes(), picture_side=SIDE).picture) for one in paths]
     tensors = [decoded[number % len(paths)] for number in range(settings.batch)]
-    turns = (lambda: next(batches), lambda: tower.embed_prepared(tensors), lambda: alone.embed_prepared(tensors))
-    rounds = []
-    for number in range(settings.rounds + WARM_UP):
+
+    def through_pipeline(**patience):
+        gate.open_for(turn)
+        for _ in range(turn):
+            next(batches)
+        gate.take_prepared(settings.batch * turn, **patience)
+
+    def alone(tower):
+        for _ in range(turn):
+            tower.run(tensors)
+
+    through_pipeline()
+    gate.take_prepared(10**6, patience=QUIET_SECONDS)
+    turns = (through_pipeline, lambda: alone(resting), lambda: alone(spinning))
+    found = []
+    for number in range(n_turns):
         # Threads that spin go on for a moment after their turn, which must not always hit the same neighbour.
         order = ((0, 1, 2), (1, 0, 2))[number % 2]
-        found = {place: timed(turns[place]) for place in order}
-        time.sleep(0.2)
-        rounds.append([found[place] for place in range(3)])
+        taken = {}
+        for place in order:
+            taken[place] = seconds_of(turns[place])
+            time.sleep(0.2)
+        found.append([taken[place] for place in range(3)])
+    gate.open_for(1000)
     batches.close()
-    return rounds[WARM_UP:]
+    return found[WARM_UP:]
 
 
-def report(name, rounds, batch, decode):
+def row(engine, name, rounds, settings):
     """The reference is the faster of the two ways to run onnxruntime alone."""
-    whole, resting, spinning = (sum(turn.seconds for turn in turns) for turns in zip(*rounds, strict=True))
+    whole, resting, spinning = (sum(seconds) for seconds in zip(*rounds, strict=True))
     faster = 1 if resting < spinning else 2
-    work = sum(turns[1].processor_seconds for turns in rounds) / sum(turns[0].processor_seconds for turns in rounds)
-    plain, scaled = decode
-    return {
-        "pictures": name,
-        "pictures_per_second": round(batch * len(rounds) / whole, 2),
-        "onnxruntime_alone_per_second": round(batch * len(rounds) / min(resting, spinning), 2),
-        "ratio": round(min(resting, spinning) / whole, 3),
-        "median_ratio": round(statistics.median(turns[faster].seconds / turns[0].seconds for turns in rounds), 3),
-        "processor_time_ratio": round(work, 3),
-        "plain_decode_ms": round(plain * 1000, 1),
-        "scaled_decode_ms": round(scaled * 1000, 1),
-        "scaled_decode_speedup": round(plain / scaled, 2),
-    }
+    n_pictures = settings.batch * settings.turn * len(rounds)
+    ratio, median = min(resting, spinning) / whole, statistics.median(turns[faster] / turns[0] for turns in rounds)
+    return (
+        f"| {engine} | {name} | {n_pictures / whole:.2f} | {n_pictures / min(resting, spinning):.2f} | {ratio:.3f} | {median:.3f} |"
+    )
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tower", type=Path, help="ONNX image tower with input [n, 3, 224, 224]")
-    parser.add_argument("--rounds", type=int, default=20, help="batches of each")
+    parser.add_argument("--engine", action="append", choices=("local", "processes", "ray"), help="repeatable; default: all")
+    parser.add_argument("--size", action="append", choices=tuple(SIZES), help="repeatable; default: all")
+    parser.add_argument("--rounds", type=int, default=12, help="turns of each")
+    parser.add_argument("--turn", type=int, default=4, help="batches a turn")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--depth", type=int, default=64)
     parser.add_argument("--spin", action="store_true", help="let idle threads of onnxruntime keep a core busy in the pipeline")
+    parser.add_argument("--blocks", type=int, default=0, help="session.dynamic_block_base of the pipeline's session")
     settings = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = settings.tower or Path(folder) / "tower.onnx"
         if settings.tower is None:
             random_tower(path)
-        tower, alone = Tower(path, spin=settings.spin), Tower(path, spin=True)
-        for name, size in SIZES.items():
-            paths = []
-            for seed in range(4):
-                paths.append(Path(folder) / f"{size[0]}-{seed}.jpg")
-                photograph(size, seed).save(paths[-1], quality=90)
-            found = report(name, compare(tower, alone, paths, settings), settings.batch, decode_times(paths[0].read_bytes()))
-            print(json.dumps({**found, "file_kilobytes": os.path.getsize(paths[0]) // 1024, "cores": os.cpu_count()}))
+        print(f"{os.cpu_count()} cores, batches of {settings.batch}, turns of {settings.turn} batches, {settings.rounds} turns\n")
+        print("| engine | pictures | pipeline, pictures/s | onnxruntime alone, pictures/s | ratio | median ratio |")
+        print("|---|---|---|---|---|---|")
+        decoding = []
+        for name in settings.size or SIZES:
+            paths = [Path(folder) / f"{name}-{seed}.jpg" for seed in range(4)]
+            for seed, place in enumerate(paths):
+                photograph(SIZES[name], seed).save(place, quality=90)
+            for engine in settings.engine or ("local", "processes", "ray"):
+                built = part_class("engines", engine)(n_workers=settings.workers, queue_depth=settings.depth)
+                with tempfile.TemporaryDirectory() as gates:
+                    print(row(engine, name, compare(built, path, paths, settings, gates), settings), flush=True)
+            plain, scaled = decode_times(paths[0].read_bytes())
+            decoding.append(f"| {name} | {os.path.getsize(paths[0]) // 1024} | {plain * 1000:.1f} | {scaled * 1000:.1f} |")
+        print("\n| pictures | file, kB | whole decode, ms | scaled decode, ms |\n|---|---|---|---|\n" + "\n".join(decoding))
 
 
 if __name__ == "__main__":

@@ -350,9 +350,9 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     ("image_generators", "compose"): _compose,
     ("image_generators", "diffusers"): _diffusers,
     ("image_generators", "unclip"): _unclip,
-    ("engines", "local"): _plain("engines", "local"),
 }
-BUILDERS |= _of_backends("tiny_speakers").BUILDERS | _of_backends("tiny_images").BUILDERS | _of_backends("tiny_engines", "engine").BUILDERS
+BUILDERS |= _of_backends("tiny_speakers").BUILDERS | _of_backends("tiny_images").BUILDERS
+BUILDERS |= _of_backends("tiny_engines", "engine").BUILDERS
 NEEDS_NETWORK = {("embedders", "embedded")}
 
 

@@ -38,7 +38,7 @@ def colours(kinds: list[str], draws: np.random.Generator) -> np.ndarray:
 
 def trained(shown: np.ndarray, labels: list[str]) -> bytes:
     """Return a classifier in an ONNX file: the mean colour of a picture, and a last layer that was trained on these samples."""
-    model = LogisticRegression(C=10.0, max_iter=2000).fit(FEATURE_SCALE * shown, [label == "pear" for label in labels])
+    model = LogisticRegression(C=1.0, max_iter=2000).fit(FEATURE_SCALE * shown, [label == "pear" for label in labels])
     constants = {
         "scale": np.array(FEATURE_SCALE),
         "weights": np.concatenate([-model.coef_, model.coef_]) / 2,

@@ -18,7 +18,7 @@ def test_parse_settings__reports_every_problem_at_once():
     message = str(caught.value)
     for name in ("sed", "data.kindd", "data.task", "failure.k", "report.n_pictures"):
         assert f"{name}:" in message
-    assert "known here: class_names, columns" in message
+    assert "known here: cache_folder, cache_megabytes, class_names, columns" in message
     assert "Where: weakspot.toml" in message
 
 

@@ -37,14 +37,16 @@ class Counting:
         return self.inner.classify(prepared)
 
 
-class CountingHere(Counting):
-    """The same, and it can be sent; only what it is asked here is counted."""
+class Noting:
+    """Another process, which notes how much it is asked."""
 
-    def __getattr__(self, name):
-        return getattr(vars(self)["inner"], name)
+    def __init__(self):
+        self.inner = ProcessEngine(n_workers=1)
+        self.n_items = []
 
-    def __getstate__(self):
-        return {"inner": self.inner, "n_asked": 0}
+    def map_batches(self, build, items, **options):
+        self.n_items.append(len(items))
+        return self.inner.map_batches(build, items, **options)
 
 
 @pytest.fixture
@@ -145,11 +147,13 @@ def test_probabilities__many_pictures_are_classified_elsewhere_and_are_the_same(
     monkeypatch.setattr(drawn_outcomes, "FEWEST_KEYS", 4)
     here = outcomes_of(prepared, tmp_path)
     keys = [one.content_hash for one in here.draw(ORDERS) if one.is_kept]
-    counting = replace(prepared, classifier=CountingHere(planted_classifier(world)))
-    there = DrawnOutcomes(here._studio, counting, tmp_path / "there", engine=ProcessEngine(n_workers=1))
+    engine = Noting()
+    there = DrawnOutcomes(here._studio, replace(prepared, classifier=planted_classifier(world)), tmp_path / "there", engine=engine)
     there.draw(ORDERS)
     np.testing.assert_array_equal(there.probabilities(keys), here.probabilities(keys))
-    assert counting.classifier.n_asked == 0
+    assert engine.n_items == [len(keys)]
+    assert there.probabilities(keys).shape == (len(keys), 4)
+    assert engine.n_items == [len(keys)]
     (here._studio.place(there._kept[keys[0]])).write_bytes(b"rubbish")
     with pytest.raises(StoreError, match="cannot be read: 1 not-a-picture"):
         there._classified(keys)

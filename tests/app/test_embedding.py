@@ -148,3 +148,26 @@ def test_embed__progress(project):
         settings=EmbedSettings(batch_size=4),
     )
     assert told == [(0, 6), (4, 6), (6, 6)]
+
+
+class CompanyEmbedder(ColourEmbedder):
+    """Its numbers depend on which pictures share a batch, as rounding in a matrix product may."""
+
+    encoder_id = "company@1"
+
+    def embed_prepared(self, prepared):
+        return super().embed_prepared(prepared) + np.sum(prepared, dtype=np.float32)
+
+
+@pytest.mark.parametrize("stop_after", [2, 4])
+def test_embed__a_resumed_run_has_the_batches_of_a_whole_one(project, tmp_path, folder, stop_after):
+    every_batch = EmbedSettings(batch_size=2, flush=FlushPolicy(n_samples=1, seconds=3600))
+    with pytest.raises(ConnectionError):
+        embed(project, project.dataset(), CompanyEmbedder(stop_after=stop_after), engine=ENGINE, settings=every_batch)
+    again = CompanyEmbedder()
+    resumed = embed(project, project.dataset(), again, engine=ENGINE, settings=every_batch)
+    assert again.n_embedded == 6 - stop_after
+    other = ProjectStore.create(tmp_path / "other")
+    ingest(other, ImageFolderSource(location=str(folder)), engine=ENGINE)
+    whole = embed(other, other.dataset(), CompanyEmbedder(), engine=ENGINE, settings=every_batch)
+    np.testing.assert_array_equal(resumed.space.vectors, whole.space.vectors)

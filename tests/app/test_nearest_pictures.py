@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from PIL import Image
 from tests.planted_project import planted_project
 
 from weakspot.app.loop import halves
@@ -8,11 +7,15 @@ from weakspot.app.nearest_pictures import IndexKind, NearestRequest
 from weakspot.app.preparation import JOINT
 from weakspot.core.errors import ConfigError, DataError, WeakspotError
 from weakspot.core.failures import FailureCriterion
+from weakspot.nearest.scan import nearest_rows
+from weakspot.nearest.shards import VectorShards
+from weakspot.store.array_files import KEY_COLUMNS
+from weakspot.store.names import packed_hashes
 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
-    made = planted_project(tmp_path_factory.mktemp("nearest"), 700)
+    made = planted_project(tmp_path_factory.mktemp("nearest"), 500)
     made.prepared()
     return made
 
@@ -35,11 +38,11 @@ def rows_by_id(samples):
 def test_nearest__words_find_what_they_say(project, samples, index):
     report = project.nearest(NearestRequest(phrase="green", n_wanted=15, index=index))
     rows = [rows_by_id(samples)[one.sample_id] for one in report.pictures]
-    colours = samples.dataset.metadata("colour").take(rows).to_pylist() if "colour" in samples.dataset.metadata_names else None
+    colours = samples.dataset.metadata("colour").take(rows).to_pylist()
     scores = [one.score for one in report.pictures]
     assert len(rows) == 15
     assert scores == sorted(scores, reverse=True)
-    assert colours is None or set(colours) == {"green"}
+    assert set(colours) == {"green"}
     assert report.asked == "green"
 
 
@@ -80,6 +83,18 @@ def test_nearest__above_counts_all_and_lists_the_first(project, samples, both):
     assert project.nearest(NearestRequest(phrase="green", above=1.0)).pictures == ()
 
 
+def test_nearest__files_of_the_cache_can_be_read_directly(project, samples):
+    space = samples.space(JOINT)
+    cache = project.store.vectors(space.encoder_id)
+    direct = VectorShards([shard.numbers() for shard in cache.shards()], first=KEY_COLUMNS)
+    keys = np.concatenate([shard.keys for shard in cache.shards()])
+    hashes = packed_hashes(samples.dataset.table.column("content_hash"))
+    query = np.asarray(space.vectors[3])
+    (found,), (aligned,) = nearest_rows(direct, query, 10), nearest_rows(VectorShards([space.vectors]), query, 10)
+    assert found.scores.tolist() == aligned.scores.tolist()
+    assert set(keys[found.rows]) == set(hashes[aligned.rows])
+
+
 def test_nearest__class_and_splits(project):
     report = project.nearest(NearestRequest(phrase="green", n_wanted=1000, class_name="disc", splits=("train", "validation")))
     assert {one.label for one in report.pictures} == {"disc"}
@@ -113,7 +128,6 @@ def test_nearest__what_is_no_picture(project, tmp_path):
         project.nearest(NearestRequest(like="0123"))
     with pytest.raises(DataError, match="no class 'disk'"):
         project.nearest(NearestRequest(phrase="green", class_name="disk"))
-    Image.new("RGB", (8, 8), "green").save(tmp_path / "green.png")
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,11 @@
+import os
+
 import pytest
 
-from weakspot.app.config import DiscoverSettings, Settings
+from weakspot.app.config import DataSettings, DiscoverSettings, Settings
 from weakspot.app.wiring import build_discoverers, build_engine, build_part, build_verifier, resolved_options
 from weakspot.core.errors import ConfigError
+from weakspot.media.remote import MEGABYTES_VARIABLE, RemoteReading, reading_as, remote_reading
 
 
 def test_build_part__unknown_name_lists_known_ones():
@@ -61,3 +64,16 @@ def test_build_discoverers__a_baseline_can_be_asked_for_by_name():
 
 def test_build_verifier__several_turns_share_the_error_rate():
     assert build_verifier(Settings(), n_turns=2).alpha == build_verifier(Settings()).alpha / 2
+
+
+def test_build_engine__workers_know_how_pictures_are_kept():
+    with reading_as(RemoteReading(cache_megabytes=9)):
+        build_engine(Settings(data=DataSettings(cache_megabytes=5, cache_folder="/kept")))
+        assert (remote_reading().cache_megabytes, remote_reading().cache_folder) == (5, "/kept")
+        assert os.environ[MEGABYTES_VARIABLE] == "5"
+
+
+def test_build_engine__what_settings_leave_open_stays():
+    with reading_as(RemoteReading(cache_megabytes=9, seconds=3)):
+        build_engine(Settings())
+        assert remote_reading() == RemoteReading(cache_megabytes=9, seconds=3)

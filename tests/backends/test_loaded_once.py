@@ -1,3 +1,4 @@
+import pickle
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -61,3 +62,18 @@ def test_reloaded__a_copy_that_has_loaded_nothing():
     assert (other.number, other.doubled, part.number, part.doubled) == (5, 10, 2, 4)
     assert "doubled" not in vars(reloaded(other))
     assert type(other) is Part
+
+
+def _load(part):
+    return f"loaded by {part.name}"
+
+
+class _Named:
+    name = "one"
+
+
+def test_loaded_once__can_be_sent_with_a_class_that_no_module_holds():
+    sent = pickle.loads(pickle.dumps(LoadedOnce(_load)))
+    part = _Named()
+    assert sent.__get__(part) == sent.__get__(part) == "loaded by one"
+    assert vars(part) == {"_load": "loaded by one"}

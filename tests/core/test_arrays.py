@@ -1,6 +1,6 @@
 import numpy as np
 
-from weakspot.core.arrays import unit_rows
+from weakspot.core.arrays import BLOCK_ROWS, unit_rows
 
 
 def test_unit_rows__lengths_and_zero_rows():
@@ -17,3 +17,9 @@ def test_unit_rows__missing_vectors_stay_missing():
 
 def test_unit_rows__no_rows():
     assert unit_rows(np.zeros((0, 3))).shape == (0, 3)
+
+
+def test_unit_rows__blocks_give_the_same_as_all_at_once():
+    given = np.random.default_rng(0).standard_normal((2 * BLOCK_ROWS + 3, 3)).astype(np.float32)
+    lengths = np.linalg.norm(given, axis=1, keepdims=True)
+    assert np.array_equal(unit_rows(given), given / lengths)

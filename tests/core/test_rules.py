@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
+from weakspot.core.arrays import BLOCK_ROWS
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.record import PackedArray
@@ -208,3 +209,15 @@ def test_rules__are_read_back_as_what_they_were(rule):
     assert again == rule
     assert type(again) is type(rule)
     assert again.scores(_samples(), ROWS[:3]).tolist() == rule.scores(_samples(), ROWS[:3]).tolist()
+
+
+@pytest.mark.parametrize(
+    "rule", [LinearRule(encoder_id="toy", direction=(1.0, 2.0), centre=(0.1, 0.2)), _nearest(), _ball(), _mixture()]
+)
+def test_scores__of_many_rows_are_those_of_few(rule):
+    n_rows = BLOCK_ROWS + 7
+    vectors = np.random.default_rng(0).standard_normal((n_rows, 2)).astype(np.float32)
+    dataset = dataset_from_columns(class_names=["cat"], labels=[0] * n_rows)
+    samples = SampleSet(dataset=dataset, rows=np.arange(n_rows), spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
+    asked = np.array([n_rows - 1, 0, BLOCK_ROWS, BLOCK_ROWS - 1])
+    assert rule.scores(samples, samples.rows)[asked] == pytest.approx(rule.scores(samples, asked), abs=1e-6)

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from weakspot.core.arrays import BLOCK_ROWS
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.samples import SampleSet, VectorSpace
@@ -43,3 +44,29 @@ def test_digest__depends_on_the_ids_alone(samples):
     assert samples.digest() == samples.only(np.array([0, 2]), name="other").digest()
     assert samples.digest() != samples.only(np.array([0, 1])).digest()
     assert len(samples.digest()) == 32
+
+
+def _many(n_rows):
+    data = dataset_from_columns(class_names=["a"], labels=[0] * n_rows)
+    vectors = np.random.default_rng(1).standard_normal((n_rows, 4)).astype(np.float32)
+    vectors[::1000] = np.nan
+    return SampleSet(dataset=data, rows=np.arange(n_rows), spaces={"joint": VectorSpace(encoder_id="e", vectors=vectors)})
+
+
+def test_by_blocks__the_same_as_all_at_once_with_few_in_memory():
+    samples, sizes = _many(2 * BLOCK_ROWS + 5), []
+    rows = samples.rows[::-1]
+
+    def measured(vectors):
+        sizes.append(len(vectors))
+        return vectors * 2
+
+    found = samples.by_blocks("joint", rows, measured)
+    assert np.array_equal(found, samples.vectors("joint", rows) * 2, equal_nan=True)
+    assert sizes == [BLOCK_ROWS, BLOCK_ROWS, 5]
+    assert samples.by_blocks("joint", rows[:0], measured).shape == (0, 4)
+
+
+def test_has_vectors__rows_of_nan_have_none():
+    samples = _many(BLOCK_ROWS + 10)
+    assert np.flatnonzero(~samples.has_vectors("joint", samples.rows)).tolist() == list(range(0, BLOCK_ROWS + 10, 1000))

@@ -20,7 +20,7 @@ from weakspot.testing.planted import PlantedWorld, plant
 from weakspot.testing.planted_features import JOINT_DIMENSION, phrase_vectors
 from weakspot.testing.planted_problems import rare
 
-SETTINGS = '[data]\nsource = "predictions.parquet"\n'
+SETTINGS = '[data]\nsource = "predictions.parquet"\n[discover]\nmax_tested = 1\n'
 WIDTH = 256
 
 

@@ -9,7 +9,7 @@ import pytest
 
 CHILD = Path(__file__).with_name("scale_child.py")
 SMALL, LARGE = 10_000, 30_000
-MOST_BYTES_A_ROW = 12_000
+MOST_BYTES_A_ROW = 8_000
 MOST_GROWTH_OF_READS = 1.5 * LARGE / SMALL
 
 

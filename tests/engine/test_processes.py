@@ -1,13 +1,21 @@
 import os
 import signal
+import subprocess
+import sys
+import time
 from functools import partial
+from pathlib import Path
 
+import numpy as np
+import onnx
 import pytest
+from onnx import TensorProto, helper, numpy_helper
 
+from weakspot.backends.onnx_session import make_session
 from weakspot.core.errors import ConfigError, MissingExtraError, WeakspotError
 from weakspot.engine.local import LocalEngine
 from weakspot.engine.processes import ProcessEngine
-from weakspot.testing.engine_work import Deadly, DeadlyWork, NumberWork, asking_for_torch, hungry
+from weakspot.testing.engine_work import Deadly, DeadlyWork, NumberWork, OnnxWork, asking_for_torch, hungry
 
 DOUBLED = [2 * number for number in range(40)]
 
@@ -90,3 +98,65 @@ def test_map__close_ends_the_processes():
 def test_process_engine__negative_settings(settings):
     with pytest.raises(ConfigError, match="must not be negative"):
         ProcessEngine(**settings)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_map_batches__workers_do_not_outlive_the_caller(how):
+    """However the caller ends; a second without the first would keep a model in memory for ever."""
+    code = (
+        "from weakspot.engine.processes import ProcessEngine\n"
+        "from weakspot.testing.engine_work import NumberWork\n"
+        "for batch in ProcessEngine().map_batches(NumberWork, iter(int, 1), batch_size=2):\n"
+        "    print(batch.process, flush=True)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as caller:
+        worker = int(caller.stdout.readline())
+        caller.send_signal(how)
+        _, said = caller.communicate(timeout=60)
+    assert ("KeyboardInterrupt" in said) == (how == signal.SIGINT)
+    for _ in range(600):
+        if not Path(f"/proc/{worker}").exists():
+            return
+        time.sleep(0.1)
+    raise AssertionError("The worker is still there after a minute.")
+
+
+@pytest.fixture(scope="module")
+def tower(tmp_path_factory):
+    draw = np.random.default_rng(0)
+    held = {
+        "patch": draw.normal(0, 0.1, size=(96, 3, 8, 8)).astype(np.float32),
+        "flat": np.array([0, 96, -1]),
+        "up": draw.normal(0, 0.1, size=(96, 512)).astype(np.float32),
+        "down": draw.normal(0, 0.1, size=(512, 64)).astype(np.float32),
+    }
+    nodes = [
+        helper.make_node("Conv", ["pixels", "patch"], ["patches"], strides=[8, 8]),
+        helper.make_node("Reshape", ["patches", "flat"], ["rows"]),
+        helper.make_node("Transpose", ["rows"], ["tokens"], perm=[0, 2, 1]),
+        helper.make_node("MatMul", ["tokens", "up"], ["wide"]),
+        helper.make_node("Tanh", ["wide"], ["bent"]),
+        helper.make_node("MatMul", ["bent", "down"], ["narrow"]),
+        helper.make_node("ReduceMean", ["narrow"], ["vectors"], axes=[1], keepdims=0),
+    ]
+    pixels = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 64, 64])
+    vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", 64])
+    graph = helper.make_graph(nodes, "tower", [pixels], [vectors], [numpy_helper.from_array(held[name], name) for name in held])
+    path = tmp_path_factory.mktemp("tower") / "tower.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), str(path))
+    return path
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_onnxruntime__same_bits_with_any_number_of_threads(tower, threads):
+    pixels = np.random.default_rng(1).normal(size=(7, 3, 64, 64)).astype(np.float32)
+    one, several = (make_session(tower, threads=number).run(None, {"pixels": pixels})[0] for number in (1, threads))
+    assert one.tobytes() == several.tobytes()
+
+
+def test_map_batches__same_bits_in_another_process(tower):
+    build = partial(OnnxWork, str(tower))
+    local = list(LocalEngine().map_batches(build, range(20), batch_size=8))
+    other = list(ProcessEngine(n_workers=2).map_batches(build, range(20), batch_size=8))
+    assert [rows.shape for rows in other] == [(8, 64), (8, 64), (4, 64)]
+    assert [rows.tobytes() for rows in other] == [rows.tobytes() for rows in local]

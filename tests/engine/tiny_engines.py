@@ -1,17 +1,22 @@
-"""Builders of engines that work in other processes; one Ray cluster serves all checks."""
+"""Builders of engines; one Ray cluster serves all checks."""
+
+from functools import partial
 
 from weakspot.core.registry import part_class
+from weakspot.engine.ray_session import loaded_ray
+
+
+def _local(_folder, _stack):
+    return part_class("engines", "local")
 
 
 def _processes(_folder, _stack):
-    return lambda: part_class("engines", "processes")(n_workers=2)
+    return partial(part_class("engines", "processes"), n_workers=2)
 
 
 def _ray(_folder, stack):
-    import ray
-
-    stack.callback(ray.shutdown)
-    return lambda: part_class("engines", "ray")()
+    stack.callback(loaded_ray(loopback_only=True).shutdown)
+    return part_class("engines", "ray")
 
 
-BUILDERS = {("engines", "processes"): _processes, ("engines", "ray"): _ray}
+BUILDERS = {("engines", "local"): _local, ("engines", "processes"): _processes, ("engines", "ray"): _ray}

@@ -4,8 +4,8 @@ import sys
 import threading
 
 import pytest
-
 from tests.loopback_servers import web_folder
+
 from weakspot.media.disk_cache import COUNTER_NAME, ENTRY_SUFFIX, HEAD_BYTES, DiskCache
 from weakspot.media.locations import read_anew, read_location
 from weakspot.media.remote import RemoteReading, reading_as

@@ -38,7 +38,13 @@ def test_run__gives_up_after_the_last_try():
 
 @pytest.mark.parametrize(
     "error",
-    [FileNotFoundError("a"), PermissionError("a"), ValueError("a"), MissingExtraError("x", extra="y", purpose="z"), TooSlowError("a")],
+    [
+        FileNotFoundError("a"),
+        PermissionError("a"),
+        ValueError("a"),
+        MissingExtraError("x", extra="y", purpose="z"),
+        TooSlowError("a"),
+    ],
 )
 def test_run__lasting_trouble_is_not_tried_again(error):
     read, seen = failing([error])
@@ -77,10 +83,10 @@ def test_is_refusal__by_status_and_name():
     class NoCredentialsError(Exception):
         pass
 
-    class Answer(Exception):
+    class AnswerError(Exception):
         status_code = 403
 
     assert is_refusal(NoCredentialsError())
-    assert is_refusal(Answer())
+    assert is_refusal(AnswerError())
     assert is_refusal(OSError("Forbidden: bucket/a"))
     assert not is_refusal(OSError("gone"))

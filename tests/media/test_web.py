@@ -1,8 +1,8 @@
 import threading
 
 import pytest
-
 from tests.loopback_servers import web_folder
+
 from weakspot.media.locations import UnreadableLocationError, read_anew, read_location
 from weakspot.media.remote import RemoteReading, reading_as
 from weakspot.media.retrying import TooLargeFileError

@@ -4,8 +4,8 @@ import tarfile
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from tests.loopback_servers import web_folder
+
 from weakspot.ingest.manifest import ManifestSource
 from weakspot.ingest.webdataset import WebDatasetSource
 from weakspot.media.locations import UnreadableLocationError, open_location
@@ -39,7 +39,7 @@ def test_open_web_file__changed_between_blocks(server):
         assert file.read(10) == CONTENT[:10]
         server.put("a.bin", CONTENT[::-1])
         file.seek(20_000)
-        with pytest.raises(OSError, match="changed on the server"):
+        with pytest.raises(UnreadableLocationError, match="changed on the server"):
             file.read(10)
 
 

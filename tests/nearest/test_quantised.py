@@ -112,6 +112,11 @@ def test_quantised__damaged_copy_is_made_anew(files, harm):
     assert path.read_bytes() == sound
 
 
+def test_quantised__copies_larger_than_memory_give_pages_back(files, monkeypatch):
+    monkeypatch.setattr("weakspot.nearest.quantised.KEPT_MAPPED_BYTES", 0)
+    assert answer(files) == answer(files, uses_copy=False)
+
+
 def test_quantised__vectors_that_changed(files):
     quantised(opened(files))
     np.save(files / "b.npy", -np.load(files / "b.npy"))

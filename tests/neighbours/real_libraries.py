@@ -2,6 +2,7 @@
 
 import os
 import subprocess
+from importlib.metadata import distribution
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -20,7 +21,7 @@ QUIET = {
 
 
 def run_real(code: str, *arguments: object, home: Path, more: dict[str, str] | None = None) -> str:
-    """Return what a piece of Python prints in the environment of neighbouring tools, in which weakspot itself can be imported too.
+    """Return what a piece of Python prints in the environment of neighbouring tools, where weakspot and tests can be imported.
 
     Args:
         code: what to run; `sys.argv[1:]` are the arguments.
@@ -36,9 +37,21 @@ def run_there(*arguments: object, home: Path, more: dict[str, str] | None = None
     assert PYTHON.exists(), "The neighbouring tools are not installed. To do: sh scripts/neighbours"
     # A token or address of the machine must not reach a tool under test: it could send something.
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB_", "MLFLOW_", "FIFTYONE_", "PYTHON"))}
-    environment = {**kept, **QUIET, "HOME": str(home), "TMPDIR": str(home), "PYTHONPATH": str(ROOT / "src"), **(more or {})}
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT), str(_entry_points(home))])
+    environment = {**kept, **QUIET, "HOME": str(home), "TMPDIR": str(home), "PYTHONPATH": path, **(more or {})}
     done = subprocess.run(
         [str(PYTHON), *map(str, arguments)], env=environment, cwd=home, capture_output=True, text=True, timeout=SECONDS, check=False
     )
     assert done.returncode == 0, done.stderr[-4000:]
     return done.stdout
+
+
+def _entry_points(home: Path) -> Path:
+    """Return a folder that tells which parts weakspot registers; nothing but src is installed there."""
+    folder = home / ".weakspot-parts"
+    folder.mkdir(exist_ok=True)
+    installed = Path(str(distribution("weakspot")._path))
+    link = folder / installed.name
+    if not link.exists():
+        link.symlink_to(installed)
+    return folder

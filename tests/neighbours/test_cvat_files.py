@@ -3,9 +3,9 @@ import json
 import zipfile
 
 import pytest
-
 from tests.neighbours.made_bundle import made_bundle
 from tests.neighbours.real_libraries import run_real
+
 from weakspot.core.errors import DataError
 from weakspot.neighbours.cvat_files import write_tasks
 from weakspot.neighbours.cvat_reading import read_annotations
@@ -16,8 +16,7 @@ from pathlib import Path
 from cvat_sdk.api_client import models
 folder = Path(sys.argv[1])
 specification = json.loads((folder / "labels.json").read_text())
-labels = [models.PatchedLabelRequest(**{**one, "type": models.LabelType(one["type"]) if hasattr(models, "LabelType") else one["type"]})
-          for one in specification]
+labels = [models.PatchedLabelRequest(**{**one, "type": models.LabelType(one["type"])}) for one in specification]
 task = models.TaskWriteRequest(name="shapes", labels=labels)
 print("TOLD" + json.dumps([label["name"] for label in task.to_dict()["labels"]]))
 """
@@ -43,7 +42,7 @@ def test_write_tasks__pictures_are_named_after_samples_and_answers_are_suggestio
     bundle = made_bundle(tmp_path / "pictures")
     written = write_tasks(bundle, tmp_path / "out")
     ids = bundle.samples.dataset.sample_ids()
-    assert sorted(path.name for path in (tmp_path / "out" / "pictures").iterdir()) == sorted(f"{ids[row]}.png" for row in (3, 7))
+    assert sorted(path.name for path in (tmp_path / "out" / "images").iterdir()) == sorted(f"{ids[row]}.png" for row in (3, 7))
     text = (tmp_path / "out" / "annotations.xml").read_text()
     assert f'name="{ids[3]}.png" width="12" height="9"><tag label="square" source="auto">' in text
     assert [line["why"] for line in _lines(tmp_path / "out" / "to_label.csv")] == [one.why for one in bundle.to_label]

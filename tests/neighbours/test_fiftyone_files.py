@@ -2,9 +2,9 @@ import json
 
 import numpy as np
 import pytest
-
 from tests.neighbours.made_bundle import TAG, TITLE, made_bundle
 from tests.neighbours.real_libraries import run_real
+
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.samples import SampleSet
@@ -21,9 +21,11 @@ dataset = fo.Dataset.from_dir(sys.argv[1], dataset_type=fo.types.FiftyOneDataset
 view = dataset.load_saved_view(sys.argv[3])
 first = dataset.first()
 told = {
-    "n": len(dataset), "tags": dataset.count_sample_tags(), "views": dataset.list_saved_views(), "members": view.values("sample_id"),
+    "n": len(dataset), "tags": dataset.count_sample_tags(),
+    "views": dataset.list_saved_views(), "members": view.values("sample_id"),
     "described": dataset.get_saved_view_info(sys.argv[3])["description"], "gap": dataset.info["slices"][0]["gap"],
-    "classes": dataset.default_classes, "labels": dataset.values("ground_truth.label"), "said": dataset.values("predictions.label"),
+    "classes": dataset.default_classes, "labels": dataset.values("ground_truth.label"),
+    "said": dataset.values("predictions.label"),
     "sure": first.predictions.confidence, "logits": [float(x) for x in first.predictions.logits],
     "vector": [float(x) for x in first.embedding], "colours": dataset.values("colour"), "shares": dataset.values("box_share"),
     "size": [first.metadata.width, first.metadata.height], "own_tags": dataset.values("meta_tags"),
@@ -145,6 +147,14 @@ def test_write_dataset__no_pictures__says_so(tmp_path):
     )
     with pytest.raises(DataError, match="No sample has a picture"):
         write_dataset(bundle, tmp_path / "out")
+
+
+def test_read_dataset__fields_of_unexpected_kinds_are_passed_over(tmp_path):
+    sample = {"filepath": "a.png", "tags": 7, "ground_truth": {"_cls": "Classifications", "classifications": [1]}, "n": 10**30}
+    (tmp_path / "samples.json").write_text(json.dumps({"samples": [sample], "more": 1}))
+    read_dataset(tmp_path, tmp_path / "manifest.parquet")
+    (found,) = open_source(str(tmp_path / "manifest.parquet")).read()
+    assert (found.labels, found.metadata) == ((), {"n": str(10**30)})
 
 
 @pytest.mark.parametrize(

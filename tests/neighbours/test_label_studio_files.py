@@ -2,9 +2,9 @@ import csv
 import json
 
 import pytest
-
 from tests.neighbours.made_bundle import made_bundle
 from tests.neighbours.real_libraries import run_real
+
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.ingest.open_source import open_source
 from weakspot.neighbours.label_studio_files import write_tasks
@@ -20,7 +20,7 @@ config = (folder / "labelling.xml").read_text()
 interface = LabelInterface(config)
 interface.validate()
 tasks = json.loads((folder / "tasks.json").read_text())
-checked = [interface.validate_task({"id": 1, **task}, validate_regions_only=False) for task in tasks]
+checked = [interface.validate_task({"data": task["data"]}) for task in tasks]
 predicted = [interface.validate_prediction(task["predictions"][0], return_errors=True) for task in tasks]
 for number, task in enumerate(tasks):
     result = [{"id": "r", "from_name": "label", "to_name": "image", "type": "choices", "value": {"choices": ["disc"]}}]
@@ -29,8 +29,8 @@ for number, task in enumerate(tasks):
 out.mkdir()
 (out / "tasks.json").write_text(json.dumps(tasks))
 converter = Converter(config, str(out), download_resources=False)
-for name, convert in (("json", converter.convert_to_json), ("min", converter.convert_to_json_min), ("csv", converter.convert_to_csv)):
-    convert(str(out / "tasks.json"), str(out / name), is_dir=False)
+for name, kind in (("json", "JSON"), ("min", "JSON_MIN"), ("csv", "CSV")):
+    converter.convert(str(out / "tasks.json"), str(out / name), kind, is_dir=False)
 print("TOLD" + json.dumps({"checked": checked, "predicted": predicted, "labels": interface.get_control("label").labels}))
 """
 
@@ -96,7 +96,12 @@ def _task(labels, *, sample_id="a", cancelled=False):
 
 
 def test_read_annotations__skipped_and_disputed_samples_are_left_out(tmp_path):
-    tasks = [_task(["disc"]), _task(["disc"], sample_id="b", cancelled=True), _task(["square"], sample_id="c"), _task(["disc"], sample_id="c")]
+    tasks = [
+        _task(["disc"]),
+        _task(["disc"], sample_id="b", cancelled=True),
+        _task(["square"], sample_id="c"),
+        _task(["disc"], sample_id="c"),
+    ]
     (tmp_path / "export.json").write_text(json.dumps(tasks))
     written = read_annotations(tmp_path / "export.json", tmp_path / "labels.jsonl")
     assert json.loads((tmp_path / "labels.jsonl").read_text()) == {"sample_id": "a", "path": "some folder/a.png", "label": "disc"}
@@ -111,7 +116,17 @@ def test_read_annotations__several_labels_a_sample(tmp_path):
     assert [sample.labels for sample in samples] == [("disc", "square"), ("disc",)]
 
 
-@pytest.mark.parametrize("content", ["{", '{"a": 1}', "[1]", "[]", '[{"data": {}, "annotations": [{"result": []}]}]'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{",
+        '{"a": 1}',
+        "[1]",
+        "[]",
+        '[{"data": {"image": "a"}, "annotations": [{"result": 1}, 2]}]',
+        '[{"data": {}, "annotations": [{"result": []}]}]',
+    ],
+)
 def test_read_annotations__what_it_cannot_read(tmp_path, content):
     (tmp_path / "export.json").write_text(content)
     with pytest.raises(DataError):

@@ -3,6 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from weakspot.core.arrays import unit_rows
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Cause, Verdict
@@ -15,7 +16,15 @@ from weakspot.testing.planted_features import ENCODER_ID, phrase_vectors
 from weakspot.testing.planted_problems import label_noise, rare, spurious
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.holdout import HoldoutVerifier
-from weakspot.verify.labels import LabelChecker, class_thresholds, confident_class, confidently_other
+from weakspot.verify.labels import (
+    BLOCK_FAILURES,
+    CHUNK_ROWS,
+    LabelChecker,
+    class_thresholds,
+    confident_class,
+    confidently_other,
+    nearest_rows,
+)
 
 TOP_1 = FailureCriterion()
 
@@ -135,6 +144,27 @@ def test_checker__refuses_bad_settings():
         LabelChecker(flag_share=2.0)
 
 
+def test_check__of_many_failures_an_even_part_is_asked():
+    entry = _checked(*_world(looks_like_pears=True), checker=LabelChecker(max_failures=4))
+    assert (entry.labels.inside.count, entry.labels.inside.total) == (4, 4)
+    assert entry.labels.is_flagged
+
+
+def test_nearest__the_same_as_sorting_everything():
+    draws = np.random.default_rng(0)
+    vectors = draws.standard_normal((CHUNK_ROWS + 300, 3)).astype(np.float32)
+    vectors[7] = np.nan
+    dataset = dataset_from_columns(class_names=["apple"], labels=[0] * len(vectors))
+    training = SampleSet(
+        dataset=dataset, rows=np.arange(len(vectors)), spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)}
+    )
+    asked = unit_rows(draws.standard_normal((BLOCK_FAILURES + 5, 3)))
+    best, found = nearest_rows(asked, training, training.rows, space="joint", n_nearest=4)
+    similarities = np.nan_to_num(asked @ unit_rows(vectors).T, nan=-np.inf)
+    assert np.array_equal(found, np.argsort(-similarities, axis=1, kind="stable")[:, :4])
+    assert best == pytest.approx(np.take_along_axis(similarities, found, axis=1))
+
+
 def _planted(problem, rules, *, seed=0):
     """Return whether labels are flagged, for every class whose slice is confirmed; rules are given by class."""
     world = plant(problem, 3_000, seed=seed)
@@ -161,3 +191,17 @@ def test_check__planted_worlds():
     background = {"disc": "grassy", "star": "plain"}
     cues = {name: ColumnRule(column="background", values=(value,)) for name, value in background.items()}
     assert _planted(spurious(0.95), cues, seed=1) == [False] * 2
+
+
+def test_suspect_rows__are_those_that_were_counted():
+    found, training, evaluation = _world(looks_like_pears=True)
+    rows = LabelChecker().suspect_rows(found, training=training, evaluation=evaluation, criterion=TOP_1)
+    assert rows.tolist() == list(range(60, 70))
+
+
+def test_suspect_rows__nobody_is_accused_without_an_independent_witness():
+    for given in ({"looks_like_pears": False}, {"looks_like_pears": True, "has_vectors": False}):
+        found, training, evaluation = _world(**given)
+        assert not len(LabelChecker().suspect_rows(found, training=training, evaluation=evaluation, criterion=TOP_1))
+    nobody = evaluation.only(evaluation.rows[:0])
+    assert not len(LabelChecker().suspect_rows(found, training=training, evaluation=nobody, criterion=TOP_1))

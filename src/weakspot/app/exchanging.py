@@ -12,6 +12,7 @@ from weakspot.app.exchange_lists import samples_to_label
 from weakspot.app.project import Project
 from weakspot.app.reporting import CARD
 from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ConfigError, StoreError
 from weakspot.core.failures import class_problems
 from weakspot.core.run import RunRecord
@@ -86,7 +87,7 @@ def import_from(name: str, source: Path, target: Path) -> Written:
 def exchange_bundle(project: Project, run_id: str | None = None) -> ExchangeBundle:
     """Return everything that exports may need."""
     record = _record(project, run_id)
-    samples = project.samples(record)
+    samples = project.samples(record) if record is not None else _bare_samples(project)
     has_failed, is_judged = _outcomes(samples, project)
     folder = project.store.runs.run_folder(record.run_id) if record is not None else None
     files = sorted(folder.glob("report.*")) if folder is not None else []
@@ -114,14 +115,30 @@ def _record(project: Project, run_id: str | None) -> RunRecord | None:
         return None
 
 
+def _bare_samples(project: Project) -> SampleSet:
+    """Return the samples as they were ingested; before the first run nothing is computed for an export."""
+    dataset = project.store.dataset()
+    return SampleSet(dataset=dataset, rows=np.arange(len(dataset)))
+
+
 def _outcomes(samples: SampleSet, project: Project) -> tuple[BoolArray, BoolArray]:
     dataset = samples.dataset
     has_failed, is_judged = np.zeros(len(dataset), dtype=np.bool_), np.zeros(len(dataset), dtype=np.bool_)
-    labelled = np.flatnonzero(dataset.is_labelled)
+    if not dataset.has_outcomes:
+        return has_failed, is_judged
+    labelled = np.flatnonzero(dataset.is_labelled & _has_outcome(dataset))
     for problem in class_problems(dataset, labelled, project.settings.failure.criterion()):
         has_failed[problem.rows[problem.failed]] = True
         is_judged[problem.rows] = True
     return has_failed, is_judged
+
+
+def _has_outcome(dataset: Dataset) -> BoolArray:
+    if dataset.predictions is not None:
+        return np.asarray(dataset.predictions >= 0, dtype=np.bool_)
+    if dataset.probabilities is not None:
+        return np.asarray(np.isfinite(dataset.probabilities).all(axis=1), dtype=np.bool_)
+    return np.ones(len(dataset), dtype=np.bool_)
 
 
 def _marked(record: RunRecord, samples: SampleSet) -> tuple[MarkedSlice, ...]:

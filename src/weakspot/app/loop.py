@@ -17,7 +17,7 @@ from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDa
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.roles import Discoverer, Discovery
-from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord
+from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.ingest.assembly_settings import AssemblySettings
@@ -112,18 +112,26 @@ def halves(samples: SampleSet, settings: Settings, criterion: FailureCriterion) 
 
 
 def discover_slices(
-    record: RunRecord, samples: SampleSet, settings: Settings, criterion: FailureCriterion, assistants: Assistants
+    record: RunRecord,
+    samples: SampleSet,
+    settings: Settings,
+    criterion: FailureCriterion,
+    assistants: Assistants,
+    *,
+    progress: Progress = no_progress,
 ) -> RunRecord:
-    """Look for slices on the discovery half with every configured method, and screen them there."""
+    """Look for slices on the discovery half with every configured method, and screen them there; progress counts methods."""
     discoverers = build_discoverers(settings)
+    pairs = halves(samples, settings, criterion)
+    n_runs = len(pairs) * len(discoverers)
     slices: list[FailureSlice] = []
     notes: list[ClassNote] = []
     methods: list[MethodRecord] = []
-    for discovery, _ in halves(samples, settings, criterion):
-        found = [
-            _discovered(name, part, discovery, criterion, settings, assistants, alone=len(discoverers) == 1)
-            for name, part in discoverers.items()
-        ]
+    for discovery, _ in pairs:
+        found: list[_MethodResult] = []
+        for name, part in discoverers.items():
+            progress(len(methods) + len(found), n_runs)
+            found.append(_discovered(name, part, discovery, criterion, settings, assistants, alone=len(discoverers) == 1))
         screen = screened(
             [one for result in found for one in result.discovery.slices],
             discovery,
@@ -134,6 +142,7 @@ def discover_slices(
         slices += screen.kept
         notes += [note for result in found for note in result.discovery.notes]
         methods += [result.recorded(screen.kept) for result in found]
+    progress(n_runs, n_runs)
     every = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
     facts = classifier_facts(class_problems(samples.dataset, every, criterion))
     update = {"slices": tuple(slices), "notes": tuple(dict.fromkeys(notes)), "methods": tuple(methods), "classifier": facts}

@@ -258,7 +258,9 @@ class NearestStage:
         dataset, rows = self._dataset, found.rows
         said = np.flatnonzero(outcomes[rows] != UNSAID)
         answers = dict(zip(said.tolist(), _answers(dataset, rows[said]), strict=True))
-        columns = zip(dataset.sample_ids(rows), found.scores, _labels(dataset, rows), dataset.locations(rows), rows, strict=True)
+        columns = zip(
+            dataset.sample_ids(rows), found.scores, label_texts(dataset, rows), dataset.locations(rows), rows, strict=True
+        )
         return tuple(
             NearPicture(
                 sample_id=sample_id,
@@ -289,7 +291,8 @@ def _share(outcomes: AnyArray) -> Share:
     return Share.of(int((outcomes == WRONG).sum()), int((outcomes != UNSAID).sum()))
 
 
-def _labels(dataset: Dataset, rows: IntArray) -> list[str]:
+def label_texts(dataset: Dataset, rows: IntArray) -> list[str]:
+    """Return the true label of every row as people read it; several are joined by commas, empty if unlabelled."""
     names = dataset.class_names
     if dataset.task is Task.SINGLE_LABEL:
         return [names[code] if code >= 0 else "" for code in dataset.labels[rows]]

@@ -166,7 +166,9 @@ class Project:
         prepared = self.prepared()
         record = self._new_record(prepared.inputs)
         with self._clock.stage("discover") as facts:
-            record = loop.discover_slices(record, prepared.samples, self.settings, self._criterion, prepared.assistants)
+            record = loop.discover_slices(
+                record, prepared.samples, self.settings, self._criterion, prepared.assistants, progress=self.told("discover")
+            )
             facts["summary"] = f"{len(record.slices)} candidate slices"
         with self._clock.stage("describe") as facts:
             record = loop.describe_slices(record, prepared.samples, self.settings, self._criterion, prepared.assistants)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from weakspot.app.classifying import Classified
-from weakspot.core.arrays import FloatArray
+from weakspot.core.arrays import FloatArray, IntArray
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Classifier
@@ -28,25 +28,31 @@ def classify_vectors(
     if joint is None:
         raise ModelError("This classifier reads vectors, and there are none.", where=where, fix="Configure an embedder.")
     rows = np.flatnonzero(np.isfinite(joint.vectors[:, 0]))
-    chunks = [rows[start : start + CHUNK_ROWS] for start in range(0, len(rows), CHUNK_ROWS)]
-    outputs = [classifier.classify(list(np.asarray(joint.vectors[chunk]))) for chunk in chunks]
-    if not outputs:
+    if not len(rows):
         raise ModelError("Not one sample has a vector to classify.", where=where)
-    columns = class_columns(dataset, classifier.class_names, n_columns=outputs[0].probabilities.shape[1], classifier_id=where)
-    probabilities = _spread(np.concatenate([output.probabilities for output in outputs])[:, columns], rows, len(dataset))
-    features = [output.features for output in outputs if output.features is not None]
-    own = None
-    if len(features) == len(outputs):
-        own = VectorSpace(encoder_id=f"{where}/features", vectors=_spread(np.concatenate(features), rows, len(dataset)))
+    probabilities, features = _answers(classifier, joint, rows)
+    columns = class_columns(dataset, classifier.class_names, n_columns=probabilities.shape[1], classifier_id=where)
     return Classified(
-        dataset=with_probabilities(dataset, probabilities, thresholds=label_thresholds),
-        own=own,
+        dataset=with_probabilities(dataset, probabilities[:, columns], thresholds=label_thresholds),
+        own=None if features is None else VectorSpace(encoder_id=f"{where}/features", vectors=features),
         n_new=len(rows),
         n_outcomes=len(rows),
     )
 
 
-def _spread(values: FloatArray, rows: np.ndarray[tuple[int], np.dtype[np.int64]], n_rows: int) -> FloatArray:
-    spread = np.full((n_rows, values.shape[1]), np.nan, dtype=np.float32)
-    spread[rows] = values
-    return spread
+def _answers(classifier: Classifier, joint: VectorSpace, rows: IntArray) -> tuple[FloatArray, FloatArray | None]:
+    """Return probabilities and features of all samples, NaN where nothing is known; None unless every chunk has features."""
+    probabilities = features = np.empty((0, 0), dtype=np.float32)
+    has_features = True
+    for start in range(0, len(rows), CHUNK_ROWS):
+        chunk = rows[start : start + CHUNK_ROWS]
+        output = classifier.classify(list(np.asarray(joint.vectors[chunk])))
+        has_features &= output.features is not None
+        if not start:
+            probabilities = np.full((len(joint.vectors), output.probabilities.shape[1]), np.nan, dtype=np.float32)
+        if not start and output.features is not None:
+            features = np.full((len(joint.vectors), output.features.shape[1]), np.nan, dtype=np.float32)
+        probabilities[chunk] = output.probabilities
+        if has_features and output.features is not None:
+            features[chunk] = output.features
+    return probabilities, features if has_features else None

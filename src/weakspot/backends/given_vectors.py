@@ -12,7 +12,7 @@ from PIL import Image
 
 from weakspot.backends.registry_source import file_sha256
 from weakspot.backends.vector_files import VectorFile, read_vector_file
-from weakspot.core.arrays import AnyArray, FloatArray, IntArray, unit_rows
+from weakspot.core.arrays import BLOCK_ROWS, AnyArray, FloatArray, IntArray, unit_rows
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import DataError, ModelError
 from weakspot.core.registry import part_class
@@ -133,9 +133,7 @@ class GivenVectors(Sendable):
                 given=file.names[:_N_EXAMPLES],
                 fix=f"Name them as the data set does, for example {_examples(dataset)}.",
             )
-        vectors = np.full((len(dataset), self.dimension), np.nan, dtype=np.float32)
-        vectors[rows >= 0] = file.vectors[rows[rows >= 0]]
-        return _aligned(vectors, column)
+        return _aligned(file.vectors, rows, column)
 
     @cached_property
     def _file(self) -> VectorFile:
@@ -155,7 +153,7 @@ class GivenVectors(Sendable):
                 where=str(self._path),
                 fix="Give a file of names, one a line, as embedder.options.ids.",
             )
-        return _aligned(np.array(file.vectors, dtype=np.float32), "order")
+        return _aligned(file.vectors, np.arange(len(dataset)), "order")
 
     def _refuse(self, given: object) -> NoReturn:
         raise ModelError(
@@ -166,10 +164,19 @@ class GivenVectors(Sendable):
         )
 
 
-def _aligned(vectors: FloatArray, matched_by: str) -> AlignedVectors:
-    unusable = ~np.isfinite(vectors).all(axis=1)
-    vectors[unusable] = np.nan
-    return AlignedVectors(vectors=unit_rows(vectors), n_missing=int(unusable.sum()), matched_by=matched_by)
+def _aligned(given: AnyArray, places: IntArray, matched_by: str) -> AlignedVectors:
+    """Return unit vectors of the given ones at places [n], -1 for none; a few at a time: there may be very many."""
+    vectors = np.empty((len(places), given.shape[1]), dtype=np.float32)
+    n_missing = 0
+    for start in range(0, len(places), BLOCK_ROWS):
+        wanted = places[start : start + BLOCK_ROWS]
+        block = np.full((len(wanted), given.shape[1]), np.nan, dtype=np.float32)
+        block[wanted >= 0] = given[wanted[wanted >= 0]]
+        unusable = ~np.isfinite(block).all(axis=1)
+        block[unusable] = np.nan
+        vectors[start : start + BLOCK_ROWS] = unit_rows(block)
+        n_missing += int(unusable.sum())
+    return AlignedVectors(vectors=vectors, n_missing=n_missing, matched_by=matched_by)
 
 
 def _positions(dataset: Dataset, column: str, names: Sequence[str]) -> IntArray:

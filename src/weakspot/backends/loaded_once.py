@@ -22,6 +22,10 @@ class LoadedOnce(LeftBehind, Generic[Value]):
         self._name = load.__name__
         self._lock = RLock()
 
+    def __reduce__(self) -> tuple[type["LoadedOnce[Value]"], tuple[Callable[[Any], Value]]]:
+        """Return how it is made again, for classes that are sent themselves because no module holds them."""
+        return LoadedOnce, (self._load,)
+
     def __get__(self, instance: Any, owner: type | None = None) -> Value:
         """Return the kept value, loading it if need be."""
         kept = vars(instance)

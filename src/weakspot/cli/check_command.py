@@ -73,12 +73,18 @@ def _checked(
         rules = reduced
     request = CheckRequest(
         policy=rules,
-        policy_name=policy.name,
+        policy_name=_shown(policy),
         run_id=run_id,
         baseline=None if baseline is None else load_baseline(baseline),
         may_run=not no_run,
     )
     return check(opened, request)
+
+
+def _shown(path: Path) -> str:
+    """Return a path as seen from the present folder, or its name alone if it lies elsewhere."""
+    resolved, here = path.resolve(), Path.cwd()
+    return resolved.relative_to(here).as_posix() if resolved.is_relative_to(here) else path.name
 
 
 def _write(opened: "Project", path: Path, *, run_id: str, may_run: bool) -> None:

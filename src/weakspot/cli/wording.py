@@ -133,7 +133,7 @@ def ingest_sentence(summary: IngestSummary) -> str:
         )
     if summary.n_taken_over:
         changed = f", {summary.n_changed} of them because they may have changed" if summary.n_changed else ""
-        lines.append(f"  {summary.n_read} pictures were read{changed}; {summary.n_taken_over} have not changed since the last time.")
+        lines.append(f"  {summary.n_read} pictures were read{changed}; {summary.n_taken_over} have not changed since last time.")
     if summary.changed_meanwhile:
         lines.append("  The source changed while it was read. Run again: only what changed is read.")
     return "\n".join(lines)

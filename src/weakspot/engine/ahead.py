@@ -9,7 +9,8 @@ from typing import Generic
 
 from weakspot.core.roles import BatchWork, Item, Result
 
-LOWER_PRIORITY = 10
+STEP_BACK = 10
+LOWEST_PRIORITY = 19
 
 
 class AheadOfTime(Generic[Item, Result]):
@@ -39,7 +40,8 @@ class AheadOfTime(Generic[Item, Result]):
 def give_way() -> None:
     """Lower the priority of this thread, where threads have one of their own."""
     if sys.platform == "linux":
-        os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), LOWER_PRIORITY)
+        thread = threading.get_native_id()
+        os.setpriority(os.PRIO_PROCESS, thread, min(LOWEST_PRIORITY, os.getpriority(os.PRIO_PROCESS, thread) + STEP_BACK))
 
 
 def available_cores() -> int:

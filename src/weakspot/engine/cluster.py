@@ -23,10 +23,10 @@ class RayEngine:
             stopped when this process ends.
         n_workers: workers; 0 means as many as the cluster has room for, more when machines join and fewer when they leave. With
             a number the cluster is asked for that many, so that an autoscaler adds machines.
-        cpus_per_worker: cores that a worker claims; 0 means one, and for work in batches all cores of the smallest machine, as
-            models use all cores by themselves.
-        gpus_per_worker: graphics processors that a worker claims, or a part of one; None means one for work in batches if the
-            cluster has any, else none.
+        cpus_per_worker: cores that a worker claims for work in batches; 0 means all cores of the smallest machine, as models use
+            all cores by themselves. Workers of plain maps claim one.
+        gpus_per_worker: graphics processors that a worker claims for work in batches, or a part of one; None means one if the
+            cluster has any.
         queue_depth: items that may wait for each worker.
     """
 
@@ -45,8 +45,7 @@ class RayEngine:
         self, function: Callable[[Item], Result], items: Iterable[Item], *, lost: Callable[[Item], Result] | None = None
     ) -> Generator[Result, None, None]:
         """Yield `function(item)` for every item, in the order of items; when the caller stops early, the workers are ended."""
-        size = ActorSize(cpus=self.cpus_per_worker or 1.0, gpus=self.gpus_per_worker or 0.0)
-        staff = RayStaff(address=self.address, n_workers=self.n_workers, size=size)
+        staff = RayStaff(address=self.address, n_workers=self.n_workers, size=ActorSize(cpus=1.0, gpus=0.0))
         crew = Crew(staff, MapOrder(function=function), MapPace(queue_depth=self.queue_depth), lost)
         yield from crew.results(Intake(items))
 

@@ -146,10 +146,10 @@ class Crew:
             if self._suspects and not post.load:
                 self._give(post, self._suspects.popleft(), is_alone=True)
         while self._backlog and not self._suspects:
-            post = min((post for post in ready if not post.is_alone), key=lambda post: post.load, default=None)
-            if post is None or post.load >= self._pace.parcels_each:
+            free = [post for post in ready if not post.is_alone and post.load < self._pace.parcels_each]
+            if not free:
                 break
-            self._give(post, self._backlog.popleft(), is_alone=False)
+            self._give(min(free, key=lambda post: post.load), self._backlog.popleft(), is_alone=False)
         for post in ready:
             if post.begun and not post.finishing:
                 self._finish_oldest(post)

@@ -1,6 +1,6 @@
 """Consecutive items that go to a worker together, and how many of them."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, Literal, Protocol
@@ -63,7 +63,7 @@ class Pace(Protocol):
     def singles(self, parcel: Parcel) -> list[Parcel]:
         """Return a parcel for each item, to be tried alone."""
 
-    def has_room(self, window: Iterable[Parcel], n_workers: int) -> bool:
+    def has_room(self, window: Collection[Parcel], n_workers: int) -> bool:
         """Say whether one more parcel may be under way or wait for its turn."""
 
     def learn(self, n_items: int, seconds: float) -> None:
@@ -101,9 +101,9 @@ class BatchPace(_Numbered):
         """Return the next batch."""
         return self.parcel(intake.take_batch(self._batch_size))
 
-    def has_room(self, window: Iterable[Parcel], n_workers: int) -> bool:
+    def has_room(self, window: Collection[Parcel], n_workers: int) -> bool:
         """Say whether one more batch may be under way or wait for its turn."""
-        return sum(1 for _ in window) < n_workers * (self.parcels_each + self._spare)
+        return len(window) < n_workers * (self.parcels_each + self._spare)
 
     def learn(self, n_items: int, seconds: float) -> None:
         """Do nothing: which items share a batch depends on their order alone."""
@@ -129,7 +129,7 @@ class MapPace(_Numbered):
         """Return the next items."""
         return self.parcel(intake.take(self._size))
 
-    def has_room(self, window: Iterable[Parcel], n_workers: int) -> bool:
+    def has_room(self, window: Collection[Parcel], n_workers: int) -> bool:
         """Say whether one more parcel may be under way or wait for its turn."""
         return sum(len(parcel.items) for parcel in window) < n_workers * (self.parcels_each + self._queue_depth)
 

@@ -34,7 +34,7 @@ def connected_ray(address: str) -> Any:
         MissingExtraError: if Ray is not installed.
         UnavailableError: if there is no cluster at the address.
     """
-    ray = _library({**BEFORE_IMPORT, **({} if address else LOOPBACK_ONLY)})
+    ray = loaded_ray(loopback_only=not address)
     if not ray.is_initialized():
         # Ray's own start-up code is not free of warnings, and users can do nothing about them.
         with warnings.catch_warnings():
@@ -43,8 +43,16 @@ def connected_ray(address: str) -> Any:
     return ray
 
 
-def _library(environment: dict[str, str]) -> Any:
-    for name, value in environment.items():
+def loaded_ray(*, loopback_only: bool) -> Any:
+    """Return the library, imported so that it sends no statistics and keeps quiet.
+
+    Args:
+        loopback_only: whether clusters that this process starts are for this machine alone.
+
+    Raises:
+        MissingExtraError: if Ray is not installed.
+    """
+    for name, value in {**BEFORE_IMPORT, **(LOOPBACK_ONLY if loopback_only else {})}.items():
         os.environ.setdefault(name, value)
     try:
         with warnings.catch_warnings():

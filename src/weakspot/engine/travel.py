@@ -106,7 +106,7 @@ def _portable(error: BaseException, packer: Packer) -> object:
         try:
             back = unpacked(packer.dumps(candidate))
             back = back.rebuilt() if isinstance(back, _BareError) else back
-        except Exception:  # noqa: BLE001, S112 - the next form is tried
+        except Exception:  # noqa: BLE001 - the next form is tried
             continue
         if type(back).__name__ == type(error).__name__ and str(back) == str(error):
             return candidate

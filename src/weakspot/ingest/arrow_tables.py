@@ -85,11 +85,20 @@ class ArrowTable:
             names = [name for name in schema.names if name not in without]
             size = _batch_rows(schema, without)
             row = 0
+            size_before = self._size()
             for whole in batches:
+                if self._size() < size_before:
+                    # Pages of a mapped file that are not there any more would end the process.
+                    raise OSError("the file became shorter while it was read")
                 narrow = whole.select(names)
+                # Offsets of a damaged file may point anywhere, and nothing looks at them before they are followed.
+                narrow.validate(full=True)
                 for begin in range(0, whole.num_rows, size):
                     yield from _batch_from(narrow.slice(begin, size), row + begin, start)
                 row += whole.num_rows
+
+    def _size(self) -> int:
+        return local_path(self.location).stat().st_size if is_local(self.location) else 0
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
@@ -166,9 +175,9 @@ def _batch_from(found: pa.RecordBatch, row: int, start: int) -> Iterator[TableBa
 def _explained(location: str) -> Iterator[None]:
     try:
         yield
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError) as error:
         raise DataError(
-            f"The table cannot be read: {str(error).splitlines()[0]}.",
+            f"The table cannot be read: {(str(error).splitlines() or [type(error).__name__])[0]}.",
             where=shown_location(location),
             fix="Check that the file is complete and of the format its name says.",
         ) from error

@@ -1,10 +1,10 @@
 """COCO detection data: each box of a file of instances is a sample."""
 
+import glob
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import islice
 from pathlib import PurePosixPath
 from typing import ClassVar
 
@@ -19,12 +19,20 @@ from weakspot.ingest.crops import cut_out
 from weakspot.ingest.detections import Detections, read_detections
 from weakspot.ingest.fingerprints import fingerprint_of_files, fingerprint_of_listing, fingerprint_of_values
 from weakspot.ingest.splits import parse_split
-from weakspot.media.listing import file_facts, is_folder, is_there, list_files
-from weakspot.media.locations import UnreadableLocationError, is_local, join_location, parent_location, shown_location
+from weakspot.media.listing import file_facts, is_folder, is_there, match_files
+from weakspot.media.locations import (
+    UnreadableLocationError,
+    is_local,
+    join_location,
+    local_path,
+    parent_location,
+    shown_location,
+)
 
 _WORDS = re.compile(r"[A-Za-z]+")
 _FIRST_KEYS = re.compile(rb'^\s*\{\s*"(images|annotations|categories|info|licenses|license|type)"\s*:')
-_NAMES = ("instances_*.json", "_annotations.coco.json", "annotations.json", "instances*.json")
+_NAME_IN_SPLIT = "_annotations.coco.json"
+_PATTERNS = ("instances_*.json", "annotations/instances_*.json", _NAME_IN_SPLIT, f"*/{_NAME_IN_SPLIT}")
 
 
 def is_coco_start(data: bytes) -> bool:
@@ -34,12 +42,8 @@ def is_coco_start(data: bytes) -> bool:
 
 def coco_files(folder: str) -> list[str]:
     """Return the COCO files of a folder: `annotations/instances_*.json` or `<split>/_annotations.coco.json`."""
-    found = []
-    for file in islice(list_files(folder), 200_000):
-        path = PurePosixPath(file.relative)
-        if len(path.parts) <= 2 and any(path.match(name) for name in _NAMES[:2]):  # noqa: PLR2004 - at the top or one below
-            found.append(file.location)
-    return found
+    top = glob.escape(str(local_path(folder))) if is_local(folder) else folder
+    return sorted({file for pattern in _PATTERNS for file in match_files(join_location(top, pattern))})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +174,7 @@ def split_word(location: str) -> str:
     ('val2017', 'train')
     """
     path = PurePosixPath(location.replace("\\", "/"))
-    if path.name == _NAMES[1]:
+    if path.name == _NAME_IN_SPLIT:
         return path.parent.name
     return path.stem.rpartition("_")[2]
 

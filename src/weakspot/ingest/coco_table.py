@@ -166,9 +166,8 @@ def _id(value: object) -> str:
 
 
 def _picture(number: str, entry: Mapping[str, object]) -> CocoPicture:
-    width, height = entry.get("width"), entry.get("height")
-    is_sized = isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0
-    size = (int(str(width)), int(str(height))) if is_sized else None
+    sides = [int(side) for name in ("width", "height") if type(side := entry.get(name)) is int and side > 0]
+    size = (sides[0], sides[1]) if len(sides) == 2 else None  # noqa: PLR2004 - width and height
     return CocoPicture(image_id=number, name=str(entry.get("file_name") or ""), size=size)
 
 

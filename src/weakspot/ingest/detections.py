@@ -11,7 +11,7 @@ from weakspot.core.arrays import DoubleArray, IntArray
 from weakspot.core.errors import DataError
 from weakspot.ingest.boxes import COORDINATES
 from weakspot.ingest.coco_table import CocoTable
-from weakspot.media.locations import read_location, shown_location
+from weakspot.media.locations import read_anew, shown_location
 
 MISSED = "missed"
 
@@ -73,7 +73,7 @@ def read_detections(location: str, classes: Mapping[str, str], *, overlap: float
     """
     where = shown_location(location)
     try:
-        entries = json.loads(read_location(location))
+        entries = json.loads(read_anew(location).data)
         found = [_detection(entry, classes) for entry in entries]
     except KeyError as error:
         raise DataError(

@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable
 
 from weakspot.media.listing import ListedFile, file_facts
-from weakspot.media.locations import open_location
+from weakspot.media.locations import explained, open_location
 
 CONTENT_LIMIT_BYTES = 256 * 1024 * 1024
 _BLOCK_BYTES = 1024 * 1024
@@ -43,8 +43,11 @@ def fingerprint_of_values(values: Iterable[object]) -> str:
 def _content_digest(location: str) -> bytes:
     digest = hashlib.blake2b(digest_size=_HASH_BYTES)
     with open_location(location) as file:
-        while block := file.read(_BLOCK_BYTES):
-            digest.update(block)
+        try:
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+        except OSError as error:
+            raise explained(error, location) from error
     return digest.digest()
 
 

@@ -13,7 +13,7 @@ from weakspot.ingest.problems import Problems
 from weakspot.ingest.splits import parse_split, split_of_file_name
 from weakspot.ingest.table_source import TablePart, TableSamples, open_table
 from weakspot.media.listing import file_facts, is_folder, is_there, list_files
-from weakspot.media.locations import join_location, read_location, shown_location
+from weakspot.media.locations import join_location, read_anew, shown_location
 
 SHARD_EXTENSIONS = (".parquet", ".arrow")
 _DICT_FILE, _STATE_FILE = "dataset_dict.json", "state.json"
@@ -111,7 +111,7 @@ def _saved(root: str, split: str | None) -> list[tuple[str, str, str | None]]:
 
 def _json_file(location: str) -> dict[str, Any]:
     try:
-        stored = json.loads(read_location(location))
+        stored = json.loads(read_anew(location).data)
     except ValueError as error:
         raise DataError("The file is not JSON.", where=shown_location(location), fix="Save the data set again.") from error
     if not isinstance(stored, dict):

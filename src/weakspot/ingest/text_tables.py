@@ -6,13 +6,15 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
+from typing import BinaryIO
 
 from weakspot.core.errors import DataError
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.tables import TableBatch, TableHeader, note_repeated
-from weakspot.media.locations import open_location, shown_location
+from weakspot.media.locations import explained, open_location, shown_location
 
 BATCH_ROWS = 4096
+_LONGEST_HEADER = 1 << 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,13 +54,15 @@ class DelimitedTable:
     def _lines(self) -> Iterator[list[str]]:
         with open_location(self.location) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
             try:
-                first = text.readline()
+                first = text.readline(_LONGEST_HEADER)
                 text.seek(0)
                 delimiter = self.delimiter or (";" if ";" in first and "," not in first else ",")
                 reader = csv.reader(text, delimiter=delimiter)
                 yield from (fields for fields in reader if fields)
             except UnicodeDecodeError as error:
                 raise _not_utf8(self.location) from error
+            except OSError as error:
+                raise explained(error, self.location) from error
             except csv.Error as error:
                 raise DataError(
                     f"The table cannot be read: {error}.",
@@ -100,13 +104,20 @@ class JsonLinesTable:
 
     def _records(self, problems: Problems) -> Iterator[tuple[int, dict[str, object]]]:
         with open_location(self.location) as file:
-            for number, line in enumerate(file, start=1):
+            for number, line in enumerate(_whole_lines(file, self.location), start=1):
                 text = _decoded(line, self.location).strip()
                 if not text:
                     continue
                 record = _parsed(text, problems, f"line {number}")
                 if record is not None:
                     yield number, record
+
+
+def _whole_lines(file: BinaryIO, location: str) -> Iterator[bytes]:
+    try:
+        yield from file
+    except OSError as error:
+        raise explained(error, location) from error
 
 
 def _parsed(text: str, problems: Problems, row: str) -> dict[str, object] | None:

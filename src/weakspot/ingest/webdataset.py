@@ -18,7 +18,7 @@ from weakspot.ingest.shard_patterns import find_shards
 from weakspot.ingest.splits import split_of_file_name
 from weakspot.ingest.tables import TableBatch, TableHeader
 from weakspot.ingest.tar_shards import TarGroup, TarMember, read_groups
-from weakspot.media.listing import file_facts
+from weakspot.media.listing import file_facts, stamp_of
 from weakspot.media.locations import is_local, range_location, shown_location
 
 _SIDE_EXTENSIONS = frozenset({"cls", "json", "txt", "text", "caption"})
@@ -94,6 +94,7 @@ class WebDatasetSource:
         parts = shown_location(shard).rsplit("/", 2)
         named = split_of_file_name("/".join(parts[-2:]))
         roles: dict[tuple[str, ...], ColumnRoles] = {}
+        stamp = stamp_of(shard)
         for group in read_groups(shard, side_extensions=_SIDE_EXTENSIONS):
             row = f"{name}/{group.key}"
             picture = self._picture(group, problems, row)
@@ -107,7 +108,7 @@ class WebDatasetSource:
             )
             batch = TableBatch(first_row=0, n_rows=1, columns={column: [value] for column, value in record.items()})
             (sample,) = samples_of(batch, layout, problems)
-            yield _with_picture(replace(sample, key=row), shard, picture)
+            yield _with_picture(replace(sample, key=row, stamp=stamp), shard, picture)
 
     def _roles(self, columns: tuple[str, ...], problems: Problems) -> ColumnRoles:
         given = {role: column for role, column in self.columns.items() if role != "path" and column in columns}

@@ -17,7 +17,7 @@ from weakspot.ingest.image_folder import is_picture_name
 from weakspot.ingest.splits import parse_split
 from weakspot.ingest.yolo_data_file import YoloDataFile, looks_like_data_file, parse_data_file
 from weakspot.media.listing import ListedFile, file_facts, is_folder, is_there, list_files
-from weakspot.media.locations import UnreadableLocationError, join_location, parent_location, read_location, shown_location
+from weakspot.media.locations import UnreadableLocationError, join_location, parent_location, read_anew, shown_location
 
 _BOX_NUMBERS = 4
 _LEAST_POLYGON_NUMBERS = 6
@@ -38,7 +38,7 @@ def yolo_data_file(folder: str) -> str | None:
 def is_yolo_file(location: str) -> bool:
     """Return whether a file is the data file of a YOLO data set."""
     try:
-        return looks_like_data_file(read_location(location).decode("utf-8", "replace"))
+        return looks_like_data_file(read_anew(location).data.decode("utf-8", "replace"))
     except UnreadableLocationError:
         return False
 
@@ -137,7 +137,7 @@ class YoloSource:
 
     @cached_property
     def _data(self) -> YoloDataFile:
-        text = read_location(self._data_location).decode("utf-8-sig", "replace")
+        text = read_anew(self._data_location).data.decode("utf-8-sig", "replace")
         return parse_data_file(text, where=shown_location(self._data_location))
 
     @cached_property
@@ -217,7 +217,7 @@ def parse_line(line: str) -> tuple[int, Corners | None]:
 
 def _label_lines(picture: str) -> tuple[str, ...]:
     try:
-        text = read_location(label_location(picture)).decode("utf-8-sig", "replace")
+        text = read_anew(label_location(picture)).data.decode("utf-8-sig", "replace")
     except UnreadableLocationError as error:
         if error.reason == "missing-file":
             return ()
@@ -229,7 +229,7 @@ def _pictures_at(location: str) -> list[ListedFile]:
     if is_folder(location):
         return [file for file in list_files(location) if is_picture_name(file.relative)]
     beside = parent_location(location)
-    names = [line.strip() for line in read_location(location).decode("utf-8-sig", "replace").splitlines() if line.strip()]
+    names = [line.strip() for line in read_anew(location).data.decode("utf-8-sig", "replace").splitlines() if line.strip()]
     return [_fact(join_location(beside, name.removeprefix("./"))) for name in names if is_picture_name(name)]
 
 

@@ -83,7 +83,7 @@ def _without_comment(line: str) -> str:
     for place, character in enumerate(line):
         if quote:
             quote = "" if character == quote else quote
-        elif character in "\"'":
+        elif character in "\"'" and (not line[:place].strip() or line[:place].rstrip()[-1] in "[{,:-"):
             quote = character
         elif character == "#" and (place == 0 or line[place - 1].isspace()):
             return line[:place].rstrip()
@@ -93,7 +93,7 @@ def _without_comment(line: str) -> str:
 def _value(name: str, lines: list[str], where: str) -> Value:
     first, rest = lines[0], lines[1:]
     if first.startswith(("[", "{")):
-        return _flow(" ".join([first, *rest]), name, where)
+        return _flow(" ".join([first, *(line.strip() for line in rest)]), name, where)
     if first.startswith(_NOT_READ) or (first and rest):
         raise _unread(name, first, where)
     if first or not rest:

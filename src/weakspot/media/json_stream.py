@@ -1,5 +1,6 @@
 """Large JSON objects read piece by piece: one element of a long list at a time."""
 
+import codecs
 import json
 from collections.abc import Iterator
 from typing import BinaryIO
@@ -8,6 +9,8 @@ from weakspot.core.errors import DataError
 
 _BLOCK_BYTES = 1 << 20
 _LARGEST_PIECE = 1 << 26
+# A number near the end of a block, such as `2.` or `1e+`, may go on in the next.
+_LONGEST_CUT = 3
 _BLANK = " \t\n\r"
 
 
@@ -56,8 +59,6 @@ class _Text:
     """The part of a stream that is in memory."""
 
     def __init__(self, stream: BinaryIO, where: str) -> None:
-        import codecs
-
         self._stream = stream
         self._where = where
         self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
@@ -97,10 +98,9 @@ class _Text:
                     raise self.wrong(error.msg.lower()) from error
                 block *= 2
                 continue
-            except RecursionError as error:
-                raise self.wrong("it is nested too deeply") from error
-            # A number at the end of the block may go on in the next.
-            if end < len(self._buffer) or not self._fill(block):
+            except (RecursionError, ValueError) as error:
+                raise self.wrong("it is nested too deeply, or has a number of too many digits") from error
+            if len(self._buffer) - end >= _LONGEST_CUT or not self._fill(block):
                 self._place = end
                 return value
 
@@ -115,5 +115,6 @@ class _Text:
             more = self._decode(data, final=not data)
         except UnicodeDecodeError as error:
             raise DataError("The file is not UTF-8 text.", where=self._where, fix="Export it again.") from error
-        self._buffer, self._place = self._buffer[self._place :] + more, 0
+        if data:
+            self._buffer, self._place = self._buffer[self._place :] + more, 0
         return bool(data)

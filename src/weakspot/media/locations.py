@@ -148,7 +148,9 @@ class Content:
 
 
 def read_location(location: str) -> bytes:
-    """Return the bytes at a location; those of remote ones are kept on this machine, within a bound.
+    """Return the bytes of the picture at a location; those of remote ones are kept on this machine, within a bound.
+
+    What is kept is what was read last, by an ingest for example; it is not asked whether it has changed since.
 
     Raises:
         UnreadableLocationError: with a reason, when they cannot be read.

@@ -4,6 +4,7 @@ import io
 import tempfile
 from typing import BinaryIO, cast
 
+from weakspot.media.locations import explained
 from weakspot.media.remote import MEGABYTE
 from weakspot.media.retrying import PassingTroubleError
 from weakspot.media.web import WebAnswer, WebRequest, ask
@@ -67,11 +68,17 @@ class _RangedFile(io.RawIOBase):
         wanted = min(len(view), self._size - self._position)
         if wanted <= 0:
             return 0
+        try:
+            view[:wanted] = self._block(wanted)
+        except Exception as error:
+            raise explained(error, self._url) from error
+        self._position += wanted
+        return wanted
+
+    def _block(self, wanted: int) -> bytes:
         answer = ask(WebRequest(url=self._url, offset=self._position, length=wanted))
         if answer.stamp != self._stamp or (answer.has_ranges and answer.size != self._size):
             raise OSError("the file was changed on the server while it was read")
         if len(answer.body) != wanted:
             raise PassingTroubleError(f"the server gave {len(answer.body)} of {wanted} bytes")
-        view[:wanted] = answer.body
-        self._position += wanted
-        return wanted
+        return answer.body

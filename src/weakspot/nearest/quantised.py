@@ -15,7 +15,7 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray
 from weakspot.nearest.beside import file_of, mark_of, replacing
-from weakspot.nearest.shards import PIECE_BYTES, Piece, Queries, VectorShards, rounding_slack
+from weakspot.nearest.shards import KEPT_MAPPED_BYTES, PIECE_BYTES, Piece, Queries, VectorShards, let_go, rounding_slack
 
 SUFFIX = ".int8"
 FORMAT = 1
@@ -49,6 +49,7 @@ class QuantisedShards:
 
     def __init__(self, parts: Sequence[QuantisedRows]) -> None:
         self._parts = tuple(parts)
+        self._is_large = sum(part.codes.nbytes for part in parts) > KEPT_MAPPED_BYTES
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
@@ -68,6 +69,8 @@ class QuantisedShards:
         part, rows = self._parts[piece.shard], slice(piece.start, piece.stop)
         scores = np.empty((len(queries), len(piece)), dtype=np.float32)
         rough_code_scores(part.codes[rows], part.factors[rows], queries.unit, allowed, scores)
+        if self._is_large:
+            let_go(part.codes, piece.start, piece.stop)
         return scores, part.slack[rows] + np.float32(rounding_slack(part.codes.shape[1]))
 
 

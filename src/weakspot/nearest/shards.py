@@ -131,7 +131,7 @@ class VectorShards:
         """Let go of the memory pages of a piece if all rows together are too many to keep them; they stay on disk."""
         array = self.arrays[piece.shard]
         if self._is_large:
-            _let_go(array, piece.start, piece.stop)
+            let_go(array, piece.start, piece.stop)
 
     @cached_property
     def _is_large(self) -> bool:
@@ -159,7 +159,7 @@ def _readable(array: AnyArray) -> AnyArray:
     return array
 
 
-def _let_go(array: AnyArray, start: int, stop: int) -> None:
+def let_go(array: AnyArray, start: int, stop: int) -> None:
     """Give pages of a read-only memory map back; of any other array nothing."""
     file = getattr(array, "_mmap", None)
     if not isinstance(array, np.memmap) or array.mode != "r" or file is None or not hasattr(file, "madvise"):

@@ -127,12 +127,12 @@ class _Content:
         }
 
     def _categories(self) -> dict[str, int]:
-        """Return the number of every class: the one it had, where every class has one of its own."""
-        names = self.bundle.samples.dataset.class_names
+        """Return the number of every class that occurs: the one it had, where each has one of its own."""
         given: dict[str, str] = {}
         for place, label in self.labelled.values():
             given.setdefault(label, place.category_id)
-        return dict(zip(names, whole_numbers([given.get(name, "") for name in names]), strict=True))
+        names = [name for name in self.bundle.samples.dataset.class_names if name in given]
+        return dict(zip(names, whole_numbers([given[name] for name in names]), strict=True))
 
     def _attributes(self) -> list[dict[str, object]]:
         """Return what is said of every sample besides its box."""

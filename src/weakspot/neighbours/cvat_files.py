@@ -9,13 +9,14 @@ from xml.sax.saxutils import escape, quoteattr
 from weakspot.core.errors import DataError
 from weakspot.neighbours.bundle import ExchangeBundle, Written
 from weakspot.neighbours.label_studio_files import nothing_to_label
-from weakspot.neighbours.picture_files import FOLDER, picture_paths
+from weakspot.neighbours.picture_files import picture_paths
 from weakspot.neighbours.sample_words import Names, predicted_names
 from weakspot.neighbours.written_files import write_bytes, write_json
 
 TAGS_FILE = "annotations.xml"
 LABELS_FILE = "labels.json"
 LIST_FILE = "to_label.csv"
+PICTURES_FOLDER = "images"
 SUGGESTED = "auto"
 
 
@@ -27,7 +28,7 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
     """
     listed = nothing_to_label(bundle)
     rows = [one.row for one in bundle.to_label]
-    paths = picture_paths(replace(bundle, copies_pictures=True), folder, rows)
+    paths = picture_paths(replace(bundle, copies_pictures=True), folder, rows, below=PICTURES_FOLDER)
     if None in paths:
         raise DataError("Some samples to label have no picture.", given=paths.count(None), fix="Label them in to_label.csv.")
     names = [Path(path).name for path in paths if path is not None]
@@ -40,7 +41,7 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
         write_bytes(folder / TAGS_FILE, _tags(dataset.class_names, names, sizes, said).encode()),
         write_bytes(folder / LIST_FILE, _list(bundle, names, said).encode()),
     )
-    create = f"cvat-cli task create {bundle.name} --labels @{LABELS_FILE} local {FOLDER}/*"
+    create = f"cvat-cli task create {bundle.name} --labels @{LABELS_FILE} local {PICTURES_FOLDER}/*"
     sentence = (
         f"{listed} samples to label. In the folder: {create}. {TAGS_FILE} holds the classifier's answers; import it only to "
         'start from them. Then export as "CVAT for images 1.1" and: weakspot import --from cvat annotations.xml --out labels.csv'

@@ -59,7 +59,8 @@ def _row(sample: Mapping[str, Any], folder: Path, where: Path) -> dict[str, obje
     place = sample.get("filepath")
     if not isinstance(place, str):
         raise DataError("A sample has no filepath.", where=str(where), given=str(sample.get("_id")))
-    tags = [str(tag) for tag in sample.get("tags") or ()]
+    given = sample.get("tags")
+    tags = [str(tag) for tag in given] if isinstance(given, list) else []
     splits = [_SPLITS[tag.lower()] for tag in tags if tag.lower() in _SPLITS]
     row: dict[str, object] = {
         "sample_id": sample.get("sample_id"),
@@ -107,7 +108,9 @@ def _labels(value: object, one: str, many: str) -> dict[str, object]:
     if not isinstance(value, dict):
         return {}
     if value.get("_cls") == "Classifications":
-        return {many: [str(item["label"]) for item in value.get("classifications") or () if item.get("label") is not None]}
+        items = value.get("classifications")
+        ones = [item for item in items if isinstance(item, dict)] if isinstance(items, list) else []
+        return {many: [str(item["label"]) for item in ones if item.get("label") is not None]}
     label = value.get("label")
     if label is None:
         return {}

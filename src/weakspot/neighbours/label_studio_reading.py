@@ -75,7 +75,9 @@ def _of_task(task: Mapping[str, Any]) -> Iterator[_Answer]:
     if not finished:
         yield _Answer(data=known)
     for one in finished:
-        results = [result for result in one.get("result") or () if isinstance(result, dict) and result.get("type") == "choices"]
+        listed = one.get("result")
+        given = listed if isinstance(listed, list) else []
+        results = [result for result in given if isinstance(result, dict) and result.get("type") == "choices"]
         chosen = [choice for result in results for choice in _choices(result.get("value"))]
         yield _Answer(data=known, labels=tuple(dict.fromkeys(chosen)))
 

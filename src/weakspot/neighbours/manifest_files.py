@@ -13,6 +13,7 @@ from weakspot.neighbours.bundle import Written
 from weakspot.neighbours.written_files import replacing
 
 EXTENSIONS = (".csv", ".tsv", ".jsonl", ".parquet")
+_LARGEST_NUMBER = 2**63 - 1
 Columns = Mapping[str, Sequence[object]]
 
 
@@ -70,7 +71,8 @@ def labels_written(target: Path, columns: Columns, *, left_out: int = 0) -> Writ
 def _plain(values: Sequence[object]) -> list[object]:
     """Return values that fit one column: as they are, or as text if they are of different kinds."""
     kinds = {type(value) for value in values if value is not None}
-    if len(kinds) <= 1 or kinds <= {int, float}:
+    is_large = any(isinstance(value, int) and abs(value) > _LARGEST_NUMBER for value in values)
+    if not is_large and (len(kinds) <= 1 or kinds <= {int, float}):
         return [float(value) if float in kinds and isinstance(value, int) else value for value in values]
     return [None if value is None else _cell(value) for value in values]
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from weakspot.core.errors import StoreError
 from weakspot.core.repairs import GroupChange, RepairOutcome
 from weakspot.core.run import RunRecord
+from weakspot.media.locations import shown_location
 from weakspot.neighbours.bundle import ExchangeBundle, MarkedSlice
 from weakspot.neighbours.manifest_files import write_manifest
 from weakspot.neighbours.sample_words import slice_facts
@@ -17,7 +18,7 @@ MOST_METRICS = 1_000
 MOST_PARAMETERS = 500
 LONGEST_NAME = 200
 LONGEST_VALUE = 500
-_SECRET = re.compile(r"(key|token|secret|password|credential|authorization)s?$", re.IGNORECASE)
+_SECRET = re.compile(r"(^|_)(key|token|secret|password|credentials|authorization)$", re.IGNORECASE)
 
 
 def exported_run(bundle: ExchangeBundle) -> RunRecord:
@@ -69,8 +70,8 @@ def run_tags(bundle: ExchangeBundle) -> dict[str, str]:
 
 
 def run_files(bundle: ExchangeBundle, folder: Path) -> tuple[Path, ...]:
-    """Write the table of slices and the model card into a folder; return them with the files of the report."""
-    files = list(bundle.report_files)
+    """Write the report, the model card and the table of slices into a folder and return their paths."""
+    files = [write_bytes(folder / path.name, path.read_bytes()) for path in bundle.report_files]
     if bundle.model_card:
         files.append(write_bytes(folder / "model-card.md", bundle.model_card.encode()))
     facts = [slice_facts(marked) for marked in bundle.slices]
@@ -139,4 +140,4 @@ def _flat(values: Mapping[str, object], head: str) -> Iterator[tuple[str, str]]:
         if isinstance(value, Mapping):
             yield from _flat(value, f"{full}.")
         elif value is not None:
-            yield full, value if isinstance(value, str) else json.dumps(value)
+            yield full, shown_location(value) if isinstance(value, str) else json.dumps(value)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +13,27 @@ from weakspot.neighbours.metrics import exported_run, run_files, run_metrics, ru
 ADDRESS = "MLFLOW_TRACKING_URI"
 DATABASE, ARTEFACTS = "mlflow.db", "artefacts"
 A_BATCH = 100
+_FOR_SQLITE = ("sqlalchemy", "alembic")
 
 
 def log_run(bundle: ExchangeBundle, folder: Path) -> Written:
-    """Write a run to MLflow; the same run again replaces what was written.
+    """Write a run to MLflow; the same run again updates what was written.
 
-    The environment variable `MLFLOW_TRACKING_URI` says where to. Without it, a SQLite file and the artefacts go into the folder, and
-    nothing leaves the machine.
+    The environment variable `MLFLOW_TRACKING_URI` says where to. Without it, a SQLite file and the artefacts go into the folder,
+    and nothing leaves the machine.
 
     Raises:
         MissingExtraError: if MLflow is not installed.
         UnavailableError: if the tracking server does not take the run.
     """
     exported_run(bundle)
-    client_class, error_class = _library()
-    address = os.environ.get(ADDRESS) or f"sqlite:///{(folder / DATABASE).resolve()}"
+    is_local = not os.environ.get(ADDRESS)
+    client_class, error_class = _library(is_local=is_local)
+    address = f"sqlite:///{(folder / DATABASE).resolve()}" if is_local else os.environ[ADDRESS]
     files = run_files(bundle, folder)
     try:
         client = client_class(address)
-        mlflow_id = _run_id(client, bundle, folder)
+        mlflow_id = _run_id(client, bundle, (folder / ARTEFACTS).resolve().as_uri() if is_local else None)
         _log(client, mlflow_id, bundle, files)
     except error_class as error:
         what = f"MLflow did not take the run: {str(error).splitlines()[0]}"
@@ -42,10 +45,13 @@ def log_run(bundle: ExchangeBundle, folder: Path) -> Written:
     return Written(files=(*([folder / DATABASE] if is_local else []), *files), sentence=f"MLflow run {mlflow_id}. {opening}")
 
 
-def _library() -> tuple[Any, type[Exception]]:
+def _library(*, is_local: bool) -> tuple[Any, type[Exception]]:
+    for name in _FOR_SQLITE if is_local else ():
+        if find_spec(name) is None:
+            raise MissingExtraError(name, extra="trackers", purpose="Exports to MLflow without a server")
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
     try:
-        import alembic  # noqa: F401 - MLflow needs it for a SQLite file and says so late
         from mlflow.exceptions import MlflowException
         from mlflow.tracking import MlflowClient
     except ImportError as error:
@@ -53,13 +59,12 @@ def _library() -> tuple[Any, type[Exception]]:
     return MlflowClient, MlflowException
 
 
-def _run_id(client: Any, bundle: ExchangeBundle, folder: Path) -> str:
-    """Return the MLflow run of our run, made if there is none; metrics, parameters and files of an earlier export are replaced."""
+def _run_id(client: Any, bundle: ExchangeBundle, artefacts: str | None) -> str:
+    """Return the MLflow run of our run, made if there is none."""
     record = exported_run(bundle)
     experiment = client.get_experiment_by_name(bundle.name)
     if experiment is None:
-        place = None if ADDRESS in os.environ else (folder / ARTEFACTS).resolve().as_uri()
-        experiment_id = client.create_experiment(bundle.name, artifact_location=place)
+        experiment_id = client.create_experiment(bundle.name, artifact_location=artefacts)
     else:
         experiment_id = experiment.experiment_id
     there = client.search_runs([experiment_id], f"tags.`weakspot.run_id` = '{record.run_id}'", max_results=1)
@@ -71,8 +76,8 @@ def _run_id(client: Any, bundle: ExchangeBundle, folder: Path) -> str:
 def _log(client: Any, mlflow_id: str, bundle: ExchangeBundle, files: Sequence[Path]) -> None:
     from mlflow.entities import Metric, Param, RunTag
 
-    moment = client.get_run(mlflow_id).info.start_time
-    known = client.get_run(mlflow_id).data
+    run = client.get_run(mlflow_id)
+    moment, known = run.info.start_time, run.data
     metrics = [Metric(name, value, moment, 0) for name, value in _changed(run_metrics(bundle), known.metrics).items()]
     parameters = [Param(name, value) for name, value in run_parameters(bundle).items() if name not in known.params]
     tags = [RunTag(name, value) for name, value in run_tags(bundle).items()]

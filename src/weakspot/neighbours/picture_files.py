@@ -23,11 +23,11 @@ _EXTENSIONS = {
 }
 
 
-def picture_paths(bundle: ExchangeBundle, folder: Path, rows: list[int] | None = None) -> list[str | None]:
+def picture_paths(bundle: ExchangeBundle, folder: Path, rows: list[int] | None = None, *, below: str = FOLDER) -> list[str | None]:
     """Return an absolute path for the picture of every row (all by default), None for samples without a picture.
 
     Whole local files are pointed to, or copied if the bundle says so. Pictures inside other files (packs, tar shards) and remote
-    ones are written to `<folder>/pictures/<sample id>.<extension>`; what is there already is not written again.
+    ones are written to `<folder>/<below>/<sample id>.<extension>`; what is there already is not written again.
 
     Raises:
         DataError: if a picture cannot be read.
@@ -35,7 +35,7 @@ def picture_paths(bundle: ExchangeBundle, folder: Path, rows: list[int] | None =
     dataset = bundle.samples.dataset
     wanted = range(len(dataset)) if rows is None else rows
     locations, ids = dataset.locations(), dataset.sample_ids()
-    target = folder.resolve() / FOLDER
+    target = folder.resolve() / below
     return [_path(locations[row], ids[row], target, copies=bundle.copies_pictures) for row in wanted]
 
 

@@ -17,6 +17,8 @@ TABLE = "samples.parquet"
 SLICES = "slices.json"
 SCRIPT = "open_in_spotlight.py"
 HIGH_GAP, LOW_GAP = 0.3, 0.1
+_TYPES = {PICTURE: "Image", EMBEDDING: "Embedding"}
+_CATEGORIES = ("label", "prediction", "split")
 _PICTURE_NAMES = (
     "image",
     "path",
@@ -46,7 +48,8 @@ def load():
     table = pd.read_parquet(HERE / "samples.parquet")
     plan = json.loads((HERE / "slices.json").read_text(encoding="utf-8"))
     issues = [spotlight.DataIssue(**issue) for issue in plan["issues"]]
-    return table, plan["dtype"], issues
+    categories = {name: spotlight.dtypes.CategoryDType(values) for name, values in plan["categories"].items()}
+    return table, {**plan["dtype"], **categories}, issues
 
 
 if __name__ == "__main__":
@@ -61,7 +64,11 @@ def write_table(bundle: ExchangeBundle, folder: Path) -> Written:
     vectors = embedding_column(bundle)
     if vectors is not None:
         table = table.append_column(EMBEDDING, vectors)
-    plan = {"dtype": _types(table), "issues": [_issue(marked, table.column_names) for marked in bundle.slices]}
+    plan = {
+        "dtype": {name: kind for name, kind in _TYPES.items() if name in table.column_names},
+        "categories": {name: _values(table, name) for name in _CATEGORIES if name in table.column_names},
+        "issues": [_issue(marked, table.column_names) for marked in bundle.slices],
+    }
     files = (
         write_parquet(folder / TABLE, table),
         write_json(folder / SLICES, plan),
@@ -92,10 +99,9 @@ def read_table(source: Path, target: Path) -> Written:
     )
 
 
-def _types(table: pa.Table) -> dict[str, str]:
-    """Return the types that Spotlight would not find by itself."""
-    wanted = {PICTURE: "Image", EMBEDDING: "Embedding", "label": "Category", "prediction": "Category", "split": "Category"}
-    return {name: kind for name, kind in wanted.items() if name in table.column_names}
+def _values(table: pa.Table, name: str) -> list[str]:
+    """Return the values of a column; Spotlight cannot find them itself where some are missing."""
+    return sorted(value for value in table.column(name).unique().to_pylist() if value is not None)
 
 
 def _issue(marked: MarkedSlice, columns: list[str]) -> dict[str, object]:

@@ -38,6 +38,8 @@ def log_run(bundle: ExchangeBundle, folder: Path) -> Written:
     except wandb.Error as error:
         fix = f"Unset {MODE} to write into the folder only."
         raise UnavailableError(f"Weights & Biases did not take the run: {error}", where=MODE, fix=fix) from error
+    finally:
+        wandb.teardown()  # ends the process that writes: only then is everything on disk
     sending = f"Send it when you like: wandb sync {kept}" if mode == "offline" else "It was sent to your server."
     return Written(files=(kept, *files), sentence=f"Weights & Biases run {wandb_id}. {sending}")
 
@@ -69,6 +71,7 @@ def _settings(wandb: Any, folder: Path, mode: str, wandb_id: str) -> Any:
         mode=mode,
         root_dir=str(folder.resolve()),
         run_id=wandb_id,
+        host="unnamed",
         resume="allow",
         console="off",
         silent=True,
@@ -85,15 +88,11 @@ def _settings(wandb: Any, folder: Path, mode: str, wandb_id: str) -> Any:
 def _log(wandb: Any, bundle: ExchangeBundle, settings: Any, files: tuple[Path, ...]) -> Path:
     """Write everything and return the folder of the run."""
     config = {**run_parameters(bundle), **run_tags(bundle)}
-    run = wandb.init(
-        project=plain(bundle.name), name=exported_run(bundle).run_id, config=config, tags=["weakspot"], settings=settings
-    )
-    run.summary.update(run_metrics(bundle))
-    if files:
+    name = exported_run(bundle).run_id
+    with wandb.init(project=plain(bundle.name), name=name, config=config, tags=["weakspot"], settings=settings) as run:
+        run.summary.update(run_metrics(bundle))
         artefact = wandb.Artifact(f"weakspot-{run.id}", type="report")
         for file in files:
-            artefact.add_file(str(file))
+            artefact.add_file(str(file), policy="immutable")
         run.log_artifact(artefact)
-    kept = Path(run.dir).parent
-    run.finish(quiet=True)
-    return kept
+        return Path(run.dir).parent

@@ -4,7 +4,7 @@ import json
 import os
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from weakspot.core.errors import ConfigError
@@ -43,4 +43,5 @@ def replacing(path: Path) -> Iterator[Path]:
             f"The file cannot be written: {error.strerror or error}.", where=str(path), fix="Choose a folder with room for it."
         ) from error
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()

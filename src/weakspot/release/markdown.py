@@ -9,7 +9,8 @@ from weakspot.release.wording import between, percent
 MOST_CHARACTERS = 60_000
 MARK = "<!-- weakspot check -->"
 SPECIAL = re.compile(r"([\\`*_{}\[\]#|~>])")
-UNWANTED = re.compile(r"(@|://|www\.)")
+UNWANTED = re.compile(r"(@|:(?=//)|www(?=\.))")
+CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 SIGNS = {
     Ruling.KEPT: "✅ kept",
     Ruling.VIOLATED: "❌ violated",
@@ -103,7 +104,7 @@ def _bar(entry: PolicyEntry) -> str:
 
 def _escaped(text: str) -> str:
     """Return a text that shows as it is: no markup, no HTML, no table cell, no link, nobody mentioned."""
-    line = " ".join(text.split())
+    line = " ".join(CONTROL.sub(" ", text).split())
     line = line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"
     line = line.replace("&", "&amp;").replace("<", "&lt;")
     return UNWANTED.sub("\\1\N{ZERO WIDTH SPACE}", SPECIAL.sub(r"\\\1", line))

@@ -57,7 +57,7 @@ class PolicyOutcome(Record):
         started: when that run started, ISO 8601.
         classifier_id: the classifier of that run; empty when predictions were given.
         baseline_run_id: the run it was compared with; empty without a baseline.
-        policy: file name of the policy.
+        policy: the policy file, as seen from where the check was started.
         level: confidence with which intervals hold.
         unsure_fails: whether entries that are not judged count as violations.
         entries: in the order of the rules.

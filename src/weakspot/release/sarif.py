@@ -3,6 +3,7 @@
 import hashlib
 import json
 from typing import Any
+from urllib.parse import quote
 
 from weakspot.release.outcome import PolicyEntry, PolicyOutcome, Ruling
 
@@ -67,7 +68,7 @@ def _result(outcome: PolicyOutcome, entry: PolicyEntry, rule_index: int) -> dict
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": outcome.policy or DEFAULT_PLACE, "uriBaseId": "%SRCROOT%"},
+                    "artifactLocation": {"uri": quote(outcome.policy or DEFAULT_PLACE), "uriBaseId": "%SRCROOT%"},
                     "region": {"startLine": 1},
                 },
                 "logicalLocations": [{"name": entry.subject, "kind": "object"}],

@@ -32,7 +32,10 @@ class KeyIndex:
 
     def _positions(self, keys: AnyArray) -> IntArray:
         mixed, last = _mixed(keys), len(self._mixed) - 1
-        slots = np.searchsorted(self._mixed, mixed)
+        slots = np.empty(len(keys), dtype=np.int64)
+        # Looked up in ascending order, neighbours are found in memory that was just read.
+        ascending = np.argsort(mixed)
+        slots[ascending] = np.searchsorted(self._mixed, mixed[ascending])
         found = np.full(len(keys), -1, dtype=np.int64)
         open_ones = np.flatnonzero(slots <= last)
         # Different keys hardly ever mix to the same number; those that do stand next to each other.

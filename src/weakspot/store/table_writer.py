@@ -77,7 +77,12 @@ class TableWriter:
         """Write what was set aside and what occurs more than once."""
         import pyarrow.parquet as pq
 
-        pq.write_table(pa.concat_tables(quarantine), self._folder / "quarantine.parquet", compression="zstd")
+        first = next(quarantine)
+        with pq.ParquetWriter(self._folder / "quarantine.parquet", first.schema, compression="zstd") as writer:
+            writer.write_table(first)
+            for table in quarantine:
+                if table.num_rows:
+                    writer.write_table(table)
         pq.write_table(duplicates, self._folder / "duplicates.parquet", compression="zstd")
 
     def note(self, facts: Mapping[str, JsonValue]) -> None:

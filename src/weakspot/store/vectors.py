@@ -26,7 +26,7 @@ SHARD_NAME = re.compile(r"shard-(\d{6})-([0-9a-f]{8})\.npy")
 MATRIX_NAME = re.compile(r"(?P<name>[a-z]+)-(?P<digest>[0-9a-f]{16})-without-(?P<n_missing>\d+)\.npy")
 FULL_SHARD_ROWS = 65_536
 MANY_SHARDS = 16
-MOST_OPEN = 128
+MOST_OPEN = 16
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

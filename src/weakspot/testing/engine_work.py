@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
+from weakspot.core.arrays import FloatArray
 from weakspot.core.errors import MissingExtraError
 
 N_ITEMS = 40
@@ -142,3 +145,21 @@ def hungry(number: int) -> int:
 def asking_for_torch(_number: int) -> int:
     """Raise an error whose constructor asks for more than its message."""
     raise MissingExtraError("torch", extra="torch", purpose="Checks")
+
+
+class OnnxWork:
+    """Puts random pictures of 64 x 64, one a number, through an ONNX graph with the input `pixels`."""
+
+    def __init__(self, path: str) -> None:
+        import onnxruntime
+
+        self._session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+
+    def prepare(self, item: int) -> FloatArray:
+        """Return the picture of a number."""
+        return np.random.default_rng(item).normal(size=(3, 64, 64)).astype(np.float32)
+
+    def run(self, ready: Sequence[FloatArray]) -> FloatArray:
+        """Return what the graph gives."""
+        rows: FloatArray = self._session.run(None, {"pixels": np.stack(ready)})[0]
+        return rows

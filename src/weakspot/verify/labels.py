@@ -99,10 +99,9 @@ class LabelChecker:
         sides = sides_of(found, evaluation, problems)
         if sides.problem is None:
             return np.zeros(0, dtype=np.int64)
-        failing = sides.problem.rows[sides.problem.failed]
+        failing = np.sort(sides.problem.rows[sides.problem.failed & sides.inside])
         is_suspect, witnesses = self._suspects(sides.problem, failing, training, evaluation)
-        rows = failing[is_suspect & sides.inside[sides.problem.failed]]
-        return np.sort(rows) if NEIGHBOURS in witnesses else rows[:0]
+        return failing[is_suspect] if NEIGHBOURS in witnesses else failing[:0]
 
     def _finding(self, sides: SliceSides, problem: ClassProblem, training: SampleSet, evaluation: SampleSet) -> LabelFinding | None:
         asked = self._asked(sides, problem)
@@ -157,7 +156,7 @@ class LabelChecker:
             return None
         labelled = training.rows[training.dataset.is_labelled[training.rows]]
         vectors = unit_rows(evaluation.vectors(self.space, rows))
-        best, found = _nearest(vectors, training, labelled, space=self.space, n_nearest=self.n_neighbours)
+        best, found = nearest_rows(vectors, training, labelled, space=self.space, n_nearest=self.n_neighbours)
         if len(labelled) < self.n_neighbours or not np.isfinite(best).any():
             return None
         return np.where(np.isfinite(best), found, -1)
@@ -241,7 +240,7 @@ def _neighbours_agree(dataset: Dataset, problem: ClassProblem, accused: IntArray
     return np.asarray((agrees & (near >= 0)).mean(axis=1) > MOST, dtype=np.bool_)
 
 
-def _nearest(
+def nearest_rows(
     vectors: FloatArray, training: SampleSet, rows: IntArray, *, space: str, n_nearest: int
 ) -> tuple[FloatArray, IntArray]:
     """Return similarity and row of the nearest training samples, chunk by chunk; minus infinity where there are fewer."""

@@ -8,18 +8,19 @@ from PIL import Image
 
 from weakspot.app.browsing.view import View
 from weakspot.app.browsing.workspace import Workspace
+from weakspot.app.nearest_pictures import label_texts
 from weakspot.app.preparation import JOINT, Prepared
 from weakspot.app.vector_classifying import reads_vectors
 from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import StoreError
 from weakspot.core.failures import predicted_classes
-from weakspot.core.samples import SampleSet
 from weakspot.ingest.outcomes import class_columns
+from weakspot.nearest.scan import nearest_rows
+from weakspot.nearest.shards import VectorShards
 
 N_CLASSES = 5
 N_NEAREST = 8
-BLOCK_ROWS = 65_536
 
 
 class ClassChance(View):
@@ -139,28 +140,16 @@ def _probabilities(prepared: Prepared, picture: Image.Image, vector: FloatArray 
 
 def _nearest(workspace: Workspace, vector: FloatArray) -> list[NearSample]:
     samples = workspace.discovery
-    similarities = _similarities(samples, vector)
-    n_wanted = min(N_NEAREST, int(np.isfinite(similarities).sum()))
-    places = np.argpartition(-similarities, max(0, n_wanted - 1))[:n_wanted]
-    places = places[np.argsort(-similarities[places], kind="stable")]
-    rows = samples.rows[places]
+    within = np.zeros(len(samples.dataset), dtype=np.bool_)
+    within[samples.rows] = True
+    (found,) = nearest_rows(VectorShards([samples.space(JOINT).vectors]), vector, N_NEAREST, within=within)
+    rows = found.rows
     failed = cast("BoolArray", workspace.once("failures by row", lambda: _failures(workspace)))[rows]
-    labels, answers = _labels(samples.dataset, rows), _answers(samples.dataset, rows, failed)
+    labels, answers = label_texts(samples.dataset, rows), _answers(samples.dataset, rows, failed)
     return [
         NearSample(row=int(row), label=label, answer=answer, is_failure=bool(wrong), similarity=float(similarity))
-        for row, label, answer, wrong, similarity in zip(rows, labels, answers, failed, similarities[places], strict=True)
+        for row, label, answer, wrong, similarity in zip(rows, labels, answers, failed, found.scores, strict=True)
     ]
-
-
-def _similarities(samples: SampleSet, vector: FloatArray) -> FloatArray:
-    """Return the cosine to every row of a half; rows without a vector are infinitely far."""
-    parts = []
-    for start in range(0, len(samples.rows), BLOCK_ROWS):
-        block = samples.vectors(JOINT, samples.rows[start : start + BLOCK_ROWS])
-        with np.errstate(invalid="ignore", divide="ignore"):
-            cosine = (block @ vector) / np.linalg.norm(block, axis=1)
-        parts.append(np.where(np.isfinite(cosine), cosine, -np.inf))
-    return np.concatenate(parts) if parts else np.empty(0, dtype=np.float32)
 
 
 def _failures(workspace: Workspace) -> BoolArray:
@@ -168,13 +157,6 @@ def _failures(workspace: Workspace) -> BoolArray:
     for problem in workspace.problems.values():
         found[problem.rows] |= problem.failed
     return found
-
-
-def _labels(dataset: Dataset, rows: IntArray) -> list[str]:
-    names = dataset.class_names
-    if dataset.task is Task.SINGLE_LABEL:
-        return [names[code] if code >= 0 else "" for code in dataset.labels[rows]]
-    return [", ".join(names[code] for code in np.flatnonzero(line)) for line in dataset.label_matrix[rows]]
 
 
 def _answers(dataset: Dataset, rows: IntArray, failed: BoolArray) -> list[str]:

@@ -33,7 +33,7 @@ class CheckRequest:
 
     Args:
         policy: the rules.
-        policy_name: file name of the policy, for outputs.
+        policy_name: the policy file as outputs name it.
         run_id: the run to judge; empty for the one of the present samples, model and settings.
         baseline: what the run is compared with, if anything.
         may_run: whether a run may be made if there is none.

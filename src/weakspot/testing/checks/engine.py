@@ -6,7 +6,15 @@ from itertools import islice
 from weakspot.core.roles import Engine
 from weakspot.testing.checks.expectation import Check, ConformanceError, Factory, expect
 from weakspot.testing.checks.parts import ANY_PART, implements
-from weakspot.testing.engine_work import BAD_ITEM, N_ITEMS, CountedNumbers, NumberWork, doubled_in_odd_time, refusing_seven
+from weakspot.testing.engine_work import (
+    BAD_ITEM,
+    N_ITEMS,
+    CountedNumbers,
+    NumberWork,
+    RunBatch,
+    doubled_in_odd_time,
+    refusing_seven,
+)
 
 MOST_UNDER_WAY = 2_000
 BATCH = 6
@@ -68,7 +76,7 @@ def nothing_in_nothing_out(factory: Factory) -> None:
 def batches_follow_the_order_of_items(factory: Factory) -> None:
     """Which items share a batch depends on their order alone; the last batch may be short; work is built once in a worker."""
     engine: Engine = factory()
-    found = list(engine.map_batches(NumberWork, range(N_ITEMS), batch_size=BATCH, lost=_never))
+    found: list[RunBatch] = list(engine.map_batches(NumberWork, range(N_ITEMS), batch_size=BATCH, lost=_no_batch))
     doubled = [2 * number for number in range(N_ITEMS)]
     expect([number for batch in found for number in batch.doubled] == doubled, "Items are lost, doubled or out of order.")
     sizes = [len(batch.doubled) for batch in found]
@@ -86,7 +94,8 @@ def batches_are_taken_as_needed(factory: Factory) -> None:
     expect(numbers.taken <= MOST_UNDER_WAY, f"{numbers.taken} items were taken for a batch; bound the number under way.")
     batches.close()  # type: ignore[attr-defined]
     taken = numbers.taken
-    expect(list(engine.map_batches(NumberWork, [1], batch_size=BATCH))[0].doubled == (2,), "The engine is of no use after `close`.")
+    (again,) = engine.map_batches(NumberWork, [1], batch_size=BATCH)
+    expect(again.doubled == (2,), "The engine is of no use after `close`.")
     expect(numbers.taken == taken, "Items were taken after the caller stopped.")
 
 
@@ -104,7 +113,7 @@ def errors_of_batches_reach_the_caller(factory: Factory) -> None:
         try:
             for batch in engine.map_batches(build, items, batch_size=BATCH):
                 found.extend(batch.doubled)
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - which one it is, is checked
             expect(type(error) is kind, f"A {kind.__name__} of a batch arrived as {type(error).__name__}: {error}")
             expect(found == [2 * number for number in range(BATCH)], "Batches before the error were lost.")
             continue
@@ -112,6 +121,10 @@ def errors_of_batches_reach_the_caller(factory: Factory) -> None:
 
 
 def _never(item: int) -> int:
+    raise ConformanceError(f"The item {item} was given up although no worker died.")
+
+
+def _no_batch(item: int) -> RunBatch:
     raise ConformanceError(f"The item {item} was given up although no worker died.")
 
 

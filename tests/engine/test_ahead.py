@@ -1,0 +1,55 @@
+import os
+import threading
+from concurrent.futures import CancelledError
+
+import pytest
+
+from weakspot.engine.ahead import AheadOfTime, available_cores
+
+
+class Gated:
+    """Prepares nothing before the gate is open."""
+
+    def __init__(self):
+        self.gate = threading.Event()
+        self.priorities = []
+
+    def prepare(self, item):
+        self.gate.wait()
+        self.priorities.append(os.getpriority(os.PRIO_PROCESS, threading.get_native_id()))
+        return item + 1
+
+    def run(self, ready):
+        return sum(ready)
+
+
+def test_run__gives_what_was_prepared():
+    work = Gated()
+    work.gate.set()
+    ahead = AheadOfTime(work, 2)
+    first, second = ahead.prepare([1, 2]), ahead.prepare([3])
+    assert (ahead.run(first), ahead.run(second)) == (5, 4)
+    ahead.close()
+
+
+def test_close__what_waits_is_not_prepared():
+    work = Gated()
+    ahead = AheadOfTime(work, 1)
+    waiting = ahead.prepare([1, 2])
+    ahead.close()
+    work.gate.set()
+    with pytest.raises(CancelledError):
+        ahead.run(waiting)
+
+
+def test_prepare__threads_give_way_to_all_others():
+    work = Gated()
+    work.gate.set()
+    own = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
+    AheadOfTime(work, 1).prepare([1])[0].result()
+    assert work.priorities == [min(19, own + 10)]
+    assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
+
+
+def test_available_cores():
+    assert 1 <= available_cores() <= os.cpu_count()

@@ -1,0 +1,106 @@
+import pytest
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.statistics import exact_interval
+from weakspot.release.bars import class_accuracy, confirmed_slices, overall_accuracy, slice_accuracy, slice_gap
+from weakspot.release.figures import Figures, SubjectKind, Tally
+from weakspot.release.outcome import Ruling
+from weakspot.release.policy import CountRule, GapRule, Judging, LeastRule, parse_policy
+
+JUDGING = Judging()
+
+
+def _slice(name, n_samples, n_failed, **more):
+    outside = {"n_outside": 100, "failed_outside": 0, "is_finding": True, **more}
+    return Tally(subject=name, kind=SubjectKind.SLICE, n_samples=n_samples, n_failed=n_failed, slice_id=f"id-{name}", **outside)
+
+
+def _only(entries):
+    (entry,) = entries
+    return entry
+
+
+@pytest.mark.parametrize(("n_failed", "verdict"), [(0, Ruling.KEPT), (13, Ruling.KEPT), (25, Ruling.VIOLATED)])
+def test_slice_accuracy__by_interval_only_what_is_clearly_below_violates(n_failed, verdict):
+    figures = Figures(tallies=(_slice("a", 50, n_failed),), n_tested=1)
+    entry = _only(slice_accuracy(LeastRule(min=0.8), figures, JUDGING))
+    assert entry.verdict is verdict
+    assert (entry.value, entry.bar, entry.n_samples) == (1 - n_failed / 50, 0.8, 50)
+    assert (entry.interval.low, entry.interval.high) == exact_interval(50 - n_failed, 50, level=0.95)
+
+
+def test_slice_accuracy__by_point_everything_below_violates():
+    figures = Figures(tallies=(_slice("a", 50, 13),), n_tested=1)
+    assert _only(slice_accuracy(LeastRule(min=0.8, judge="point"), figures, JUDGING)).verdict is Ruling.VIOLATED
+
+
+def test_slice_accuracy__the_more_was_tested_the_wider_the_interval():
+    few, many = (
+        _only(slice_accuracy(LeastRule(min=0.8), Figures(tallies=(_slice("a", 50, 20),), n_tested=count), JUDGING))
+        for count in (1, 200)
+    )
+    assert (few.verdict, many.verdict) == (Ruling.VIOLATED, Ruling.KEPT)
+    assert many.interval.level == pytest.approx(1 - 0.05 / 200)
+    assert "but not clearly below 80 %" in many.sentence
+
+
+def test_slice_accuracy__too_few_samples_are_not_judged():
+    figures = Figures(tallies=(_slice("a", 9, 9),), n_tested=1)
+    entry = _only(slice_accuracy(LeastRule(min=0.8), figures, JUDGING))
+    assert entry.verdict is Ruling.NOT_JUDGED
+    assert entry.sentence == "“a” has 9 samples, fewer than the 10 that are needed: not judged."
+
+
+def test_slice_accuracy__without_slices_it_is_kept():
+    assert _only(slice_accuracy(LeastRule(min=0.8), Figures(tallies=()), JUDGING)).verdict is Ruling.KEPT
+
+
+@pytest.mark.parametrize(
+    ("failed", "judge", "verdict"),
+    [
+        (10, "interval", Ruling.KEPT),
+        (13, "interval", Ruling.KEPT),
+        (13, "point", Ruling.VIOLATED),
+        (40, "interval", Ruling.VIOLATED),
+    ],
+)
+def test_slice_gap__is_held_against_the_rest_of_the_class(failed, judge, verdict):
+    figures = Figures(tallies=(_slice("a", 50, failed),), n_tested=1)
+    entry = _only(slice_gap(GapRule(max=0.25, judge=judge), figures, JUDGING))
+    assert entry.verdict is verdict
+    assert entry.value == pytest.approx(failed / 50)
+    assert entry.interval.low < entry.value < entry.interval.high
+
+
+def test_slice_gap__a_slice_without_a_rest_is_not_judged():
+    figures = Figures(tallies=(_slice("a", 50, 50, n_outside=3),), n_tested=1)
+    assert _only(slice_gap(GapRule(max=0.25), figures, JUDGING)).verdict is Ruling.NOT_JUDGED
+
+
+def test_class_accuracy__classes_can_have_bars_of_their_own():
+    tallies = tuple(Tally(subject=name, kind=SubjectKind.CLASS, n_samples=100, n_failed=40) for name in ("apple", "pear"))
+    policy = parse_policy({"class_accuracy": {"min": 0.9, "per_class": {"pear": 0.5}}}, where="here")
+    verdicts = {entry.subject: entry.verdict for entry in class_accuracy(policy, Figures(tallies=tallies))}
+    assert verdicts == {"apple": Ruling.VIOLATED, "pear": Ruling.KEPT}
+
+
+def test_class_accuracy__an_unknown_class_is_refused():
+    tallies = (Tally(subject="pear", kind=SubjectKind.CLASS, n_samples=100, n_failed=0),)
+    policy = parse_policy({"class_accuracy": {"min": 0.9, "per_class": {"paer": 0.5}}}, where="here")
+    with pytest.raises(ConfigError, match="Did you mean 'pear'"):
+        list(class_accuracy(policy, Figures(tallies=tallies)))
+
+
+def test_overall_accuracy__says_which_model_is_meant():
+    tallies = (Tally(subject="overall", kind=SubjectKind.OVERALL, n_samples=1000, n_failed=5),)
+    entry = _only(overall_accuracy(LeastRule(min=0.9), Figures(tallies=tallies), JUDGING))
+    assert entry.sentence.startswith("The model is right on 99.5 % of 1000 samples")
+
+
+def test_confirmed_slices__explained_and_accepted_ones_do_not_count():
+    tallies = (_slice("a", 50, 30), _slice("b", 50, 30, is_finding=False), _slice("c", 50, 30))
+    rule = CountRule(max=1)
+    assert confirmed_slices(rule, Figures(tallies=tallies), []).verdict is Ruling.VIOLATED
+    kept = confirmed_slices(rule, Figures(tallies=tallies), ["id-c"])
+    assert (kept.verdict, kept.value) == (Ruling.KEPT, 1.0)
+    assert kept.sentence == "1 slice is confirmed: “a”; 1 may be. 1 more are accepted."
