@@ -1,8 +1,11 @@
+from pathlib import Path
+
 import numpy as np
 import pytest
+from PIL import Image
 
 from weakspot.app import loop
-from weakspot.app.config import DiscoverSettings, Settings, VerifySettings
+from weakspot.app.config import DataSettings, DiscoverSettings, Settings, VerifySettings
 from weakspot.app.records import new_record
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split
@@ -94,3 +97,12 @@ def test_verify_slices__cross_fitting_uses_all_data_at_half_the_error_rate(sampl
     measured = {found.slice_id: found.found_on.digest for found in record.slices}
     assert all(entry.measured_on.digest != measured[entry.slice_id] for entry in verified.evidence)
     assert any(found.class_name == "disc" for found, _ in verified.published())
+
+
+def test_open_data__a_relative_project_folder_gives_whole_paths(tmp_path, monkeypatch):
+    (tmp_path / "data" / "cat").mkdir(parents=True)
+    Image.new("RGB", (8, 8)).save(tmp_path / "data" / "cat" / "a.png")
+    monkeypatch.chdir(tmp_path)
+    source = loop.open_data(DataSettings(source="data"), Path())
+    assert source.location == str(tmp_path / "data")
+    assert [raw.location for raw in source.read()] == [str(tmp_path / "data" / "cat" / "a.png")]

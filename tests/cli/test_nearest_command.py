@@ -27,6 +27,8 @@ def test_nearest__says_that_it_is_no_proof(asked):
     assert all("validation: disc -> " in line for line in lines[:5])
     assert "FAILED" in lines[0]
     assert "of the confirmation half are not shown" in result.stdout
+    assert "; of its others " in result.stdout
+    assert "; of its others " not in asked("green", "--above", "-1").stdout
     assert "not proof" in result.stdout
     assert "weakspot hypothesis --class" in result.stdout
 

@@ -31,12 +31,12 @@ def test_map__killed_workers__nothing_lost_or_doubled(tmp_path):
 
 
 def test_map__item_that_always_kills__goes_to_lost():
-    found = list(ProcessEngine(n_workers=1, queue_depth=8).map(Deadly(numbers=(5,)), range(12), lost=minus))
+    found = list(ProcessEngine(n_workers=1, queue_depth=0).map(Deadly(numbers=(5,)), range(12), lost=minus))
     assert found == [-5 if number == 5 else 2 * number for number in range(12)]
 
 
 def test_map__item_that_always_kills__is_named_where_nothing_stands_in():
-    results = ProcessEngine(n_workers=1).map(Deadly(numbers=(1,)), range(3))
+    results = ProcessEngine(n_workers=1, queue_depth=0).map(Deadly(numbers=(1,)), range(3))
     assert next(results) == 0
     with pytest.raises(WeakspotError, match="died again and again on one item.*Given: '1'"):
         next(results)

@@ -8,7 +8,7 @@ from tests.loopback_servers import web_folder
 
 from weakspot.ingest.manifest import ManifestSource
 from weakspot.ingest.webdataset import WebDatasetSource
-from weakspot.media.locations import UnreadableLocationError, open_location
+from weakspot.media.locations import UnreadableLocationError, explained, open_location
 from weakspot.media.remote import RemoteReading, reading_as
 from weakspot.media.web_file import open_web_file
 
@@ -24,7 +24,7 @@ def server():
 
 @pytest.mark.parametrize("habit", ["", "whole/", "broken/", "torn/", "busy/"])
 def test_open_web_file__read_from_any_position(server, habit):
-    with open_web_file(f"{server.address}/{habit}a.bin", block_bytes=1000) as file:
+    with open_web_file(f"{server.address}/{habit}a.bin", explained, block_bytes=1000) as file:
         assert file.read(3) == CONTENT[:3]
         file.seek(-5, io.SEEK_END)
         assert file.read() == CONTENT[-5:]
@@ -35,7 +35,7 @@ def test_open_web_file__read_from_any_position(server, habit):
 
 
 def test_open_web_file__changed_between_blocks(server):
-    with open_web_file(f"{server.address}/a.bin", block_bytes=1000) as file:
+    with open_web_file(f"{server.address}/a.bin", explained, block_bytes=1000) as file:
         assert file.read(10) == CONTENT[:10]
         server.put("a.bin", CONTENT[::-1])
         file.seek(20_000)

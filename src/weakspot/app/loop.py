@@ -1,5 +1,6 @@
 """The stages of the loop as functions of a run record, samples and settings."""
 
+import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -40,7 +41,8 @@ def open_data(settings: DataSettings, folder: Path, boxes: BoxSettings | None = 
     """Return the source of samples that is configured; relative paths start at the project folder."""
     if not settings.source:
         raise ConfigError("It is not said where the samples are.", where="[data] source", fix="Set it in weakspot.toml.")
-    local = folder / settings.source
+    # Whole paths: workers in other processes may have another working directory, and so may the next call.
+    local = Path(os.path.abspath(folder / settings.source))
     place = str(local) if local.exists() or _is_pattern_there(folder, settings.source) else settings.source
     return open_source(
         place,

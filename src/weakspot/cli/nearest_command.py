@@ -75,8 +75,8 @@ def _lines(report: "NearestReport") -> "Iterator[str]":
     above = "" if report.n_above is None else f", {report.n_above} of them above the least similarity"
     yield f"{report.n_compared} samples were compared{above}. {report.n_kept_back} of the confirmation half are not shown."
     if report.failing.total:
-        others = _counted(report.failing_elsewhere)
-        yield f"Of the near ones, on the discovery half, {_counted(report.failing)} fail; of its others {others}."
+        others = f"; of its others {_counted(report.failing_elsewhere)}" if report.failing_elsewhere.total else ""
+        yield f"Of the near ones, on the discovery half, {_counted(report.failing)} fail{others}."
     if report.index == "approximate":
         yield "The approximate index may have missed some; --index exact misses none."
     yield "This is looking, not proof: you saw these samples before you said what they have in common."

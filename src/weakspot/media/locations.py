@@ -198,7 +198,7 @@ def open_location(location: str) -> BinaryIO:
         if web.is_web(location):
             from weakspot.media.web_file import open_web_file
 
-            return open_web_file(location)
+            return open_web_file(location, explained)
         system, path = cloud.file_system(location)
         return cast("BinaryIO", system.open(path, "rb"))
     except MissingExtraError:

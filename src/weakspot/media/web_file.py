@@ -2,24 +2,30 @@
 
 import io
 import tempfile
+from collections.abc import Callable
 from typing import BinaryIO, cast
 
-from weakspot.media.locations import explained
 from weakspot.media.remote import MEGABYTE
 from weakspot.media.retrying import PassingTroubleError
 from weakspot.media.web import WebAnswer, WebRequest, ask
 
+Explain = Callable[[Exception, str], Exception]
 BLOCK_BYTES = 4 * MEGABYTE
 
 
-def open_web_file(url: str, *, block_bytes: int = BLOCK_BYTES) -> BinaryIO:
+def open_web_file(url: str, explain: Explain, *, block_bytes: int = BLOCK_BYTES) -> BinaryIO:
     """Return a file at a URL, read in blocks as needed; each block is tried again on its own.
 
     A server that gives no ranges is asked once; the file then lies in the folder for temporary files until it is closed.
+
+    Args:
+        url: where it is.
+        explain: makes the error to raise of one that a later block met, and the URL.
+        block_bytes: least that is asked for at once.
     """
     first = ask(WebRequest(url=url, length=block_bytes))
     if first.has_ranges and first.size >= 0:
-        return io.BufferedReader(_RangedFile(url, first), block_bytes)
+        return io.BufferedReader(_RangedFile(url, first, explain), block_bytes)
     if not first.has_ranges and first.size == len(first.body):
         return io.BytesIO(first.body)
     return _whole(url)
@@ -39,8 +45,9 @@ def _whole(url: str) -> BinaryIO:
 class _RangedFile(io.RawIOBase):
     """Reads ranges; refuses to mix two versions of a file."""
 
-    def __init__(self, url: str, first: WebAnswer) -> None:
+    def __init__(self, url: str, first: WebAnswer, explain: Explain) -> None:
         super().__init__()
+        self._explain = explain
         self._url, self._size, self._stamp = url, first.size, first.stamp
         self._position = 0
 
@@ -71,7 +78,7 @@ class _RangedFile(io.RawIOBase):
         try:
             view[:wanted] = self._block(wanted)
         except Exception as error:
-            raise explained(error, self._url) from error
+            raise self._explain(error, self._url) from error
         self._position += wanted
         return wanted
 

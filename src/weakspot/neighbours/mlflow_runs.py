@@ -40,7 +40,6 @@ def log_run(bundle: ExchangeBundle, folder: Path) -> Written:
         raise UnavailableError(
             what, where=ADDRESS, fix=f"Check the server, or unset {ADDRESS} to write into the folder."
         ) from error
-    is_local = ADDRESS not in os.environ
     opening = f"Open it where MLflow is installed: mlflow ui --backend-store-uri {address}" if is_local else "It is on your server."
     return Written(files=(*([folder / DATABASE] if is_local else []), *files), sentence=f"MLflow run {mlflow_id}. {opening}")
 

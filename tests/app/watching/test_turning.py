@@ -65,3 +65,11 @@ def test_take_turn__a_policy_is_judged_and_a_change_of_it_is_a_change(tmp_path):
     assert (second.changed, second.is_new_run, second.is_kept) == (("policy changed",), False, True)
     third = take_turn(TurnRequest(folder=folder, policy=policy, judge_always=True), second)
     assert (third.kind, third.is_kept) == (TurnKind.UNCHANGED, True)
+
+
+def test_take_turn__samples_that_took_the_place_of_others_are_new(tmp_path):
+    folder = write_fruit_table(tmp_path / "fruit")
+    ProjectStore.create(folder)
+    first = take_turn(TurnRequest(folder=folder), None)
+    write_fruit_table(folder, first=100)
+    assert take_turn(TurnRequest(folder=folder), first).n_new_samples == 100

@@ -6,6 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from weakspot.app.checking import CheckRequest, EnsuredRun, check, ensured_run, load_baseline
 from weakspot.app.checking.held_out import held_out
 from weakspot.app.checking.present import decisive
@@ -55,11 +58,11 @@ def take_turn(request: TurnRequest, last: WatchTurn | None, *, progress: StagePr
     if last is not None and not changed and last.run_id in project.store.runs.run_ids():
         outcome = _judged(project, request, last.run_id) if request.judge_always else None
         return WatchTurn(kind=TurnKind.UNCHANGED, time=_now(), run_id=last.run_id, inputs=inputs, **_verdict(outcome))
-    n_before = _n_samples(project)
+    known = _marks(project)
     ensured = ensured_run(project)
-    return _run_turn(project, ensured, request, last, inputs=inputs, n_before=n_before).model_copy(
-        update={"changed": changed or ("the run was missing",)}
-    )
+    n_new = _n_new(known, _marks(project))
+    done = _run_turn(project, ensured, request, last)
+    return done.model_copy(update={"changed": changed or ("the run was missing",), "inputs": inputs, "n_new_samples": n_new})
 
 
 def sensed(project: Project, request: TurnRequest) -> dict[str, str]:
@@ -84,27 +87,16 @@ def _changed(inputs: dict[str, str], last: WatchTurn | None) -> tuple[str, ...]:
     return tuple(f"{name} changed" for name, value in inputs.items() if last.inputs.get(name) != value)
 
 
-def _run_turn(
-    project: Project,
-    ensured: EnsuredRun,
-    request: TurnRequest,
-    last: WatchTurn | None,
-    *,
-    inputs: dict[str, str],
-    n_before: int,
-) -> WatchTurn:
+def _run_turn(project: Project, ensured: EnsuredRun, request: TurnRequest, last: WatchTurn | None) -> WatchTurn:
     record = ensured.record
     before = _run_before(project, record, last)
     new, gone = (None, None) if before is None else _fates(project, record, before)
-    n_samples = ensured.ingested.n_samples
     return WatchTurn(
         kind=TurnKind.RUN,
         time=_now(),
-        inputs=inputs,
         run_id=record.run_id,
         is_new_run=ensured.is_new,
-        n_samples=n_samples,
-        n_new_samples=max(0, n_samples - n_before),
+        n_samples=ensured.ingested.n_samples,
         n_new_vectors=ensured.embedded.n_new_vectors,
         n_new_outcomes=ensured.embedded.n_new_outcomes,
         n_confirmed=len(record.findings()),
@@ -154,12 +146,19 @@ def _fates(project: Project, record: RunRecord, before: RunRecord) -> tuple[tupl
     return tuple(one.subject for one in new if one.is_new), tuple(one.subject for one in old if one.is_new)
 
 
-def _n_samples(project: Project) -> int:
-    """Return how many samples the project has, 0 before the first ingest."""
+def _marks(project: Project) -> pa.ChunkedArray | None:
+    """Return by what every sample is known again, None before the first ingest: its content or, without a picture, its key."""
     try:
-        return len(project.store.dataset())
+        table = project.store.dataset().table
     except StoreError:
+        return None
+    return pc.if_else(pc.is_valid(table.column("location")), table.column("content_hash"), table.column("key"))
+
+
+def _n_new(before: pa.ChunkedArray | None, now: pa.ChunkedArray | None) -> int:
+    if now is None:
         return 0
+    return len(now) if before is None else len(now) - int(pc.sum(pc.is_in(now, before)).as_py() or 0)
 
 
 def _digest(text: str) -> str:
