@@ -2,6 +2,7 @@
 
 import csv
 import fcntl
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from weakspot.app.demo_network import FEATURE_SCALE, SHARPNESS, network, prototy
 from weakspot.app.project import Project
 from weakspot.core.heads import Head
 
+os.environ.setdefault("WEAKSPOT_CACHE_MEGABYTES", "0")  # ports of test servers are used again: nothing of theirs may be kept
 COLOURS = {"red": (200, 40, 40), "green": (110, 180, 70), "yellow": (190, 190, 60)}
 FRUIT_SETTINGS = """\
 [data]

@@ -39,7 +39,7 @@ def test_plug_ins_page__names_every_role():
     page = _text("docs/guide/plug-ins.md")
     protocols = [name for name, value in vars(roles).items() if inspect.isclass(value) and getattr(value, "_is_protocol", False)]
     protocols = [name for name in protocols if name != "Protocol"]
-    assert len(protocols) == 18
+    assert len(protocols) == 19
     assert [name for name in protocols if name not in page] == []
 
 

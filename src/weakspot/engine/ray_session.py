@@ -21,6 +21,8 @@ LOOPBACK_ONLY = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
 
 
 PATIENCE_SECONDS = 10.0
+OWN_VARIABLES = "WEAKSPOT_"
+"""Settings that workers read from their environment, such as the size of the cache of remote pictures."""
 
 
 def connected_ray(address: str) -> Any:
@@ -70,7 +72,8 @@ def _connect(ray: Any, address: str) -> None:
     try:
         if address:
             _knock(address)
-            ray.init(address=address, **quiet)
+            own = {name: value for name, value in os.environ.items() if name.startswith(OWN_VARIABLES)}
+            ray.init(address=address, runtime_env={"env_vars": own}, **quiet)
         else:
             ray.init(address="local", num_cpus=available_cores(), include_dashboard=False, **quiet)
     except (OSError, RuntimeError, ValueError) as error:
