@@ -11,6 +11,7 @@ from weakspot.cli.refusals import KEPT, out_of_memory, refusal
         (OSError(errno.ENOSPC, "No space left on device", "/p/a.npy"), "No space left on device", "/p/a.npy", "Make room"),
         (PermissionError(errno.EACCES, "Permission denied", b"/p/a"), "Permission denied", "/p/a", "Allow this user"),
         (OSError("written: [Errno 30] Read-only file system: x"), "Read-only file system", None, "writable"),
+        (OSError("400 requested and 391 written"), "No space left on device", None, "Make room"),
         (OSError("something of a library"), "something of a library", None, KEPT),
     ],
 )

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 BENCHMARK = Path(__file__).parents[2] / "benchmarks" / "kills.py"
-N_KILLS = 15
+N_KILLS = 10
 
 
 def test_kills__every_stage__nothing_is_lost_or_doubled():

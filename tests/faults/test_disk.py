@@ -45,7 +45,7 @@ def found_in(output):
     return record["slices"], record["evidence"], record["classifier"], repairs
 
 
-@pytest.mark.parametrize("share", [0.02, 0.5, 0.75, 0.95])
+@pytest.mark.parametrize("share", [0.02, 0.6, 0.95])
 def test_run__disk_full_at_some_point__says_so_and_goes_on_when_there_is_room(settings, disk, unhindered, share):
     expected, kilobytes = unhindered
     script = f"""

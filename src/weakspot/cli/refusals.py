@@ -19,6 +19,7 @@ ADVICE: dict[int, str] = {
     errno.ESTALE: f"The network folder went away: mount it again. {KEPT}",
 }
 _WRITTEN_NUMBER = re.compile(r"\berrno (\d+)\b", re.IGNORECASE)
+_PART_WRITTEN = re.compile(r"\d+ requested and \d+ written")
 
 
 def refusal(error: OSError) -> WeakspotError:
@@ -27,12 +28,19 @@ def refusal(error: OSError) -> WeakspotError:
     >>> refusal(OSError("Error writing bytes to file. Detail: [errno 28] No space left on device")).what
     'The operating system refused: No space left on device.'
     """
-    written = _WRITTEN_NUMBER.search(str(error))
-    number = error.errno if error.errno is not None else int(written[1]) if written else None
+    number = error.errno if error.errno is not None else _number_in(str(error))
     why = os.strerror(number) if number is not None else str(error)
     where = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else None
     fix = KEPT if number is None else ADVICE.get(number)
     return WeakspotError(f"The operating system refused: {why}.", where=where, fix=fix)
+
+
+def _number_in(text: str) -> int | None:
+    """Return the error number that a text means; numpy says only that a part was written, as a full disk does."""
+    if _PART_WRITTEN.search(text):
+        return errno.ENOSPC
+    written = _WRITTEN_NUMBER.search(text)
+    return int(written[1]) if written else None
 
 
 def out_of_memory() -> WeakspotError:

@@ -142,8 +142,9 @@ def _sort(folder: Path, number: int) -> None:
     path = folder / f"{number}.records"
     records = np.fromfile(path, dtype=_RECORD)
     ordered = records[np.argsort(records["high"], kind="stable")]
-    ordered.tofile(path)
-    ordered["high"].tofile(folder / f"{number}.hashes")
+    # Not `tofile`: on a full disk it says how many were written, and not why.
+    path.write_bytes(ordered.tobytes())
+    (folder / f"{number}.hashes").write_bytes(ordered["high"].tobytes())
 
 
 def _key(location: str) -> tuple[int, int]:

@@ -2,17 +2,17 @@ from weakspot.engine.local import LocalEngine
 
 
 class Greedy:
-    def map(self, function, items):
+    def map(self, function, items, *, lost=None):
         return iter([function(item) for item in (list(zip(range(3_000), items, strict=False)) and [])])
 
 
 class Unordered:
-    def map(self, function, items):
+    def map(self, function, items, *, lost=None):
         return iter(sorted((function(item) for item in items), reverse=True))
 
 
 class Swallowing:
-    def map(self, function, items):
+    def map(self, function, items, *, lost=None):
         for item in items:
             try:
                 yield function(item)
@@ -21,7 +21,7 @@ class Swallowing:
 
 
 class Wrapping:
-    def map(self, function, items):
+    def map(self, function, items, *, lost=None):
         try:
             yield from map(function, items)
         except KeyError as error:
