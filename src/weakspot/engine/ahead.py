@@ -9,7 +9,6 @@ from typing import Generic
 
 from weakspot.core.roles import BatchWork, Item, Result
 
-STEP_BACK = 10
 LOWEST_PRIORITY = 19
 
 
@@ -38,10 +37,10 @@ class AheadOfTime(Generic[Item, Result]):
 
 
 def give_way() -> None:
-    """Lower the priority of this thread, where threads have one of their own."""
+    """Give this thread the lowest priority, where threads have one of their own."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
-        os.setpriority(os.PRIO_PROCESS, thread, min(LOWEST_PRIORITY, os.getpriority(os.PRIO_PROCESS, thread) + STEP_BACK))
+        os.setpriority(os.PRIO_PROCESS, thread, LOWEST_PRIORITY)
 
 
 def available_cores() -> int:
