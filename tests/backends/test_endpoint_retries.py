@@ -1,27 +1,6 @@
-from datetime import UTC, datetime
-
 import numpy as np
-import pytest
 
-from weakspot.backends.endpoint_retries import Retries, retry_after_seconds
-
-NOW = datetime(2030, 1, 1, 12, 0, 0, tzinfo=UTC)
-
-
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        (None, None),
-        ("7", 7.0),
-        ("0", 0.0),
-        ("Tue, 01 Jan 2030 12:00:30 GMT", 30.0),
-        ("Tue, 01 Jan 2030 11:00:00 GMT", 0.0),
-        ("soon", None),
-        ("", None),
-    ],
-)
-def test_retry_after_seconds__cases(header, seconds):
-    assert retry_after_seconds(header, NOW) == seconds
+from weakspot.backends.endpoint_retries import Retries
 
 
 def test_wait_seconds__doubles_with_jitter_and_a_ceiling():

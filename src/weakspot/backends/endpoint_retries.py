@@ -3,14 +3,13 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 import numpy as np
 
 from weakspot.backends.within_time import seconds_for_all, within
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.media.retrying import asked_wait
 
 WORTH_A_RETRY = frozenset({408, 425, 429, 500, 502, 503, 504})
 REFUSED = frozenset({401, 403})
@@ -90,23 +89,6 @@ class Retries:
         return min(grown if asked is None else asked, self.longest_wait_seconds)
 
 
-def retry_after_seconds(header: str | None, now: datetime) -> float | None:
-    """Return the wait that a Retry-After header asks for, in seconds or as a date; None if it says nothing.
-
-    >>> retry_after_seconds("7", datetime(2030, 1, 1, tzinfo=UTC))
-    7.0
-    """
-    if header is None:
-        return None
-    if header.strip().isdigit():
-        return float(header)
-    try:
-        until = parsedate_to_datetime(header)
-    except ValueError:
-        return None
-    return max(0.0, (until - now).total_seconds()) if until.tzinfo is not None else None
-
-
 def _attempt(client: Any, url: str, body: dict[str, Any], *, where: str) -> tuple[bytes | None, str, float | None]:
     """Return the answer; or None, why there is none, and the wait that the server asks for."""
     import httpx
@@ -122,7 +104,7 @@ def _attempt(client: Any, url: str, body: dict[str, Any], *, where: str) -> tupl
     if response.status_code == _OK:
         return response.content, "", None
     if response.status_code in WORTH_A_RETRY:
-        return None, f"status {response.status_code}", retry_after_seconds(response.headers.get("Retry-After"), datetime.now(UTC))
+        return None, f"status {response.status_code}", asked_wait(response.headers.get("Retry-After"))
     if response.status_code in REFUSED:
         raise ConfigError(
             f"The endpoint refuses access with status {response.status_code}.",

@@ -83,7 +83,7 @@ class Tries:
         return spread if asked is None else max(asked, spread)
 
 
-def asked_wait(value: str | None) -> float | None:
+def asked_wait(value: str | None, now: datetime | None = None) -> float | None:
     """Return the seconds that a header `Retry-After` means, a number or a date; None if it means nothing.
 
     >>> asked_wait("7"), asked_wait("soon")
@@ -98,7 +98,7 @@ def asked_wait(value: str | None) -> float | None:
     except ValueError:
         return None
     aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return max(0.0, (aware - datetime.now(UTC)).total_seconds())
+    return max(0.0, (aware - (now or datetime.now(UTC))).total_seconds())
 
 
 def is_refusal(error: Exception) -> bool:
