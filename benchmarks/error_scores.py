@@ -36,23 +36,32 @@ def loop_scores(similarities: np.ndarray, failed: np.ndarray) -> np.ndarray:
     for place, row in enumerate(similarities):
         wrong, right = row[failed], row[~failed]
         for threshold in np.linspace(row.min(), row.max(), N_THRESHOLDS):
-            found[place] = max(found[place], np.mean(wrong >= threshold) + np.mean(right < threshold) - 1.0)
+            found[place] = max(
+                found[place], np.mean(wrong >= threshold) + np.mean(right < threshold) - 1.0
+            )
     return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--phrases", type=int, default=1000)
     parser.add_argument("--samples", type=int, default=10_000)
-    parser.add_argument("--loop-phrases", type=int, default=20, help="the loop is timed on so many phrases and scaled up")
+    parser.add_argument(
+        "--loop-phrases",
+        type=int,
+        default=20,
+        help="the loop is timed on so many phrases and scaled up",
+    )
     parser.add_argument("--repeats", type=int, default=9)
     chosen = parser.parse_args()
     draws = np.random.default_rng(0)
-    vectors = unit_rows(draws.standard_normal((chosen.samples, DIMENSION), dtype=np.float32))
+    embeddings = unit_rows(draws.standard_normal((chosen.samples, DIMENSION), dtype=np.float32))
     phrases = unit_rows(draws.standard_normal((chosen.phrases, DIMENSION), dtype=np.float32))
     failed = draws.random(chosen.samples) < 0.2
-    similarities = phrases @ vectors.T
-    found = phrase_scores(phrases, vectors, failed)
+    similarities = phrases @ embeddings.T
+    found = phrase_scores(phrases, embeddings, failed)
     n_looped = min(chosen.loop_phrases, chosen.phrases)
     looped = loop_scores(similarities[:n_looped], failed)
     exact = error_scores(similarities, failed).score
@@ -61,11 +70,18 @@ def main() -> None:
     assert np.all(exact[:n_looped] - looped < 0.02), "the loop finds nearly the same"
     product, both = np.inf, np.inf
     for _ in range(chosen.repeats):
-        product = min(product, best_time(lambda: phrases @ vectors.T, 1))
-        both = min(both, best_time(lambda: phrase_scores(phrases, vectors, failed), 1))
+        product = min(product, best_time(lambda: phrases @ embeddings.T, 1))
+        both = min(both, best_time(lambda: phrase_scores(phrases, embeddings, failed), 1))
     alone = best_time(lambda: error_scores(similarities, failed), chosen.repeats)
-    loop = best_time(lambda: loop_scores(similarities[:n_looped], failed), 1) * chosen.phrases / n_looped
-    null = best_time(lambda: error_score_null(similarities[:100], failed, n_permutations=1000, generator=draws), 1)
+    loop = (
+        best_time(lambda: loop_scores(similarities[:n_looped], failed), 1)
+        * chosen.phrases
+        / n_looped
+    )
+    null = best_time(
+        lambda: error_score_null(similarities[:100], failed, n_permutations=1000, generator=draws),
+        1,
+    )
     figures = {
         "product_seconds": product,
         "product_and_scores_seconds": both,
@@ -76,8 +92,12 @@ def main() -> None:
         "of_loop": loop / alone,
     }
     print(json.dumps({name: round(value, 4) for name, value in figures.items()}))
-    print(f"product and exact scores: {figures['of_product']:.2f} times the product alone (wanted: at most {MOST_OF_PRODUCT})")
-    print(f"exact scores: {figures['of_loop']:.0f} times faster than the loop (wanted: at least {LEAST_OF_LOOP:.0f})")
+    print(
+        f"product and exact scores: {figures['of_product']:.2f} times the product alone (wanted: at most {MOST_OF_PRODUCT})"
+    )
+    print(
+        f"exact scores: {figures['of_loop']:.0f} times faster than the loop (wanted: at least {LEAST_OF_LOOP:.0f})"
+    )
 
 
 if __name__ == "__main__":

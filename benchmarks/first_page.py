@@ -2,7 +2,7 @@
 
     python benchmarks/first_page.py [--rows 1000000] [--folder ~/.cache/weakspot/bench/first-page] [--build-only]
 
-The project is built once and kept: samples with labels, predictions and probabilities but without pictures, vectors in the cache,
+The project is built once and kept: samples with labels, predictions and probabilities but without images, embeddings in the cache,
 one run with slices. Then a server is started in a process of its own, and every route that a page asks for is asked twice, one
 after the other: the first time nothing is in the server's memory but what start-up put there.
 """
@@ -23,8 +23,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from weakspot.app.project import Project
 from weakspot.core.dataset import SPLIT_ORDER
+from weakspot.project.project import Project
 from weakspot.store.names import packed_hashes
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import CHUNK, plant
@@ -46,7 +46,7 @@ PAGES = {
     "one class": ("/api/classes/samples?title=disc", "/api/classes/suggestions?title=disc"),
     "slices": ("/api/slices",),
     "attributes": ("/api/attributes",),
-    "map": ("/api/map", "/api/map/colourings", "/api/map/colours?by=outcome"),
+    "map": ("/api/map", "/api/map/colourings", "/api/map/colours?by=result"),
     "repair": ("/api/repair/options", "/api/repair/results"),
     "studies": ("/api/studies",),
 }
@@ -63,7 +63,10 @@ def build(folder: Path, n_rows: int) -> None:
     dataset = world.dataset
     columns = {name: dataset.metadata(name) for name in dataset.metadata_names}
     names = np.array(dataset.class_names)
-    columns |= {f"prob_{name}": pa.array(dataset.probabilities[:, code]) for code, name in enumerate(dataset.class_names)}
+    columns |= {
+        f"prob_{name}": pa.array(dataset.probabilities[:, code])
+        for code, name in enumerate(dataset.class_names)
+    }
     columns |= {
         "key": pa.array([f"sample-{row:08d}" for row in range(n_rows)]),
         "label": pa.array(names[dataset.labels]),
@@ -78,11 +81,16 @@ def build(folder: Path, n_rows: int) -> None:
     stored = project.store.dataset()
     place = {key: row for row, key in enumerate(columns["key"].to_pylist())}
     order = np.array([place[key] for key in stored.table.column("key").to_pylist()])
-    keys, cache = packed_hashes(stored.table.column("content_hash")), project.store.vectors(PlantedEmbedder().encoder_id)
+    keys, cache = (
+        packed_hashes(stored.table.column("content_hash")),
+        project.store.embeddings(PlantedEmbedder().encoder_id),
+    )
     for start in range(0, n_rows, CHUNK):
-        cache.append(keys[start : start + CHUNK], world.vectors(order[start : start + CHUNK]))
+        cache.append(keys[start : start + CHUNK], world.embeddings(order[start : start + CHUNK]))
     record = project.discover()
-    print(f"{len(record.slices)} slices found after {time.perf_counter() - begun:.0f} s", flush=True)
+    print(
+        f"{len(record.slices)} slices found after {time.perf_counter() - begun:.0f} s", flush=True
+    )
     project.verify(record.run_id)
     seconds = round(time.perf_counter() - begun)
     done.write_text(json.dumps({"rows": n_rows, "build_seconds": seconds}))
@@ -99,7 +107,9 @@ class Browser:
     def enter(self) -> None:
         """Come in."""
         body = json.dumps({"token": TOKEN}).encode()
-        request = urllib.request.Request(self._address + "/api/session", body, {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            self._address + "/api/session", body, {"Content-Type": "application/json"}
+        )
         self._opener.open(request, timeout=600).read()
 
     def ask(self, path: str) -> tuple[int, float, int]:
@@ -116,25 +126,48 @@ class Browser:
 def resident(pid: int) -> dict[str, int]:
     """Return resident memory now and at its highest, in MB."""
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return {line.split(":")[0]: int(line.split()[1]) // 1024 for line in lines if line.startswith(("VmRSS", "VmHWM"))}
+    return {
+        line.split(":")[0]: int(line.split()[1]) // 1024
+        for line in lines
+        if line.startswith(("VmRSS", "VmHWM"))
+    }
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--folder", type=Path, default=Path.home() / ".cache/weakspot/bench/first-page")
+    parser.add_argument(
+        "--folder", type=Path, default=Path.home() / ".cache/weakspot/bench/first-page"
+    )
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument(
-        "--settle", type=float, default=0.0, help="seconds to wait after the server answers, for work in the background"
+        "--settle",
+        type=float,
+        default=0.0,
+        help="seconds to wait after the server answers, for work in the background",
     )
     chosen = parser.parse_args()
     build(chosen.folder, chosen.rows)
     if chosen.build_only:
         return
-    command = [sys.executable, "-m", "weakspot", "serve", "--project", str(chosen.folder), "--port", "0", "--no-browser"]
+    command = [
+        sys.executable,
+        "-m",
+        "weakspot",
+        "serve",
+        "--project",
+        str(chosen.folder),
+        "--port",
+        "0",
+        "--no-browser",
+    ]
     environment = {**os.environ, "WEAKSPOT_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"}
     begun = time.perf_counter()
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
     try:
         measure(server, begun, chosen.settle)
     finally:
@@ -155,7 +188,9 @@ def measure(server: subprocess.Popen, begun: float, settle: float) -> None:
     printed = time.perf_counter() - begun
     while browser.ask("/api/overview")[0] == 503:
         time.sleep(0.2)
-    print(f"address after {printed:.1f} s, first overview after {time.perf_counter() - begun:.1f} s, {resident(server.pid)} MB")
+    print(
+        f"address after {printed:.1f} s, first overview after {time.perf_counter() - begun:.1f} s, {resident(server.pid)} MB"
+    )
     time.sleep(settle)
     slow = []
     for page, paths in PAGES.items():
@@ -163,7 +198,9 @@ def measure(server: subprocess.Popen, begun: float, settle: float) -> None:
             status, first, n_bytes = browser.ask(path)
             again = browser.ask(path)[1]
             note = "" if first <= LONGEST_SECONDS else "  <-- longer than a second"
-            print(f"{page:11s} {path:38s} {status}  first {first:7.3f} s  again {again:7.3f} s  {n_bytes / 1000:9.1f} kB{note}")
+            print(
+                f"{page:11s} {path:38s} {status}  first {first:7.3f} s  again {again:7.3f} s  {n_bytes / 1000:9.1f} kB{note}"
+            )
             if note:
                 slow.append(path)
     print(f"memory at the end: {resident(server.pid)} MB")

@@ -1,12 +1,12 @@
-"""What the loop around an image generator costs: time of Studio.draw against that of calling the generator alone, in the same run.
+"""What the loop around an image generator costs: GeneratorService.generate against the generator alone, in the same run.
 
-    python benchmarks/generation.py --pictures 24 --repeats 5
+    python benchmarks/generation.py --images 24 --repeats 5
 
-The first generator is a Stable Diffusion pipeline with random weights that draws 256 x 256 pixels, built here in the real format
+The first generator is a Stable Diffusion pipeline with random weights of 256 x 256 pixels, built here in the real format
 and read by weakspot's own generator for diffusers; the loop may cost it less than 5 %. The second is the planted renderer, which is
-far faster than any model, so that the loop shows. Both ways are taken in turn with the same orders, because other work on the
+far faster than any model, so that the loop shows. Both ways are taken in turn with the same requests, because other work on the
 machine changes the speed from second to second. The last column compares processor time, which is the most that the loop can cost
-where the generator leaves no processor idle. Every picture goes through the gate, is encoded, hashed, written and flushed
+where the generator leaves no processor idle. Every image goes through the quality check, is encoded, hashed, written and flushed
 to the disk.
 """
 
@@ -18,12 +18,12 @@ import time
 import warnings
 from pathlib import Path
 
-from weakspot.app.studio import Studio
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
-from weakspot.core.drawn import PictureOrder
+from weakspot.backends.torch_device import declare_torchvision_operators
+from weakspot.core.generation_requests import GenerationRequest
 from weakspot.core.registry import part_class
-from weakspot.generate.gate import Gate
-from weakspot.store.drawings import Drawings
+from weakspot.generation.quality import QualityCheck
+from weakspot.generation.service.service import GeneratorService
+from weakspot.store.generated_images import GeneratedImageStore
 
 SIDE = 256
 BATCH_SIZE = 8
@@ -36,7 +36,12 @@ def save_pipeline(folder, *, n_threads):
     """Write a small Stable Diffusion 1.x pipeline with random weights, and limit the threads of torch."""
     declare_torchvision_operators()
     import torch
-    from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
+    from diffusers import (
+        AutoencoderKL,
+        DDIMScheduler,
+        StableDiffusionPipeline,
+        UNet2DConditionModel,
+    )
     from tokenizers import pre_tokenizers
     from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
 
@@ -60,7 +65,11 @@ def save_pipeline(folder, *, n_threads):
     StableDiffusionPipeline(
         vae=vae.eval(),
         text_encoder=CLIPTextModel(text).eval(),
-        tokenizer=CLIPTokenizer(vocab={name: number for number, name in enumerate(named)}, merges=[], model_max_length=77),
+        tokenizer=CLIPTokenizer(
+            vocab={name: number for number, name in enumerate(named)},
+            merges=[],
+            model_max_length=77,
+        ),
         unet=unet.eval(),
         scheduler=DDIMScheduler(beta_schedule="scaled_linear", steps_offset=1, clip_sample=False),
         safety_checker=None,
@@ -76,38 +85,48 @@ def timed(function):
     return time.perf_counter() - started, time.process_time() - processor
 
 
-def alone(generator, orders):
-    """Call the generator as a studio calls it, and keep nothing."""
-    for start in range(0, len(orders), BATCH_SIZE):
-        batch = orders[start : start + BATCH_SIZE]
-        generator.generate([order.prompt for order in batch], seeds=[order.seed for order in batch])
+def alone(generator, requests):
+    """Call the generator as a service calls it, and keep nothing."""
+    for start in range(0, len(requests), BATCH_SIZE):
+        batch = requests[start : start + BATCH_SIZE]
+        generator.generate(
+            [request.prompt for request in batch], seeds=[request.seed for request in batch]
+        )
 
 
-def drawn(generator, orders):
-    """Draw the same in a studio, in an empty folder."""
+def generated(generator, requests):
+    """Generate the same in a service, in an empty folder."""
     with tempfile.TemporaryDirectory() as folder:
-        studio = Studio(generator, Drawings(Path(folder)), gate=Gate(), batch_size=BATCH_SIZE)
-        studio.draw(orders)
-        if studio.tally() != {"kept": len(orders)}:
-            raise SystemExit(f"Some pictures were rejected: {studio.tally()}.")
+        service = GeneratorService(
+            generator,
+            GeneratedImageStore(Path(folder)),
+            quality=QualityCheck(),
+            batch_size=BATCH_SIZE,
+        )
+        service.generate(requests)
+        if service.tally() != {"kept": len(requests)}:
+            raise SystemExit(f"Some images were rejected: {service.tally()}.")
 
 
-def compare(name, generator, *, n_pictures, n_repeats):
+def compare(name, generator, *, n_images, n_repeats):
     """Return a row of the table: both in turn, the first round for warming up."""
     rounds = []
     for repeat in range(n_repeats + 1):
-        orders = [PictureOrder(class_name="disc", prompt="a green disc", seed=repeat * n_pictures + n) for n in range(n_pictures)]
+        requests = [
+            GenerationRequest(class_name="disc", prompt="a green disc", seed=repeat * n_images + n)
+            for n in range(n_images)
+        ]
         pair = {
-            kind: timed(lambda kind=kind, orders=orders: kind(generator, orders))
-            for kind in ((alone, drawn), (drawn, alone))[repeat % 2]
+            kind: timed(lambda kind=kind, requests=requests: kind(generator, requests))
+            for kind in ((alone, generated), (generated, alone))[repeat % 2]
         }
-        rounds.append((*pair[alone], *pair[drawn]))
+        rounds.append((*pair[alone], *pair[generated]))
     rounds = rounds[1:]
     ratios = sorted(with_loop / without for without, _, with_loop, _ in rounds)
     return {
         "generator": name,
-        "alone_ms": 1e3 * statistics.median(row[0] for row in rounds) / n_pictures,
-        "studio_ms": 1e3 * statistics.median(row[2] for row in rounds) / n_pictures,
+        "alone_ms": 1e3 * statistics.median(row[0] for row in rounds) / n_images,
+        "service_ms": 1e3 * statistics.median(row[2] for row in rounds) / n_images,
         "ratio": statistics.median(ratios),
         "least": ratios[0],
         "most": ratios[-1],
@@ -117,29 +136,44 @@ def compare(name, generator, *, n_pictures, n_repeats):
 
 def main():
     """Measure, print and check."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pictures", type=int, default=24)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--images", type=int, default=24)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4)
     parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    numbers = {"n_pictures": arguments.pictures, "n_repeats": arguments.repeats}
+    numbers = {"n_images": arguments.images, "n_repeats": arguments.repeats}
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         save_pipeline(folder, n_threads=arguments.threads)
-        diffusers = part_class("image_generators", "diffusers")(model=folder, steps=arguments.steps, width=SIDE, height=SIDE)
+        diffusers = part_class("image_generators", "diffusers")(
+            model=folder, steps=arguments.steps, width=SIDE, height=SIDE
+        )
         rows = [compare(f"diffusers, {SIDE} x {SIDE}", diffusers, **numbers)]
     planted = part_class("image_generators", "planted")()
-    rows.append(compare("planted renderer, 64 x 64", planted, n_pictures=8 * arguments.pictures, n_repeats=arguments.repeats))
+    rows.append(
+        compare(
+            "planted renderer, 64 x 64",
+            planted,
+            n_images=8 * arguments.images,
+            n_repeats=arguments.repeats,
+        )
+    )
     print(json.dumps(rows))
-    print(ROW.format("generator", "alone, ms", "studio, ms", "ratio", "least", "most", "processor"))
+    print(
+        ROW.format("generator", "alone, ms", "service, ms", "ratio", "least", "most", "processor")
+    )
     for row in rows:
-        shown = [f"{row[key]:.1f}" for key in ("alone_ms", "studio_ms")] + [
+        shown = [f"{row[key]:.1f}" for key in ("alone_ms", "service_ms")] + [
             f"{row[key]:.3f}" for key in ("ratio", "least", "most", "processor_ratio")
         ]
         print(ROW.format(row["generator"], *shown))
     if rows[0]["ratio"] >= MOST_RATIO or rows[0]["alone_ms"] < LEAST_MILLISECONDS:
-        raise SystemExit(f"wanted: a ratio below {MOST_RATIO} for a generator that needs {LEAST_MILLISECONDS:.0f} ms a picture")
+        raise SystemExit(
+            f"wanted: a ratio below {MOST_RATIO} for a generator that needs {LEAST_MILLISECONDS:.0f} ms an image"
+        )
 
 
 if __name__ == "__main__":

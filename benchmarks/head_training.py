@@ -27,16 +27,19 @@ import numpy as np
 from weakspot.core.dataset import Task
 from weakspot.repair.head_training import HeadTrainer
 from weakspot.repair.head_training.descent import Patience
-from weakspot.repair.head_training.exact import ExactSolver
 from weakspot.repair.head_training.objective import Beginning
 from weakspot.repair.head_training.problem import Problem
+from weakspot.repair.head_training.solvers import ExactSolver
 from weakspot.repair.head_training.threads import workers_for
 
 DECAY, RATE, MOMENTUM = 5e-4, 0.2, 0.9
 EPOCHS, NEAR = 1_000, 1e-3
 WANTED = {10: 40.0, 1000: 10.0}
 WANTED_MEMORY = 2.0
-WORLDS = {10: {"well-conditioned": (0.5, 0.1), "ill-conditioned": (2.0, 0.2)}, 1000: {"moderately conditioned": (1.0, 0.35)}}
+WORLDS = {
+    10: {"well-conditioned": (0.5, 0.1), "ill-conditioned": (2.0, 0.2)},
+    1000: {"moderately conditioned": (1.0, 0.35)},
+}
 MEMORY = ((30_000, 512, 10, 40), (30_000, 512, 1000, 12), (30_000, 2048, 1000, 10))
 
 
@@ -48,18 +51,29 @@ def world(n_rows, width, n_classes, *, fall, apart):
     codes = draws.integers(n_classes, size=n_rows)
     centres = draws.standard_normal((n_classes, width), dtype=np.float32)
     turn = np.linalg.qr(draws.standard_normal((width, width)))[0].astype(np.float32)
-    values = ((apart * centres[codes] + draws.standard_normal((n_rows, width), dtype=np.float32)) * spectrum) @ turn
+    values = (
+        (apart * centres[codes] + draws.standard_normal((n_rows, width), dtype=np.float32))
+        * spectrum
+    ) @ turn
     values = np.log1p(np.exp(2 * values))
-    return np.ascontiguousarray((values - values.mean(axis=0)) / values.std(axis=0), dtype=np.float32), codes
+    return np.ascontiguousarray(
+        (values - values.mean(axis=0)) / values.std(axis=0), dtype=np.float32
+    ), codes
 
 
 def loss_of(weights, bias, features, codes):
-    total, weights, bias = 0.0, np.asarray(weights, dtype=np.float64), np.asarray(bias, dtype=np.float64)
+    total, weights, bias = (
+        0.0,
+        np.asarray(weights, dtype=np.float64),
+        np.asarray(bias, dtype=np.float64),
+    )
     for first in range(0, len(features), 4_096):
         part = slice(first, first + 4_096)
         logits = features[part] @ weights.T + bias
         logits -= logits.max(axis=1, keepdims=True)
-        total += float((np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(logits)), codes[part]]).sum())
+        total += float(
+            (np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(len(logits)), codes[part]]).sum()
+        )
     return total / len(features) + 0.5 * DECAY * float(np.square(weights).sum())
 
 
@@ -79,7 +93,9 @@ def by_torch(features, codes, n_classes, n_epochs):
         torch.nn.functional.cross_entropy(layer(inputs), targets).backward()
         optimiser.step()
     seconds = time.perf_counter() - started
-    return seconds, loss_of(layer.weight.detach().numpy(), layer.bias.detach().numpy(), features, codes)
+    return seconds, loss_of(
+        layer.weight.detach().numpy(), layer.bias.detach().numpy(), features, codes
+    )
 
 
 class Until:
@@ -98,18 +114,26 @@ class Until:
 def reaching(features, codes, n_classes, target):
     """Return seconds, steps and loss of the exact solver at the first layer that is no worse than a target."""
     started, until = time.perf_counter(), Until(target)
-    problem = Problem.of(features, codes, np.ones(len(features)), task=Task.SINGLE_LABEL, n_classes=n_classes)
+    problem = Problem.of(
+        features, codes, np.ones(len(features)), task=Task.SINGLE_LABEL, n_classes=n_classes
+    )
     with workers_for(problem) as workers:
         patience = Patience(max_steps=500, tolerance=1e-5)
         solver = ExactSolver(problem, Beginning(head=None, towards="zero"), (), patience, workers)
         solver.descend(DECAY, solver.begin, until)
     head = solver.coordinates.outwards(until.layer, Task.SINGLE_LABEL)
-    return time.perf_counter() - started, until.n_seen - 1, loss_of(head.weights, head.bias, features, codes)
+    return (
+        time.perf_counter() - started,
+        until.n_seen - 1,
+        loss_of(head.weights, head.bias, features, codes),
+    )
 
 
 def converging(features, codes, n_classes):
     started = time.perf_counter()
-    found = HeadTrainer(penalty=DECAY).train(features, codes, np.ones(len(features)), task=Task.SINGLE_LABEL, n_classes=n_classes)
+    found = HeadTrainer(penalty=DECAY).train(
+        features, codes, np.ones(len(features)), task=Task.SINGLE_LABEL, n_classes=n_classes
+    )
     return time.perf_counter() - started, found
 
 
@@ -120,11 +144,15 @@ def speed(n_classes, name, chosen):
     is_whole = n_classes < 100 or chosen.whole
     n_epochs = EPOCHS if is_whole else chosen.timed
     repeats = chosen.repeats if n_classes < 100 else 1
-    own_seconds, found = min((converging(features, codes, n_classes) for _ in range(repeats)), key=lambda pair: pair[0])
+    own_seconds, found = min(
+        (converging(features, codes, n_classes) for _ in range(repeats)), key=lambda pair: pair[0]
+    )
     best = loss_of(found.head.weights, found.head.bias, features, codes)
     torch_seconds, torch_loss = by_torch(features, codes, n_classes, n_epochs)
     target = torch_loss if is_whole else best * (1 + NEAR)
-    seconds, n_steps, reached = min(reaching(features, codes, n_classes, target) for _ in range(repeats))
+    seconds, n_steps, reached = min(
+        reaching(features, codes, n_classes, target) for _ in range(repeats)
+    )
     scaled = torch_seconds * EPOCHS / n_epochs
     return {
         "classes": n_classes,
@@ -155,9 +183,13 @@ def memory_child(n_rows, width, n_classes, n_steps):
     """Print what training adds to the peak of this process; features are filled in place, so that they leave no peak behind."""
     draws, features = np.random.default_rng(0), np.empty((n_rows, width), np.float32)
     for first in range(0, n_rows, 1_000):
-        features[first : first + 1_000] = draws.standard_normal((min(1_000, n_rows - first), width), dtype=np.float32)
+        features[first : first + 1_000] = draws.standard_normal(
+            (min(1_000, n_rows - first), width), dtype=np.float32
+        )
     codes, weights = draws.integers(n_classes, size=n_rows), np.ones(n_rows)
-    HeadTrainer(max_steps=2).train(features[:64, :8], codes[:64] % 3, weights[:64], task=Task.SINGLE_LABEL, n_classes=3)
+    HeadTrainer(max_steps=2).train(
+        features[:64, :8], codes[:64] % 3, weights[:64], task=Task.SINGLE_LABEL, n_classes=3
+    )
     before, started = peak_bytes(), time.perf_counter()
     trainer = HeadTrainer(penalty=DECAY, max_steps=n_steps)
     found = trainer.train(features, codes, weights, task=Task.SINGLE_LABEL, n_classes=n_classes)
@@ -175,7 +207,12 @@ def memory_child(n_rows, width, n_classes, n_steps):
 
 
 def memory(case):
-    found = subprocess.run([sys.executable, __file__, "--memory", *map(str, case)], capture_output=True, text=True, check=True)
+    found = subprocess.run(
+        [sys.executable, __file__, "--memory", *map(str, case)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
     return json.loads(found.stdout)
 
 
@@ -194,7 +231,9 @@ def main():
         memory_child(*chosen.memory)
         return
     converging(*world(4_000, 64, 10, fall=1.0, apart=0.2), 10)
-    speeds = [speed(n_classes, name, chosen) for n_classes in chosen.classes for name in WORLDS[n_classes]]
+    speeds = [
+        speed(n_classes, name, chosen) for n_classes in chosen.classes for name in WORLDS[n_classes]
+    ]
     sizes = [] if chosen.without_memory else [memory(case) for case in MEMORY]
     print(json.dumps({"speed": speeds, "memory": sizes}))
     for one in speeds:

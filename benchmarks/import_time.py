@@ -12,7 +12,7 @@ import time
 COMMANDS = {
     "python (for comparison)": [sys.executable, "-c", "pass"],
     "import weakspot": [sys.executable, "-c", "import weakspot"],
-    "weakspot --help": [sys.executable, "-m", "weakspot.cli.main", "--help"],
+    "weakspot --help": [sys.executable, "-m", "weakspot", "--help"],
 }
 
 
@@ -23,7 +23,11 @@ def main():
             started = time.perf_counter()
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
             seconds.append(time.perf_counter() - started)
-        found = {"command": name, "best_seconds": round(min(seconds), 3), "median_seconds": round(statistics.median(seconds), 3)}
+        found = {
+            "command": name,
+            "best_seconds": round(min(seconds), 3),
+            "median_seconds": round(statistics.median(seconds), 3),
+        }
         print(json.dumps(found))
 
 

@@ -4,7 +4,7 @@
 
 Every stage is one child process of a warm parent. A child is killed at a random instant of its stage, and the stage is started
 again, until it ends by itself; then comes the next stage. A finished project is compared with one that was never killed: tables,
-vectors, outcomes, findings, repairs, drawings. The exit code is 1 if a row is lost or doubled, or anything differs.
+embeddings, predictions, findings, repairs, generated images. The exit code is 1 if a row is lost or doubled, or anything differs.
 """
 
 import argparse
@@ -23,8 +23,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from weakspot.app.generating import GenerateRequest, generate_pictures
-from weakspot.app.project import Project
+from weakspot.generation.generate import GenerateRequest
+from weakspot.project.project import Project
 from weakspot.store.names import packed_hashes
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
@@ -40,7 +40,7 @@ name = "planted"
 [generator]
 name = "planted"
 """
-DRAWN = GenerateRequest(class_name="disc", captions=("green", "in the dark"), n_each=24)
+REQUEST = GenerateRequest(class_name="disc", captions=("green", "in the dark"), n_each=24)
 TIMES = frozenset({"run_id", "started", "finished", "stages", "seconds", "command", "versions"})
 
 
@@ -61,7 +61,7 @@ def repair(project):
 
 
 def generate(project):
-    generate_pictures(project, project.folder / "drawn", DRAWN)
+    project.generate(project.folder / "generated", REQUEST)
 
 
 STAGES = {function.__name__: function for function in (ingest, embed, discover, repair, generate)}
@@ -75,7 +75,11 @@ def timeless(value):
 
 
 def shard_keys(folder):
-    return [key.tobytes() for path in sorted(folder.rglob("shard-*.npy")) for key in np.load(path)["key"]]
+    return [
+        key.tobytes()
+        for path in sorted(folder.rglob("shard-*.npy"))
+        for key in np.load(path)["key"]
+    ]
 
 
 def contents(folder):
@@ -87,24 +91,36 @@ def contents(folder):
     record = project.run_record()
     rows = {
         "samples": [row["sample_id"] for row in samples],
-        "vectors": shard_keys(store.data / "vectors"),
-        "outcomes": shard_keys(store.data / "outcomes"),
+        "embeddings": shard_keys(store.data / "embeddings"),
+        "predictions": shard_keys(store.data / "predictions"),
         "slices": [found.slice_id for found in record.slices],
         "evidence": [evidence.slice_id for evidence in record.evidence],
-        "repairs": [repr((number, arm.arm)) for number, outcome in enumerate(record.repairs) for arm in outcome.arms],
-        "drawn files": [path.relative_to(folder).as_posix() for path in sorted((folder / "drawn").rglob("*.png"))],
+        "repairs": [
+            repr((number, arm.arm))
+            for number, result in enumerate(record.repairs)
+            for arm in result.arms
+        ],
+        "generated files": [
+            path.relative_to(folder).as_posix()
+            for path in sorted((folder / "generated").rglob("*.png"))
+        ],
     }
     keys = packed_hashes(tables.dataset().table.column("content_hash"))
-    caches = [store.vectors(json.loads(path.read_text())["id"]) for path in sorted((store.data / "vectors").glob("*/model.json"))]
+    caches = [
+        store.embeddings(json.loads(path.read_text())["id"])
+        for path in sorted((store.data / "embeddings").glob("*/model.json"))
+    ]
     whole = {
         "samples": samples,
         "quarantine": tables.quarantine().to_pylist(),
         "duplicates": tables.duplicates().to_pylist(),
-        "vectors": [np.asarray(cache.matrix(keys).values).tobytes() for cache in caches],
+        "embeddings": [np.asarray(cache.matrix(keys).values).tobytes() for cache in caches],
         "record": timeless(json.loads(record.model_dump_json())),
         "leftovers": [path.name for path in store.data.rglob("*.tmp-*")],
     }
-    whole["drawn table"] = sorted((folder / "drawn" / "metadata.csv").read_text().splitlines())
+    whole["generated table"] = sorted(
+        (folder / "generated" / "metadata.csv").read_text().splitlines()
+    )
     for run_id in store.runs.run_ids():
         store.runs.load(run_id)
     return rows, whole
@@ -143,7 +159,11 @@ def compare(found, expected):
     lost = {kind: len(set(rows[kind]) - set(own_rows[kind])) for kind in rows}
     doubled = {kind: len(own_rows[kind]) - len(set(own_rows[kind])) for kind in rows}
     added = {kind: len(set(own_rows[kind]) - set(rows[kind])) for kind in rows}
-    return lost, Counter(doubled) + Counter(added), [name for name in whole if whole[name] != own_whole[name]]
+    return (
+        lost,
+        Counter(doubled) + Counter(added),
+        [name for name in whole if whole[name] != own_whole[name]],
+    )
 
 
 def make_project(folder, manifest, rows):
@@ -182,11 +202,15 @@ def torture(parent, manifest, rows, *, n_kills, seed):
         for stage in STAGES:
             while True:
                 longest = 1.3 * times[stage] if kills[stage] < quota else 600.0
-                status = attempt(stage, folder, draw.uniform(0.0, longest) if longest < 600.0 else longest)
+                status = attempt(
+                    stage, folder, draw.uniform(0.0, longest) if longest < 600.0 else longest
+                )
                 if status == 0:
                     break
                 if status != -signal.SIGKILL:
-                    raise SystemExit(f"{stage} failed after {kills[stage]} kills with status {status}")
+                    raise SystemExit(
+                        f"{stage} failed after {kills[stage]} kills with status {status}"
+                    )
                 kills[stage] += 1
         one_lost, one_doubled, differing = compare(contents(folder), expected)
         lost.update(one_lost)
@@ -199,7 +223,9 @@ def torture(parent, manifest, rows, *, n_kills, seed):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--rows", type=int, default=1500)
     parser.add_argument("--seed", type=int, default=11)
@@ -207,11 +233,11 @@ def main():
     with tempfile.TemporaryDirectory() as name:
         parent = Path(name)
         (parent / "world").mkdir()
-        manifest = plant(rare(0.02), given.rows, seed=2).write_pictures(parent / "world").manifest
+        manifest = plant(rare(0.02), given.rows, seed=2).write_images(parent / "world").manifest
         kills, times, n_rows, lost, doubled, differences, n_projects = torture(
             parent, manifest, given.rows, n_kills=given.kills, seed=given.seed
         )
-    print(f"{sum(kills.values())} kills in {n_projects} projects of {given.rows} pictures\n")
+    print(f"{sum(kills.values())} kills in {n_projects} projects of {given.rows} images\n")
     print("| stage | kills | seconds without one |\n|---|---|---|")
     for stage in STAGES:
         print(f"| {stage} | {kills[stage]} | {times[stage]:.2f} |")

@@ -18,13 +18,13 @@ from pathlib import Path
 
 from PIL import Image
 
-N_PICTURES = 3000
+N_IMAGES = 3000
 LONG_AGO = 1_500_000_000
 LARGEST = 100_000_000
 INGEST = """
 import sys, time
 from pathlib import Path
-from weakspot.app.ingesting import ingest
+from weakspot.pipeline.ingestion import ingest
 from weakspot.engine.local import LocalEngine
 from weakspot.ingest.open_source import open_source
 from weakspot.store.project import ProjectStore
@@ -32,7 +32,7 @@ begun = time.perf_counter()
 summary = ingest(ProjectStore.create(Path(sys.argv[1])), open_source(sys.argv[2]), engine=LocalEngine())
 seconds = time.perf_counter() - begun
 peak = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(summary.n_samples, peak, seconds, summary.n_read, summary.n_taken_over)
+print(summary.n_samples, peak, seconds, summary.n_read, summary.n_reused)
 """
 RESUME = """
 import sys, time
@@ -47,14 +47,19 @@ print(time.perf_counter() - begun)
 
 def run(code: str, *arguments: object) -> list[float]:
     """Return the numbers that a fresh process prints."""
-    done = subprocess.run([sys.executable, "-c", code, *map(str, arguments)], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     if done.returncode:
         raise SystemExit(done.stderr)
     return [float(word) for word in done.stdout.split()]
 
 
 def write_rows(path: Path, n_rows: int) -> None:
-    """Write a table without pictures: keys, labels, predictions."""
+    """Write a table without images: keys, labels, predictions."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow(["sample_id", "label", "prediction"])
@@ -72,8 +77,10 @@ def as_parquet(path: Path) -> Path:
 
 
 def growth(sizes: Sequence[int], folder: Path) -> None:
-    """Print memory and time of ingests without pictures."""
-    print("| rows | peak, MB | time, s | microseconds a row | to row n - 1 of CSV, s | of Parquet, s |")
+    """Print memory and time of ingests without images."""
+    print(
+        "| rows | peak, MB | time, s | microseconds a row | to row n - 1 of CSV, s | of Parquet, s |"
+    )
     print("|---|---|---|---|---|---|")
     peaks = []
     for n_rows in sizes:
@@ -91,25 +98,27 @@ def growth(sizes: Sequence[int], folder: Path) -> None:
 
 def second_readings(folder: Path) -> None:
     """Print what a changed folder costs, against reading all of it."""
-    pictures = folder / "pictures"
-    for number in range(N_PICTURES):
-        path = pictures / f"class {number % 5}" / f"{number}.jpg"
+    images = folder / "images"
+    for number in range(N_IMAGES):
+        path = images / f"class {number % 5}" / f"{number}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
         colour = (number % 256, number // 256, 90)
-        Image.effect_noise((480, 360), 40).convert("RGB").point(lambda value, c=colour: (value + c[0]) % 256).save(path)
+        Image.effect_noise((480, 360), 40).convert("RGB").point(
+            lambda value, c=colour: (value + c[0]) % 256
+        ).save(path)
         os.utime(path, (LONG_AGO, LONG_AGO))
-    print("| reading of a folder | pictures read | taken over | time, s | share of the first |")
+    print("| reading of a folder | images read | taken over | time, s | share of the first |")
     print("|---|---|---|---|---|")
-    first = _reading(folder, pictures, f"the first, {N_PICTURES:,} pictures", None)
-    changed = sorted(pictures.rglob("*.jpg"))[:: N_PICTURES // 30]
+    first = _reading(folder, images, f"the first, {N_IMAGES:,} images", None)
+    changed = sorted(images.rglob("*.jpg"))[:: N_IMAGES // 30]
     for path in changed:
         os.utime(path, (LONG_AGO + 9, LONG_AGO + 9))
-    _reading(folder, pictures, "1 % changed", first)
-    _reading(folder, pictures, "nothing changed", first)
+    _reading(folder, images, "1 % changed", first)
+    _reading(folder, images, "nothing changed", first)
 
 
-def _reading(folder: Path, pictures: Path, name: str, first: float | None) -> float:
-    _, _, seconds, n_read, n_taken = run(INGEST, folder / "project", pictures)
+def _reading(folder: Path, images: Path, name: str, first: float | None) -> float:
+    _, _, seconds, n_read, n_taken = run(INGEST, folder / "project", images)
     share = "" if first is None else f"{100 * seconds / first:.0f} %"
     print(f"| {name} | {n_read:.0f} | {n_taken:.0f} | {seconds:.2f} | {share} |", flush=True)
     return seconds

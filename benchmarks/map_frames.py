@@ -97,29 +97,60 @@ WebGL2RenderingContext.prototype.getParameter = function (name) {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=160_000)
     parser.add_argument("--seconds", type=float, default=5.0)
-    parser.add_argument("--size", type=int, default=3, help="diameter of points in pixels; 3 is what the page starts with")
-    parser.add_argument("--folder", type=Path, default=Path.home() / ".cache/weakspot/bench/map-frames")
-    parser.add_argument("--as-card", action="store_true", help="draw with WebGL 2 also where the graphics card is imitated")
+    parser.add_argument(
+        "--size",
+        type=int,
+        default=3,
+        help="diameter of points in pixels; 3 is what the page starts with",
+    )
+    parser.add_argument(
+        "--folder", type=Path, default=Path.home() / ".cache/weakspot/bench/map-frames"
+    )
+    parser.add_argument(
+        "--as-card",
+        action="store_true",
+        help="draw with WebGL 2 also where the graphics card is imitated",
+    )
     chosen = parser.parse_args()
     build(chosen.folder, chosen.rows)
-    command = [sys.executable, "-m", "weakspot", "serve", "--project", str(chosen.folder), "--port", "0", "--no-browser"]
+    command = [
+        sys.executable,
+        "-m",
+        "weakspot",
+        "serve",
+        "--project",
+        str(chosen.folder),
+        "--port",
+        "0",
+        "--no-browser",
+    ]
     environment = {**os.environ, "WEAKSPOT_TOKEN": TOKEN, "PYTHONUNBUFFERED": "1"}
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment)
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=environment
+    )
     try:
-        address = next(found[0] for line in server.stdout if (found := re.search(r"http://[\d.]+:\d+", line)))
+        address = next(
+            found[0] for line in server.stdout if (found := re.search(r"http://[\d.]+:\d+", line))
+        )
         with sync_playwright() as browsers:
             browser = browsers.chromium.launch(executable_path=CHROMIUM, args=list(ARGUMENTS))
-            figures = measured(browser.new_page(viewport={"width": 1280, "height": 900}), address, chosen)
+            figures = measured(
+                browser.new_page(viewport={"width": 1280, "height": 900}), address, chosen
+            )
             browser.close()
     finally:
         server.terminate()
         server.wait(timeout=30)
     print(json.dumps(figures))
     rate = figures["map"]["frames_a_second"]
-    print(f"{rate:.1f} frames a second with {figures['points']} points (wanted: at least {LEAST_FRAMES:.0f})")
+    print(
+        f"{rate:.1f} frames a second with {figures['points']} points (wanted: at least {LEAST_FRAMES:.0f})"
+    )
 
 
 def measured(page: Page, address: str, chosen: argparse.Namespace) -> dict:
@@ -142,7 +173,10 @@ def measured(page: Page, address: str, chosen: argparse.Namespace) -> dict:
         "points": int(re.sub(r"\D", "", label.split(".")[0])),
         "point_size": chosen.size,
         "empty_page_frames_a_second": round(bare, 1),
-        "map": {name: round(value, 1) if isinstance(value, int | float) else value for name, value in moved.items()},
+        "map": {
+            name: round(value, 1) if isinstance(value, int | float) else value
+            for name, value in moved.items()
+        },
         "renderer": page.evaluate(RENDERER),
     }
 

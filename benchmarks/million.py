@@ -3,9 +3,9 @@
     python benchmarks/million.py --features [--rows 1000000] [--quick] [--methods] [--out features.md]
     python benchmarks/million.py --files [--rows 1000000] [--quick] [--out files.md]
 
-`--features`: planted samples without pictures; vectors and features of 512 numbers come as files, go through the store as shards,
+`--features`: planted samples without images; embeddings and features of 512 numbers come as files, go through the store as shards,
 and everything after that is the real loop. Four sizes, each twice the one before, and a fit of how cost grows with size.
-`--files`: 20,000 picture files listed 50 times, decoded and hashed 1,000,000 times; every different picture is embedded and
+`--files`: 20,000 image files listed 50 times, decoded and hashed 1,000,000 times; every different image is embedded and
 classified once. `--methods` also runs every other discoverer at the largest size. `--quick` is a tenth of the rows.
 """
 
@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from million_worlds import WIDTH, make_features, make_files, make_pictures
+from million_worlds import WIDTH, make_features, make_files, make_images
 
 HOME = Path.home() / ".cache/weakspot/bench/million"
 LOOP = ("ingest", "embed", "classify", "discover", "verify", "repair", "report")
@@ -31,7 +31,12 @@ MOST_MB = 8 * 1024
 def run_stage(folder: Path, stage: str) -> dict:
     """Run one stage and return what it took, with what it added to the project folder."""
     before = disk_mb(folder)
-    command = [sys.executable, str(Path(__file__).with_name("million_stage.py")), str(folder), stage]
+    command = [
+        sys.executable,
+        str(Path(__file__).with_name("million_stage.py")),
+        str(folder),
+        stage,
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{stage} failed:\n{done.stderr[-4000:]}")
@@ -42,7 +47,14 @@ def run_stage(folder: Path, stage: str) -> dict:
 
 def disk_mb(folder: Path) -> int:
     """Return what the project's own data takes, in MB."""
-    return sum(path.stat().st_blocks * 512 for path in (folder / ".weakspot").rglob("*") if path.is_file()) >> 20
+    return (
+        sum(
+            path.stat().st_blocks * 512
+            for path in (folder / ".weakspot").rglob("*")
+            if path.is_file()
+        )
+        >> 20
+    )
 
 
 def run_loop(folder: Path, n_rows: int) -> list[dict]:
@@ -88,8 +100,14 @@ def fit_table(runs: dict[int, list[dict]]) -> str:
         "|---|" + "---:|" * (len(sizes) + 5),
     ]
     for place, stage in enumerate((*LOOP, "all")):
-        picked = [runs[int(size)][place : place + 1] if stage != "all" else runs[int(size)] for size in sizes]
-        seconds, cpu = (np.array([sum(one[name] for one in each) for each in picked]) for name in ("seconds", "cpu"))
+        picked = [
+            runs[int(size)][place : place + 1] if stage != "all" else runs[int(size)]
+            for size in sizes
+        ]
+        seconds, cpu = (
+            np.array([sum(one[name] for one in each) for each in picked])
+            for name in ("seconds", "cpu")
+        )
         memory = np.array([max(one["VmHWM"] for one in each) for each in picked], dtype=np.float64)
         slope, error, r2 = fitted(sizes, seconds)
         shown = " | ".join(f"{one:.1f}" for one in seconds)
@@ -99,7 +117,7 @@ def fit_table(runs: dict[int, list[dict]]) -> str:
 
 
 def measure_features(chosen: argparse.Namespace) -> str:
-    """Run the loop on planted vectors at several sizes and return the tables."""
+    """Run the loop on planted embeddings at several sizes and return the tables."""
     sizes = [chosen.rows >> shift for shift in reversed(range(chosen.sizes))]
     runs: dict[int, list[dict]] = {}
     others: list[dict] = []
@@ -109,38 +127,50 @@ def measure_features(chosen: argparse.Namespace) -> str:
         make_features(folder, n_rows, chosen.width)
         runs[n_rows] = run_loop(folder, n_rows)
         if n_rows == sizes[-1] and chosen.methods:
-            others = [run_stage(folder, stage) for stage in ("embed given", *(f"discover:{method}" for method in METHODS))]
+            others = [
+                run_stage(folder, stage)
+                for stage in ("embed given", *(f"discover:{method}" for method in METHODS))
+            ]
         if not chosen.keep:
             shutil.rmtree(folder)
-    text = f"### {sizes[-1]:,} planted samples, vectors and features of {chosen.width} numbers\n\n{stage_table(runs[sizes[-1]])}\n"
+    text = f"### {sizes[-1]:,} planted samples, embeddings and features of width {chosen.width}\n\n{stage_table(runs[sizes[-1]])}\n"
     text += f"\n### How cost grows\n\n{fit_table(runs)}\n"
     if others:
-        text += f"\n### Vectors given as a file, and other discoverers, at {sizes[-1]:,} samples\n\n{stage_table(others)}\n"
+        text += f"\n### Embeddings given as a file, and other discoverers, at {sizes[-1]:,} samples\n\n{stage_table(others)}\n"
     return text
 
 
 def measure_files(chosen: argparse.Namespace) -> str:
-    """Run the loop on listed picture files and return the table."""
+    """Run the loop on listed image files and return the table."""
     n_files = max(1, chosen.rows // LISTED)
-    pictures, folder = chosen.folder / f"pictures-{n_files}", chosen.folder / f"files-{chosen.rows}"
-    make_pictures(pictures, n_files)
+    images, folder = chosen.folder / f"images-{n_files}", chosen.folder / f"files-{chosen.rows}"
+    make_images(images, n_files)
     shutil.rmtree(folder, ignore_errors=True)
-    make_files(folder, chosen.rows, pictures, n_files)
+    make_files(folder, chosen.rows, images, n_files)
     measured = run_loop(folder, chosen.rows)
     if not chosen.keep:
         shutil.rmtree(folder)
-    return f"### {n_files:,} picture files listed as {chosen.rows:,} samples\n\n{stage_table(measured)}\n"
+    return f"### {n_files:,} image files listed as {chosen.rows:,} samples\n\n{stage_table(measured)}\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--features", action="store_true", help="planted vectors")
-    parser.add_argument("--files", action="store_true", help="picture files")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--features", action="store_true", help="planted embeddings")
+    parser.add_argument("--files", action="store_true", help="image files")
     parser.add_argument("--rows", type=int, default=1_000_000)
-    parser.add_argument("--sizes", type=int, default=4, help="how many sizes the fit is made from, each twice the one before")
-    parser.add_argument("--width", type=int, default=WIDTH, help="numbers in a planted vector")
+    parser.add_argument(
+        "--sizes",
+        type=int,
+        default=4,
+        help="how many sizes the fit is made from, each twice the one before",
+    )
+    parser.add_argument("--width", type=int, default=WIDTH, help="numbers in a planted embedding")
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    parser.add_argument("--methods", action="store_true", help="also the other discoverers, at the largest size")
+    parser.add_argument(
+        "--methods", action="store_true", help="also the other discoverers, at the largest size"
+    )
     parser.add_argument("--keep", action="store_true", help="leave the projects where they are")
     parser.add_argument("--folder", type=Path, default=HOME)
     parser.add_argument("--out", type=Path, help="also write the Markdown here")

@@ -12,11 +12,11 @@ from pathlib import Path
 import numpy as np
 from million_worlds import parts
 
-from weakspot.app.classifying import classify
-from weakspot.app.embedding import embed
-from weakspot.app.project import Project
-from weakspot.app.wiring import build_engine
-from weakspot.backends.given_vectors import GivenVectors
+from weakspot.backends.given_embeddings import GivenEmbeddings
+from weakspot.pipeline.models.classification import classify
+from weakspot.pipeline.models.embedding import embed
+from weakspot.pipeline.wiring import build_engine
+from weakspot.project.project import Project
 from weakspot.store.names import packed_hashes
 
 PUT_ROWS = 65_536
@@ -71,28 +71,36 @@ def _given(project: Project, name: str):
 
 def run_embed(project: Project) -> str:
     embedder = parts(project.folder)["embedder"]
-    if (project.folder / "vectors.npy").exists():
-        cache = project.store.vectors(embedder.encoder_id)
-        for keys, rows in _given(project, "vectors.npy"):
+    if (project.folder / "embeddings.npy").exists():
+        cache = project.store.embeddings(embedder.encoder_id)
+        for keys, rows in _given(project, "embeddings.npy"):
             cache.append(keys, rows)
-    made = embed(project.store, project.store.dataset(), embedder, engine=build_engine(project.settings))
-    return f"{made.n_vectors} vectors, {made.n_new} by the encoder"
+    made = embed(
+        project.store, project.store.dataset(), embedder, engine=build_engine(project.settings)
+    )
+    return f"{made.n_embeddings} embeddings, {made.n_new} by the encoder"
 
 
 def run_embed_given(project: Project) -> str:
-    embedder = GivenVectors(path=project.folder / "vectors.npy", text=parts(project.folder)["embedder"])
-    made = embed(project.store, project.store.dataset(), embedder, engine=build_engine(project.settings))
-    return f"{made.n_vectors} vectors read from a file instead"
+    embedder = GivenEmbeddings(
+        path=project.folder / "embeddings.npy", text=parts(project.folder)["embedder"]
+    )
+    made = embed(
+        project.store, project.store.dataset(), embedder, engine=build_engine(project.settings)
+    )
+    return f"{made.n_embeddings} embeddings read from a file instead"
 
 
 def run_classify(project: Project) -> str:
     classifier = parts(project.folder)["classifier"]
     if (project.folder / "features.npy").exists():
-        cache = project.store.outcomes(classifier.classifier_id)
+        cache = project.store.predictions(classifier.classifier_id)
         for keys, rows in _given(project, "features.npy"):
             cache.append(keys, classifier.head.probabilities(rows), rows)
-    made = classify(project.store, project.store.dataset(), classifier, engine=build_engine(project.settings))
-    return f"{made.n_outcomes} outcomes, {made.n_new} by the classifier"
+    made = classify(
+        project.store, project.store.dataset(), classifier, engine=build_engine(project.settings)
+    )
+    return f"{made.n_predictions} predictions, {made.n_new} by the classifier"
 
 
 def run_ingest(project: Project) -> str:
@@ -104,7 +112,9 @@ def run_discover(project: Project) -> str:
     record = project.discover()
     spent = {stage.stage: stage.seconds for stage in record.stages}
     named = sum(bool(found.names) for found in record.slices)
-    return f"{len(record.slices)} slices, {named} named; " + ", ".join(f"{name} {seconds:.1f} s" for name, seconds in spent.items())
+    return f"{len(record.slices)} slices, {named} named; " + ", ".join(
+        f"{name} {seconds:.1f} s" for name, seconds in spent.items()
+    )
 
 
 def run_verify(project: Project) -> str:
@@ -140,9 +150,14 @@ def main() -> None:
     name, _, method = stage.partition(":")
     begun, worked = time.perf_counter(), time.process_time()
     memory = Memory()
-    project = Project.open(folder, methods=(method,) if method else (), **(parts(folder) if name != "ingest" else {}))
+    project = Project.open(
+        folder, methods=(method,) if method else (), **(parts(folder) if name != "ingest" else {})
+    )
     told = STAGES[name](project)
-    spent = {"seconds": round(time.perf_counter() - begun, 2), "cpu": round(time.process_time() - worked, 2)}
+    spent = {
+        "seconds": round(time.perf_counter() - begun, 2),
+        "cpu": round(time.process_time() - worked, 2),
+    }
     print(json.dumps({"stage": stage, **spent, **memory.end(), "told": told}))
 
 

@@ -1,4 +1,4 @@
-"""The worlds of `million.py`: planted vectors of length 512 with outcomes, and 20,000 picture files listed again and again."""
+"""The worlds of `million.py`: planted embeddings of length 512 with predictions, and 20,000 image files listed again and again."""
 
 import hashlib
 import json
@@ -17,7 +17,13 @@ from weakspot.core.roles import ClassifierOutput
 from weakspot.core.seeding import generator
 from weakspot.testing.fakes import PlantedClassifier, PlantedEmbedder
 from weakspot.testing.planted import CHUNK, PlantedWorld, plant
-from weakspot.testing.planted_features import JOINT_DIMENSION, OWN_DIMENSION, OwnFeatures, noise, phrase_vectors
+from weakspot.testing.planted_features import (
+    CLIP_DIMENSION,
+    FEATURE_DIMENSION,
+    OwnFeatures,
+    noise,
+    phrase_embeddings,
+)
 from weakspot.testing.planted_problems import rare
 
 WIDTH = 512
@@ -35,10 +41,10 @@ def widening(name: str, narrow: int, width: int) -> np.ndarray:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WideEmbedder:
-    """Phrases into the wide joint space; pictures have their vectors already."""
+    """Phrases into the wide joint space; images have their embeddings already."""
 
     width: int = WIDTH
-    picture_side: int | None = None
+    image_side: int | None = None
     has_text: bool = True
 
     @property
@@ -48,10 +54,10 @@ class WideEmbedder:
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """Length of the embeddings."""
         return self.width
 
-    def prepare(self, picture):
+    def prepare(self, image):
         """Refuse."""
         raise NotImplementedError
 
@@ -61,24 +67,24 @@ class WideEmbedder:
 
     def embed_texts(self, texts):
         """Return unit vectors [m, d] of phrases."""
-        return phrase_vectors(texts) @ widening("joint", JOINT_DIMENSION, self.width)
+        return phrase_embeddings(texts) @ widening("clip", CLIP_DIMENSION, self.width)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WideClassifier:
-    """A last layer on wide features; pictures have their features already."""
+    """A last layer on wide features; images have their features already."""
 
     class_names: tuple[str, ...]
     head: Head
     task: Task = Task.SINGLE_LABEL
-    picture_side: int | None = None
+    image_side: int | None = None
 
     @cached_property
     def classifier_id(self) -> str:
         """Name and hash of the layer."""
         return f"planted-wide-{hashlib.sha256(self.head.weights.tobytes() + self.head.bias.tobytes()).hexdigest()[:16]}"
 
-    def prepare(self, picture):
+    def prepare(self, image):
         """Refuse."""
         raise NotImplementedError
 
@@ -89,12 +95,15 @@ class WideClassifier:
 
 
 def make_features(folder: Path, n_rows: int, width: int) -> None:
-    """Write a project whose samples have no pictures: manifest, and vectors and features in the manifest's order."""
+    """Write a project whose samples have no images: manifest, and embeddings and features in the manifest's order."""
     folder.mkdir(parents=True)
     world = plant(rare(RARE_SHARE), n_rows, seed=SEED)
     names = np.array(world.dataset.class_names)
     columns = {name: world.dataset.metadata(name) for name in world.dataset.metadata_names}
-    columns |= {f"prob_{name}": pa.array(world.dataset.probabilities[:, code]) for code, name in enumerate(names)}
+    columns |= {
+        f"prob_{name}": pa.array(world.dataset.probabilities[:, code])
+        for code, name in enumerate(names)
+    }
     columns |= {
         "key": pa.array([f"sample-{row:08d}" for row in range(n_rows)]),
         "label": pa.array(names[world.dataset.labels]),
@@ -103,42 +112,54 @@ def make_features(folder: Path, n_rows: int, width: int) -> None:
     }
     pq.write_table(pa.table(columns), folder / "manifest.parquet")
     (folder / "weakspot.toml").write_text(SETTINGS)
-    _write_wide(folder / "vectors.npy", world, "joint", width)
+    _write_wide(folder / "embeddings.npy", world, "clip", width)
     _write_wide(folder / "features.npy", world, "own", width)
-    _write_head(folder, replace(world.head, weights=world.head.weights @ widening("own", OWN_DIMENSION, width)), names)
+    _write_head(
+        folder,
+        replace(world.head, weights=world.head.weights @ widening("own", FEATURE_DIMENSION, width)),
+        names,
+    )
 
 
 def _write_wide(path: Path, world: PlantedWorld, name: str, width: int) -> None:
-    narrow = JOINT_DIMENSION if name == "joint" else OWN_DIMENSION
+    narrow = CLIP_DIMENSION if name == "clip" else FEATURE_DIMENSION
     axes = widening(name, narrow, width)
     target = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(world), width))
     for start in range(0, len(world), CHUNK):
         rows = np.arange(start, min(start + CHUNK, len(world)))
-        wide = (world.vectors(rows) if name == "joint" else world.features(rows)) @ axes
+        wide = (world.embeddings(rows) if name == "clip" else world.features(rows)) @ axes
         wide += np.float32(NOISE) * noise(world.instances[rows], width, f"million {name}")
-        target[rows] = wide / np.linalg.norm(wide, axis=1, keepdims=True) if name == "joint" else wide
+        target[rows] = (
+            wide / np.linalg.norm(wide, axis=1, keepdims=True) if name == "clip" else wide
+        )
     target.flush()
 
 
-def make_pictures(folder: Path, n_files: int) -> None:
-    """Draw the picture files, once; other worlds list them."""
+def make_images(folder: Path, n_files: int) -> None:
+    """Draw the image files, once; other worlds list them."""
     done = folder / "made.json"
     if done.exists() and json.loads(done.read_text()) == {"files": n_files, "seed": SEED}:
         return
     shutil.rmtree(folder, ignore_errors=True)
-    plant(rare(RARE_SHARE), n_files, seed=SEED).write_pictures(folder)
+    plant(rare(RARE_SHARE), n_files, seed=SEED).write_images(folder)
     done.write_text(json.dumps({"files": n_files, "seed": SEED}))
 
 
-def make_files(folder: Path, n_rows: int, pictures: Path, n_files: int) -> None:
-    """Write a project whose manifest lists the picture files as often as it takes, each time under another key."""
+def make_files(folder: Path, n_rows: int, images: Path, n_files: int) -> None:
+    """Write a project whose manifest lists the image files as often as it takes, each time under another key."""
     folder.mkdir(parents=True)
     world = plant(rare(RARE_SHARE), n_files, seed=SEED)
     names = np.array(world.dataset.class_names)
     splits = np.array([split.value for split in SPLIT_ORDER])
     row_of = np.arange(n_rows) % n_files
     labels, shares = names[world.dataset.labels], splits[world.dataset.splits]
-    paths = pa.array([str(pictures / f"pictures/{shares[row]}/{labels[row]}/{row:07d}.png") for row in range(n_files)], pa.string())
+    paths = pa.array(
+        [
+            str(images / f"images/{shares[row]}/{labels[row]}/{row:07d}.png")
+            for row in range(n_files)
+        ],
+        pa.string(),
+    )
     columns = {
         "key": pa.array([f"{row % n_files:07d}-{row // n_files:04d}" for row in range(n_rows)]),
         "path": paths.take(pa.array(row_of)),
@@ -157,8 +178,17 @@ def _write_head(folder: Path, head: Head, names: np.ndarray) -> None:
 def parts(folder: Path) -> dict:
     """Return the embedder and the classifier of a project made here."""
     stored = np.load(folder / "head.npz")
-    names, head = tuple(stored["names"].tolist()), Head(weights=stored["weights"], bias=stored["bias"])
+    names, head = (
+        tuple(stored["names"].tolist()),
+        Head(weights=stored["weights"], bias=stored["bias"]),
+    )
     if (folder / "features.npy").exists():
-        return {"embedder": WideEmbedder(width=head.weights.shape[1]), "classifier": WideClassifier(class_names=names, head=head)}
+        return {
+            "embedder": WideEmbedder(width=head.weights.shape[1]),
+            "classifier": WideClassifier(class_names=names, head=head),
+        }
     own = OwnFeatures(problem=rare(RARE_SHARE))
-    return {"embedder": PlantedEmbedder(), "classifier": PlantedClassifier(class_names=names, head=head, own=own)}
+    return {
+        "embedder": PlantedEmbedder(),
+        "classifier": PlantedClassifier(class_names=names, head=head, own=own),
+    }

@@ -1,8 +1,8 @@
-"""How fast the nearest vectors are found, held against one pass over the same memory by as many threads.
+"""How fast the nearest embeddings are found, held against one pass over the same memory by as many threads.
 
     python benchmarks/nearest.py [--rows 1000000] [--dimension 512] [--repeats 7] [--folder FOLDER] [--index-rows 50000]
 
-Vectors are planted around a thousand centres, in four files of different size, read as memory maps. All ways are timed in turn,
+Embeddings are planted around a thousand centres, in four files of different size, read as memory maps. All ways are timed in turn,
 again and again, so that a busy machine slows all of them alike; ratios are of medians. A pass adds up every number once.
 """
 
@@ -20,9 +20,9 @@ from numba import njit
 
 from weakspot.core.arrays import FloatArray
 from weakspot.nearest.approximate import approximate, recall
-from weakspot.nearest.quantised import quantised
+from weakspot.nearest.quantised import quantise_shards
 from weakspot.nearest.scan import Nearest, nearest_rows, rows_above
-from weakspot.nearest.shards import VectorShards
+from weakspot.nearest.shards import EmbeddingShards
 
 N_CENTRES = 1000
 N_WANTED = 20
@@ -39,7 +39,7 @@ def _sum(rows: FloatArray) -> float:
     return total
 
 
-def one_pass(shards: VectorShards, threads: int) -> None:
+def one_pass(shards: EmbeddingShards, threads: int) -> None:
     """Add up every number, pieces and threads as in a scan."""
     pieces = shards.pieces
 
@@ -54,24 +54,30 @@ def one_pass(shards: VectorShards, threads: int) -> None:
         worker.join()
 
 
-def write_vectors(folder: Path, n_rows: int, dimension: int) -> VectorShards:
-    """Write planted vectors to files, unless they are there, and open them."""
+def write_embeddings(folder: Path, n_rows: int, dimension: int) -> EmbeddingShards:
+    """Write planted embeddings to files, unless they are there, and open them."""
     draws = np.random.default_rng(7)
     centres = draws.standard_normal((N_CENTRES, dimension), dtype=np.float32)
     arrays, left = [], n_rows
     for number, share in enumerate(SHARES):
         size = left if number == len(SHARES) - 1 else round(n_rows * share)
         left -= size
-        path = folder / f"vectors-{number}-{n_rows}x{dimension}.npy"
+        path = folder / f"embeddings-{number}-{n_rows}x{dimension}.npy"
         if not path.exists():
-            target = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(size, dimension))
+            target = np.lib.format.open_memmap(
+                path, mode="w+", dtype=np.float32, shape=(size, dimension)
+            )
             for start in range(0, size, 50_000):
-                part = draws.standard_normal((min(50_000, size - start), dimension), dtype=np.float32)
-                target[start : start + len(part)] = part + centres[draws.integers(0, N_CENTRES, len(part))]
+                part = draws.standard_normal(
+                    (min(50_000, size - start), dimension), dtype=np.float32
+                )
+                target[start : start + len(part)] = (
+                    part + centres[draws.integers(0, N_CENTRES, len(part))]
+                )
             target.flush()
             del target
         arrays.append(np.load(path, mmap_mode="r"))
-    return VectorShards(arrays)
+    return EmbeddingShards(arrays)
 
 
 def resident_megabytes(kind: str) -> int:
@@ -93,8 +99,8 @@ def measured(ways: dict[str, Callable[[], object]], n_repeats: int) -> dict[str,
     return times
 
 
-def query_near(shards: VectorShards, seed: int, m: int = 1) -> FloatArray:
-    """Return vectors as far from any row as a phrase is."""
+def query_near(shards: EmbeddingShards, seed: int, m: int = 1) -> FloatArray:
+    """Return embeddings as far from any row as a phrase is."""
     draws = np.random.default_rng(seed)
     rows = draws.integers(0, len(shards.arrays[0]), m)
     noise = draws.standard_normal((m, shards.dimension), dtype=np.float32)
@@ -104,50 +110,75 @@ def query_near(shards: VectorShards, seed: int, m: int = 1) -> FloatArray:
 def same(one: list[Nearest], other: list[Nearest]) -> bool:
     """Return whether two answers are equal to the last bit."""
     pairs = zip(one, other, strict=True)
-    return all(np.array_equal(a.rows, b.rows) and np.array_equal(a.scores, b.scores) for a, b in pairs)
+    return all(
+        np.array_equal(a.rows, b.rows) and np.array_equal(a.scores, b.scores) for a, b in pairs
+    )
 
 
-def scans(shards: VectorShards, threads: int, n_repeats: int) -> bool:
+def scans(shards: EmbeddingShards, threads: int, n_repeats: int) -> bool:
     """Print what a scan takes; return whether the bar is held."""
     begun = time.perf_counter()
-    rough = quantised(shards)
+    rough = quantise_shards(shards)
     made = time.perf_counter() - begun
     query, several = query_near(shards, 1), query_near(shards, 2, 16)
     within = np.zeros(len(shards), dtype=np.bool_)
     within[np.random.default_rng(3).permutation(len(shards))[: len(shards) // 10]] = True
     best = nearest_rows(shards, query, N_WANTED, threads=threads)
     near = float(best[0].scores[-1])
-    assert same(best, nearest_rows(shards, query, N_WANTED, threads=1, rough=rough)), "the smaller copy must not change the answer"
+    assert same(best, nearest_rows(shards, query, N_WANTED, threads=1, rough=rough)), (
+        "the smaller copy must not change the answer"
+    )
     ways: dict[str, Callable[[], object]] = {
         "one pass": lambda: one_pass(shards, threads),
         f"exact, best {N_WANTED}": lambda: nearest_rows(shards, query, N_WANTED, threads=threads),
-        f"int8 copy, best {N_WANTED}, same answer": lambda: nearest_rows(shards, query, N_WANTED, threads=threads, rough=rough),
-        "all above a threshold, exact": lambda: sum(map(len, rows_above(shards, query, near / 2, threads=threads))),
+        f"int8 copy, best {N_WANTED}, same answer": lambda: nearest_rows(
+            shards, query, N_WANTED, threads=threads, rough=rough
+        ),
+        "all above a threshold, exact": lambda: sum(
+            map(len, rows_above(shards, query, near / 2, threads=threads))
+        ),
         "all above a threshold, int8 copy": lambda: sum(
             map(len, rows_above(shards, query, near / 2, threads=threads, rough=rough))
         ),
         f"exact, best {N_WANTED} within a tenth of the rows": lambda: nearest_rows(
             shards, query, N_WANTED, threads=threads, within=within
         ),
-        "16 phrases at once, exact": lambda: nearest_rows(shards, several, N_WANTED, threads=threads),
-        "16 phrases at once, int8 copy": lambda: nearest_rows(shards, several, N_WANTED, threads=threads, rough=rough),
+        "16 phrases at once, exact": lambda: nearest_rows(
+            shards, several, N_WANTED, threads=threads
+        ),
+        "16 phrases at once, int8 copy": lambda: nearest_rows(
+            shards, several, N_WANTED, threads=threads, rough=rough
+        ),
     }
     times = measured(ways, n_repeats)
     whole = statistics.median(times["one pass"])
-    print(f"\n| {len(shards):,} x {shards.dimension}, {threads} threads | least s | median s | times a pass |\n|---|---|---|---|")
+    print(
+        f"\n| {len(shards):,} x {shards.dimension}, {threads} threads | least s | median s | times a pass |\n|---|---|---|---|"
+    )
     for name, taken in times.items():
-        print(f"| {name} | {min(taken):.3f} | {statistics.median(taken):.3f} | {statistics.median(taken) / whole:.2f} |")
-    paired = [one / other for one, other in zip(times[f"exact, best {N_WANTED}"], times["one pass"], strict=True)]
+        print(
+            f"| {name} | {min(taken):.3f} | {statistics.median(taken):.3f} | {statistics.median(taken) / whole:.2f} |"
+        )
+    paired = [
+        one / other
+        for one, other in zip(times[f"exact, best {N_WANTED}"], times["one pass"], strict=True)
+    ]
     gigabytes = len(shards) * shards.dimension * 4 / 1e9
-    print(f"\nOne pass reads {gigabytes / whole:.1f} GB/s. The int8 copy was opened, or made, in {made:.1f} s.")
-    print(f"Memory of its own {resident_megabytes('RssAnon')} MB, pages of files {resident_megabytes('RssFile')} MB.")
-    print(f"Exact best {N_WANTED}: median of {n_repeats} ratios to the pass just before {statistics.median(paired):.2f}.")
+    print(
+        f"\nOne pass reads {gigabytes / whole:.1f} GB/s. The int8 copy was opened, or made, in {made:.1f} s."
+    )
+    print(
+        f"Memory of its own {resident_megabytes('RssAnon')} MB, pages of files {resident_megabytes('RssFile')} MB."
+    )
+    print(
+        f"Exact best {N_WANTED}: median of {n_repeats} ratios to the pass just before {statistics.median(paired):.2f}."
+    )
     return statistics.median(paired) <= MOST_TIMES_A_PASS
 
 
 def index(folder: Path, n_rows: int, dimension: int) -> None:
     """Print what the approximate index takes and how much it finds."""
-    shards = write_vectors(folder, n_rows, dimension)
+    shards = write_embeddings(folder, n_rows, dimension)
     begun = time.perf_counter()
     found = approximate(shards)
     built = time.perf_counter() - begun
@@ -169,18 +200,29 @@ def index(folder: Path, n_rows: int, dimension: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--dimension", type=int, default=512)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--folder", type=Path, default=None, help="keep the vectors here; a temporary folder by default")
-    parser.add_argument("--index-rows", type=int, default=50_000, help="rows of the approximate index; 0 for none")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=None,
+        help="keep the embeddings here; a temporary folder by default",
+    )
+    parser.add_argument(
+        "--index-rows", type=int, default=50_000, help="rows of the approximate index; 0 for none"
+    )
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as place:
         folder = chosen.folder or Path(place)
         folder.mkdir(parents=True, exist_ok=True)
-        is_held = scans(write_vectors(folder, chosen.rows, chosen.dimension), chosen.threads, chosen.repeats)
+        is_held = scans(
+            write_embeddings(folder, chosen.rows, chosen.dimension), chosen.threads, chosen.repeats
+        )
         if chosen.index_rows:
             index(folder, chosen.index_rows, chosen.dimension)
     assert is_held, f"an exact best {N_WANTED} must take at most {MOST_TIMES_A_PASS} times a pass"

@@ -4,20 +4,28 @@
     python benchmarks/proof.py --share 0.1      # a tenth of the worlds
 
 Null worlds: nothing depends on any hypothesis, so every finding is false. Mixed worlds: five planted slices among the hypotheses.
-Power: one slice with 50 confirmation samples and a gap of 20 points among 1,000 hypotheses. Whole worlds: planted pictures without
+Power: one slice with 50 confirmation samples and a gap of 20 points among 1,000 hypotheses. Whole worlds: planted images without
 a problem through real methods. Labels and causes: planted problems, and what is said of them. One JSON line a figure, then the same
 to read; bounds are those that a figure must keep within two standard errors.
 """
 
 import argparse
-import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from proof_counts import (
+    ALPHA,
+    MOST,
+    SCHEMES,
+    SCREEN_P,
+    drawn_world,
+    fast_errors,
+    fast_power,
+    figure,
+)
 
 from weakspot.core.assistants import Assistants
-from weakspot.core.count_statistics import fisher_ps
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import WeakspotError
 from weakspot.core.evidence import Verdict
@@ -27,147 +35,21 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.core.statistics import CONTROLS, adjusted_p_values, wilson_interval
+from weakspot.core.statistics import wilson_interval
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_vectors
+from weakspot.testing.planted_features import phrase_embeddings
 from weakspot.testing.planted_problems import label_noise, nothing, rare, spurious
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.halves import split_halves
-from weakspot.verify.holdout import EQUAL_PART, LARGEST_WEIGHT, HoldoutVerifier
+from weakspot.verify.holdout import HoldoutVerifier
 from weakspot.verify.labels import LabelChecker
 from weakspot.verify.screening import screened
 
 TOP_1 = FailureCriterion()
-ALPHA, SCREEN_P, MOST = 0.1, 0.05, 200
-SCHEMES = ("halves", "cross-fit")
 PLANTED = "planted"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Figure:
-    """One measured rate; the bound is an upper one, or a lower one for power."""
-
-    name: str
-    value: float
-    error: float
-    n_worlds: int
-    bound: float | None = None
-    is_lower_bound: bool = False
-
-    @property
-    def holds(self):
-        """Return whether the figure keeps its bound; error rates within two standard errors, power as it is."""
-        if self.bound is None:
-            return None
-        return self.value >= self.bound if self.is_lower_bound else self.value <= self.bound + 2 * self.error
-
-    def show(self):
-        """Print the figure for machines and for people."""
-        wanted = None if self.bound is None else f"{'>=' if self.is_lower_bound else '<='} {self.bound}"
-        record = {"figure": self.name, "value": round(self.value, 4), "standard_error": round(self.error, 4)}
-        print(json.dumps({**record, "worlds": self.n_worlds, "wanted": wanted, "holds": self.holds}))
-        tail = "" if wanted is None else f"  wanted {wanted}: {'yes' if self.holds else 'NO'}"
-        print(f"  {self.name}: {self.value:.3f} (standard error {self.error:.3f}, {self.n_worlds} worlds){tail}")
-
-
-def figure(name, values, **bound):
-    """Return the mean of one value a world."""
-    numbers = np.asarray(values, dtype=np.float64)
-    return Figure(
-        name=name, value=float(numbers.mean()), error=float(numbers.std() / np.sqrt(len(numbers))), n_worlds=len(numbers), **bound
-    )
-
-
 # ---------------------------------------------------- membership by attributes, counted without objects
-
-
-def drawn_world(random, *, n_rows=600, n_columns=100, n_values=10, rate=0.15, n_planted=0, planted_rate=0.45):
-    """Return attribute codes [n, columns] and failures [n]; the first value of the first columns raises the failure rate."""
-    codes = random.integers(0, n_values, (n_rows, n_columns))
-    chances = np.where((codes[:, :n_planted] == 0).any(axis=1), planted_rate, rate)
-    return codes, random.random(n_rows) < chances
-
-
-def tables(codes, failed, n_values):
-    """Return failures and samples inside, failures and samples outside, of every value of every column [columns * values, 4]."""
-    cells = codes + n_values * np.arange(codes.shape[1])
-    n_cells = n_values * codes.shape[1]
-    sizes = np.bincount(cells.ravel(), minlength=n_cells)
-    wrong = np.bincount(cells[failed].ravel(), minlength=n_cells)
-    return np.stack([wrong, sizes, failed.sum() - wrong, len(failed) - sizes], axis=1)
-
-
-def fast_confirmed(discovery_p, confirmation_p, *, control, weights, alpha, methods=None):
-    """Return which hypotheses are confirmed: screened and weighed on one half, tested on the other.
-
-    Weights are `equal`, by `discovery` within each method, or `pooled`: by discovery over all methods together.
-    """
-    chosen = np.argsort(discovery_p, kind="stable")[:MOST]
-    chosen = chosen[discovery_p[chosen] <= SCREEN_P]
-    raw = np.ones(len(chosen)) if weights == "equal" else np.maximum(discovery_p[chosen], LARGEST_WEIGHT**-2.0) ** -0.5
-    groups = np.zeros(len(chosen)) if methods is None or weights == "pooled" else methods[chosen]
-    shares = np.ones(len(chosen))
-    for group in set(groups.tolist()):
-        own = groups == group
-        shares[own] = EQUAL_PART + (1.0 - EQUAL_PART) * raw[own] / raw[own].mean()
-    adjusted = adjusted_p_values(confirmation_p[chosen], control=control, weights=shares)
-    return chosen[adjusted <= alpha]
-
-
-def fast_power(n_worlds, *, n_fitted, n_values=10, n_class=500):
-    """Yield how often a slice with 50 confirmation samples, 30 % against 10 %, is confirmed with each kind of weight.
-
-    So many of the other hypotheses are rules that were fitted to the discovery half: certain there, chance elsewhere.
-    """
-    methods = np.where(np.arange(1_000) < 1_000 - n_fitted, "honest", "fitted")
-    hits = {weights: [] for weights in ("discovery", "pooled", "equal")}
-    for number in range(n_worlds):
-        random = generator(number, "fast power")
-        halves = []
-        for _ in range(2):
-            codes = random.integers(0, n_values, (n_class, 100))
-            codes[:, 0] = np.where(np.arange(n_class) < 50, 0, random.integers(1, n_values, n_class))
-            failed = random.random(n_class) < np.where(codes[:, 0] == 0, 0.3, 0.1)
-            halves.append(fisher_ps(*tables(codes, failed, n_values).T))
-        halves[0][methods == "fitted"] = 1e-12
-        for weights, found in hits.items():
-            found.append(0 in fast_confirmed(*halves, control="fdr", weights=weights, alpha=ALPHA, methods=methods))
-    for weights, found in hits.items():
-        yield figure(
-            f"power, 10% and 30%, 50 of 500, {n_fitted} closely fitted rules among 1000 hypotheses, {weights} weights", found
-        )
-
-
-def fast_worlds(n_worlds, *, n_planted, n_values=10):
-    """Yield (p-values of one half, p-values of the other) of 1,000 hypotheses."""
-    for number in range(n_worlds):
-        random = generator(number, "fast worlds", str(n_planted))
-        codes, failed = drawn_world(random, n_values=n_values, n_planted=n_planted)
-        order = np.argsort(failed, kind="stable")  # as `split_halves` does: the same share of failures in both
-        yield tuple(fisher_ps(*tables(codes[half], failed[half], n_values).T) for half in (order[::2], order[1::2]))
-
-
-def fast_errors(n_worlds, *, n_planted):
-    """Yield error rates of every control, scheme and kind of weight."""
-    halves = list(fast_worlds(n_worlds, n_planted=n_planted))
-    kind = "mixed worlds" if n_planted else "null worlds"
-    for control in CONTROLS:
-        for scheme in SCHEMES:
-            for weights in ("discovery", "equal"):
-                rates, found = [], []
-                for first, second in halves:
-                    turns = [(first, second)] if scheme == "halves" else [(first, second), (second, first)]
-                    options = {"control": control, "weights": weights, "alpha": ALPHA / len(turns)}
-                    confirmed = np.concatenate([fast_confirmed(*turn, **options) for turn in turns])
-                    is_real = (confirmed % 10 == 0) & (confirmed < 10 * n_planted)
-                    n_false = int((~is_real).sum())
-                    rates.append(n_false > 0 if control == "fwer" else n_false / max(1, len(confirmed)))
-                    found.append(len(set(confirmed[is_real].tolist())) / max(1, n_planted))
-                title = f"{kind}, 1000 hypotheses, {control}, {scheme}, {weights} weights"
-                measure = "any false finding" if control == "fwer" else "false share"
-                yield figure(f"{title}: {measure}", rates, bound=ALPHA)
-                if n_planted:
-                    yield figure(f"{title}: planted slices confirmed", found)
 
 
 # ---------------------------------------------------- the same through screening and verifier
@@ -177,7 +59,10 @@ def attribute_samples(codes, failed):
     """Return samples of one class whose metadata columns are attributes."""
     columns = {f"column{number}": codes[:, number] for number in range(codes.shape[1])}
     dataset = dataset_from_columns(
-        class_names=["a", "b"], labels=np.zeros(len(failed), dtype=np.int64), predictions=failed.astype(np.int64), metadata=columns
+        class_names=["a", "b"],
+        labels=np.zeros(len(failed), dtype=np.int64),
+        predictions=failed.astype(np.int64),
+        metadata=columns,
     )
     return SampleSet(dataset=dataset, rows=np.arange(len(failed)))
 
@@ -186,7 +71,12 @@ def attribute_slices(samples, n_columns, n_values):
     """Return one slice for every value of every column."""
     use = DataUse.of(samples)
     return [
-        FailureSlice(class_name="a", rule=ColumnRule(column=f"column{column}", values=(value,)), method="attributes", found_on=use)
+        FailureSlice(
+            class_name="a",
+            rule=ColumnRule(column=f"column{column}", values=(value,)),
+            method="attributes",
+            found_on=use,
+        )
         for column in range(n_columns)
         for value in range(n_values)
     ]
@@ -195,45 +85,65 @@ def attribute_slices(samples, n_columns, n_values):
 def confirmed_slices(samples, propose, verifier, *, scheme, seed):
     """Return the confirmed slices of one run: halves, proposals, screen, test."""
     halves = split_halves(samples.dataset, samples.rows, TOP_1, seed=seed)
-    first, second = samples.only(halves.discovery, name="one half"), samples.only(halves.confirmation, name="other half")
+    first, second = (
+        samples.only(halves.discovery, name="one half"),
+        samples.only(halves.confirmation, name="other half"),
+    )
     turns = [(first, second)] if scheme == "halves" else [(first, second), (second, first)]
     part = replace(verifier, alpha=verifier.alpha / len(turns))
     found = []
     for discovery, confirmation in turns:
         kept = screened(propose(discovery), discovery, TOP_1, largest_p=SCREEN_P, most=MOST).kept
-        evidence = part.verify(kept, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
-        found += [one for one, entry in zip(kept, evidence, strict=True) if entry.verdict is Verdict.CONFIRMED]
+        evidence = part.verify(
+            kept, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+        )
+        found += [
+            one
+            for one, entry in zip(kept, evidence, strict=True)
+            if entry.verdict is Verdict.CONFIRMED
+        ]
     return found
 
 
 def verifier_errors(n_worlds, *, n_columns=40, n_values=5):
     """Yield error rates in null worlds through the parts that runs use."""
-    for control in ("fdr", "fwer"):
+    for correction in ("fdr", "fwer"):
         for scheme in SCHEMES:
             rates = []
             for number in range(n_worlds):
-                codes, failed = drawn_world(generator(number, "verifier"), n_rows=400, n_columns=n_columns, n_values=n_values)
+                codes, failed = drawn_world(
+                    generator(number, "verifier"),
+                    n_rows=400,
+                    n_columns=n_columns,
+                    n_values=n_values,
+                )
                 samples = attribute_samples(codes, failed)
                 found = confirmed_slices(
                     samples,
                     lambda discovery: attribute_slices(discovery, n_columns, n_values),
-                    HoldoutVerifier(alpha=ALPHA, control=control),
+                    HoldoutVerifier(alpha=ALPHA, correction=correction),
                     scheme=scheme,
                     seed=number,
                 )
                 rates.append(bool(found))
             yield figure(
-                f"null worlds, screen and verifier, 200 hypotheses, {control}, {scheme}: any false finding", rates, bound=ALPHA
+                f"null worlds, screen and verifier, 200 hypotheses, {correction}, {scheme}: any false finding",
+                rates,
+                bound=ALPHA,
             )
 
 
-def power(n_worlds, *, inside, outside, n_class, scheme="halves", n_columns=100, n_values=10, bound=None):
+def power(
+    n_worlds, *, inside, outside, n_class, scheme="halves", n_columns=100, n_values=10, bound=None
+):
     """Return how often a slice with 50 confirmation samples is confirmed among 1,000 hypotheses tried on the discovery half."""
     hits = []
     for number in range(n_worlds):
         random = generator(number, "power", str(n_class))
         codes = random.integers(0, n_values, (2 * n_class, n_columns))
-        codes[:, 0] = np.where(np.arange(2 * n_class) < 100, 0, random.integers(1, n_values, 2 * n_class))
+        codes[:, 0] = np.where(
+            np.arange(2 * n_class) < 100, 0, random.integers(1, n_values, 2 * n_class)
+        )
         failed = random.random(2 * n_class) < np.where(codes[:, 0] == 0, inside, outside)
         found = confirmed_slices(
             attribute_samples(codes, failed),
@@ -257,7 +167,9 @@ def proposed(methods, samples, seed):
         options = {"costs": (1e-2, 1.0), "min_strength": 0.0} if name == "directions" else {}
         try:
             part = part_class("discoverers", name)(**options)
-            found += part.discover(samples, TOP_1, seed=seed, assistants=Assistants(embed_texts=phrase_vectors)).slices
+            found += part.discover(
+                samples, TOP_1, seed=seed, assistants=Assistants(embed_texts=phrase_embeddings)
+            ).slices
         except (ImportError, WeakspotError) as error:
             print(f"  {name} left out: {error}")
     return found
@@ -265,22 +177,25 @@ def proposed(methods, samples, seed):
 
 def whole_null_worlds(n_worlds, methods):
     """Yield error rates in planted worlds without a problem."""
-    validations = [(seed, plant(nothing(), 1_600, seed=seed).samples(Split.VALIDATION)) for seed in range(n_worlds)]
-    for control in ("fdr", "fwer"):
+    validations = [
+        (seed, plant(nothing(), 1_600, seed=seed).samples(Split.VALIDATION))
+        for seed in range(n_worlds)
+    ]
+    for correction in ("fdr", "fwer"):
         for scheme in SCHEMES:
             rates = [
                 bool(
                     confirmed_slices(
                         samples,
                         lambda half, seed=seed: proposed(methods, half, seed),
-                        HoldoutVerifier(alpha=ALPHA, control=control),
+                        HoldoutVerifier(alpha=ALPHA, correction=correction),
                         scheme=scheme,
                         seed=seed,
                     )
                 )
                 for seed, samples in validations
             ]
-            title = f"planted null worlds, {' '.join(methods)}, {control}, {scheme}: any false finding"
+            title = f"planted null worlds, {' '.join(methods)}, {correction}, {scheme}: any false finding"
             yield figure(title, rates, bound=ALPHA)
 
 
@@ -291,7 +206,10 @@ def judged_slices(problem, n_worlds, n_samples=3_000) -> Iterator[tuple[str, boo
         validation = world.samples(Split.VALIDATION)
         training = world.samples(Split.TRAIN, spaces=validation.spaces)
         halves = split_halves(validation.dataset, validation.rows, TOP_1, seed=seed)
-        discovery, confirmation = validation.only(halves.discovery, name="one"), validation.only(halves.confirmation, name="other")
+        discovery, confirmation = (
+            validation.only(halves.discovery, name="one"),
+            validation.only(halves.confirmation, name="other"),
+        )
         slices = [
             FailureSlice(
                 class_name=true.class_name,
@@ -302,10 +220,18 @@ def judged_slices(problem, n_worlds, n_samples=3_000) -> Iterator[tuple[str, boo
             for true in world.slices
             if true.factor is not None
         ] or proposed(["directions"], discovery, seed)
-        evidence = HoldoutVerifier(alpha=ALPHA).verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+        evidence = HoldoutVerifier(alpha=ALPHA).verify(
+            slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+        )
         given = {"training": training, "evaluation": confirmation, "criterion": TOP_1}
-        evidence = LabelChecker().check(slices, CauseFinder().explain(slices, evidence, **given), **given)
-        yield from ((entry.cause.cause, entry.labels.is_flagged) for entry in evidence if entry.verdict is Verdict.CONFIRMED)
+        evidence = LabelChecker().check(
+            slices, CauseFinder().explain(slices, evidence, **given), **given
+        )
+        yield from (
+            (entry.cause.cause, entry.labels.is_flagged)
+            for entry in evidence
+            if entry.verdict is Verdict.CONFIRMED
+        )
 
 
 def labels_and_causes(n_worlds):
@@ -319,15 +245,27 @@ def labels_and_causes(n_worlds):
         judged = list(judged_slices(problem, n_worlds))
         flagged = [flag for _, flag in judged]
         low, high = wilson_interval(sum(flagged), len(flagged))
-        yield figure(f"{name}: confirmed slices with flagged labels (interval {low:.2f} to {high:.2f})", flagged)
-        yield figure(f"{name}: confirmed slices whose cause is {cause!r}", [found == cause for found, _ in judged])
+        yield figure(
+            f"{name}: confirmed slices with flagged labels (interval {low:.2f} to {high:.2f})",
+            flagged,
+        )
+        yield figure(
+            f"{name}: confirmed slices whose cause is {cause!r}",
+            [found == cause for found, _ in judged],
+        )
 
 
 def main():
     """Run all simulations."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--share", type=float, default=1.0, help="share of the worlds that are simulated")
-    parser.add_argument("--methods", nargs="+", default=["directions"], help="discoverers for planted null worlds")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="share of the worlds that are simulated"
+    )
+    parser.add_argument(
+        "--methods", nargs="+", default=["directions"], help="discoverers for planted null worlds"
+    )
     options = parser.parse_args()
 
     def worlds(number):

@@ -23,8 +23,8 @@ from PIL import Image
 from weakspot.backends.onnx_session import make_session
 from weakspot.engine.cluster import RayEngine
 from weakspot.engine.local import LocalEngine
-from weakspot.engine.ray_session import connected_ray
-from weakspot.media.pictures import decode_picture
+from weakspot.engine.ray_workers import connect_ray
+from weakspot.media.images import decode_image
 
 SIDE = 224
 WIDTH = 768
@@ -41,8 +41,10 @@ class Embedding:
 
     def prepare(self, path):
         """Read, decode and scale one file."""
-        picture = decode_picture(Path(path).read_bytes(), picture_side=SIDE).picture.resize((SIDE, SIDE), Image.Resampling.BICUBIC)
-        return (np.asarray(picture, dtype=np.float32).transpose(2, 0, 1) - 127.5) / 64
+        image = decode_image(Path(path).read_bytes(), image_side=SIDE).image.resize(
+            (SIDE, SIDE), Image.Resampling.BICUBIC
+        )
+        return (np.asarray(image, dtype=np.float32).transpose(2, 0, 1) - 127.5) / 64
 
     def run(self, ready):
         """Run the graph."""
@@ -51,7 +53,9 @@ class Embedding:
 
 def digest_of_pixels(path):
     """Decode one file as a plain map would."""
-    return hashlib.blake2b(decode_picture(Path(path).read_bytes(), picture_side=None).picture.tobytes()).hexdigest()
+    return hashlib.blake2b(
+        decode_image(Path(path).read_bytes(), image_side=None).image.tobytes()
+    ).hexdigest()
 
 
 def random_tower(path, n_blocks):
@@ -60,7 +64,10 @@ def random_tower(path, n_blocks):
     from onnx import TensorProto, helper, numpy_helper
 
     draw = np.random.default_rng(0)
-    held = {"patch": draw.normal(0, 0.02, size=(WIDTH, 3, 32, 32)).astype(np.float32), "flat": np.array([0, WIDTH, -1])}
+    held = {
+        "patch": draw.normal(0, 0.02, size=(WIDTH, 3, 32, 32)).astype(np.float32),
+        "flat": np.array([0, WIDTH, -1]),
+    }
     nodes = [
         helper.make_node("Conv", ["pixels", "patch"], ["patches"], strides=[32, 32]),
         helper.make_node("Reshape", ["patches", "flat"], ["rows"]),
@@ -74,11 +81,21 @@ def random_tower(path, n_blocks):
             helper.make_node("Tanh", [f"u{block}"], [f"t{block}"]),
             helper.make_node("MatMul", [f"t{block}", f"down{block}"], [f"x{block + 1}"]),
         ]
-    nodes.append(helper.make_node("ReduceMean", [f"x{n_blocks}"], ["vectors"], axes=[1], keepdims=0))
+    nodes.append(
+        helper.make_node("ReduceMean", [f"x{n_blocks}"], ["embeddings"], axes=[1], keepdims=0)
+    )
     inputs = [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, SIDE, SIDE])]
-    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", WIDTH])]
-    graph = helper.make_graph(nodes, "tower", inputs, outputs, [numpy_helper.from_array(held[name], name) for name in held])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    outputs = [helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["n", WIDTH])]
+    graph = helper.make_graph(
+        nodes,
+        "tower",
+        inputs,
+        outputs,
+        [numpy_helper.from_array(held[name], name) for name in held],
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
+    )
 
 
 def photographs(folder, count):
@@ -88,7 +105,9 @@ def photographs(folder, count):
         draw = np.random.default_rng(seed)
         total = np.zeros((375, 500, 3), dtype=np.float32)
         for cells, strength in ((8, 60.0), (64, 25.0), (250, 14.0)):
-            noise = draw.normal(128, 50, size=(cells * 3 // 4, cells, 3)).clip(0, 255).astype(np.uint8)
+            noise = (
+                draw.normal(128, 50, size=(cells * 3 // 4, cells, 3)).clip(0, 255).astype(np.uint8)
+            )
             layer = Image.fromarray(noise).resize((500, 375), Image.Resampling.BICUBIC)
             total += (np.asarray(layer, dtype=np.float32) - 128) * strength / 50
         paths.append(str(Path(folder) / f"{seed}.jpg"))
@@ -124,7 +143,9 @@ def alone(work, tensors, n_batches):
 
 def row(name, local, ray, start, reference):
     seconds = [statistics.median(turn.seconds for turn in turns) for turns in (local, ray)]
-    overhead = statistics.median(after.seconds / before.seconds - 1 for before, after in zip(local, ray, strict=True))
+    overhead = statistics.median(
+        after.seconds / before.seconds - 1 for before, after in zip(local, ray, strict=True)
+    )
     shares = ["-", "-"]
     if reference:
         shares = [
@@ -137,7 +158,7 @@ def row(name, local, ray, start, reference):
 
 def compare_embedding(settings, paths, tower):
     build = functools.partial(Embedding, tower)
-    items = [paths[number % len(paths)] for number in range(settings.pictures)]
+    items = [paths[number % len(paths)] for number in range(settings.images)]
     work = build()
     tensors = [work.prepare(path) for path in paths[: settings.batch]]
     local, ray, reference = [], [], []
@@ -145,15 +166,18 @@ def compare_embedding(settings, paths, tower):
         engines = [(LocalEngine(), local), (RayEngine(), ray)]
         for engine, kept in engines if number % 2 == 0 else reversed(engines):
             kept.append(measured(engine.map_batches(build, items, batch_size=settings.batch)))
-        reference.append(alone(work, tensors, max(4, settings.pictures // settings.batch // 4)))
-        same = all(np.array_equal(one, other) for one, other in zip(local[-1].results, ray[-1].results, strict=True))
+        reference.append(alone(work, tensors, max(4, settings.images // settings.batch // 4)))
+        same = all(
+            np.array_equal(one, other)
+            for one, other in zip(local[-1].results, ray[-1].results, strict=True)
+        )
         if not same:
-            raise SystemExit("The vectors differ between the engines.")
+            raise SystemExit("The embeddings differ between the engines.")
     return local, ray, reference
 
 
 def compare_map(settings, paths):
-    items = [paths[number % len(paths)] for number in range(settings.pictures * settings.times)]
+    items = [paths[number % len(paths)] for number in range(settings.images * settings.times)]
     local, ray = [], []
     for number in range(settings.rounds):
         engines = [(LocalEngine(), local), (RayEngine(), ray)]
@@ -165,9 +189,13 @@ def compare_map(settings, paths):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pictures", type=int, default=400, help="pictures a round")
-    parser.add_argument("--times", type=int, default=30, help="the plain map does so many times as many")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--images", type=int, default=400, help="images a round")
+    parser.add_argument(
+        "--times", type=int, default=30, help="the plain map does so many times as many"
+    )
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--blocks", type=int, default=12)
     parser.add_argument("--rounds", type=int, default=3)
@@ -177,15 +205,20 @@ def main():
         random_tower(tower, settings.blocks)
         paths = photographs(folder, 32)
         started = time.perf_counter()
-        library = connected_ray("")
+        library = connect_ray("")
         start = time.perf_counter() - started
-        print(f"Ray's start took {start:.1f} s; {settings.rounds} rounds; results of both engines are compared bit for bit.\n")
+        print(
+            f"Ray's start took {start:.1f} s; {settings.rounds} rounds; results of both engines are compared bit for bit.\n"
+        )
         print(HEADER, flush=True)
         try:
             local, ray, reference = compare_embedding(settings, paths, tower)
-            print(row(f"embed {settings.pictures} JPEGs", local, ray, start, reference), flush=True)
+            print(row(f"embed {settings.images} JPEGs", local, ray, start, reference), flush=True)
             local, ray = compare_map(settings, paths)
-            print(row(f"decode {settings.pictures * settings.times} JPEGs", local, ray, start, None), flush=True)
+            print(
+                row(f"decode {settings.images * settings.times} JPEGs", local, ray, start, None),
+                flush=True,
+            )
         finally:
             library.shutdown()
 

@@ -1,10 +1,10 @@
-"""Refinement on planted background and colour problems, beside its baselines, and one set of pictures for five models.
+"""Refinement on planted background and colour problems, beside its baselines, and one set of images for five models.
 
     python benchmarks/refine.py
 
 Every kind of problem is planted in several worlds; figures are means over worlds with 95 % intervals (t). The generator has either
-no habits, so that it draws anything where a prompt says nothing, or those of the training samples: asked for a disc it draws one as
-discs usually are, as a generator that learnt from photographs does. Defaults were chosen on worlds of seed 1000, never on these.
+no habits, so that it generates anything where a prompt says nothing, or those of the training samples: a disc looks as
+discs usually do, as a generator that learnt from photographs does. Defaults were chosen on worlds of seed 1000, never on these.
 """
 
 import argparse
@@ -13,21 +13,38 @@ import math
 import time
 
 import numpy as np
+from planted_refine.planted_worlds import (
+    ModelFeatures,
+    PlantedImages,
+    family_features,
+    planted_member,
+    refine_world,
+)
 from scipy.stats import t as student
 
-from weakspot.app.family import Family
-from weakspot.app.refining.family_refinement import HELD_OUT, TEST, refine_family
-from weakspot.app.refining.planted_worlds import ModelFeatures, PlantedPictures, family_features, planted_member, refine_world
-from weakspot.app.refining.refinement import refine_model
-from weakspot.app.refining.request import RANDOM, REFINE, RefineRequest
-from weakspot.app.refining.subjects import Subject
+from weakspot.lab.collective.family import Family
+from weakspot.lab.refine.family_refinement import HELD_OUT, TEST, refine_family
+from weakspot.lab.refine.refinement import refine_model
+from weakspot.lab.refine.request import RANDOM, REFINE, RefineRequest
+from weakspot.lab.refine.subjects import Subject
 from weakspot.testing.scenes import FACTORS
 
-PROBLEMS = (("spurious", "background"), ("spurious", "colour"), ("rare", "background"), ("rare", "colour"))
+PROBLEMS = (
+    ("spurious", "background"),
+    ("spurious", "colour"),
+    ("rare", "background"),
+    ("rare", "colour"),
+)
 HABITS = ("usual", "open")
 COLUMNS = ("clean", "failure", "seed", "held_out", "test_before", "test_after")
-REQUEST = RefineRequest(predefined=(("background", FACTORS["background"]), ("colour", FACTORS["colour"])))
-SHARES = (("the same failures", "shared"), ("by pictures of mere classes", "shared_random"), ("on test", "shared_test"))
+REQUEST = RefineRequest(
+    predefined=(("background", FACTORS["background"]), ("colour", FACTORS["colour"]))
+)
+SHARES = (
+    ("the same failures", "shared"),
+    ("by images of mere classes", "shared_random"),
+    ("on test", "shared_test"),
+)
 WANTED_RATIO, MOST_LOST, WANTED_SHARED = 2.0, 0.01, 0.75
 
 
@@ -36,7 +53,9 @@ def interval(values):
     known = np.array([value for value in values if not math.isnan(value)])
     if len(known) < 2:
         return float(known.mean()) if len(known) else math.nan, math.nan
-    return float(known.mean()), float(student.ppf(0.975, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known)))
+    return float(known.mean()), float(
+        student.ppf(0.975, len(known) - 1) * known.std(ddof=1) / math.sqrt(len(known))
+    )
 
 
 def individual(kind, factor, habits, n_worlds, seed):
@@ -46,23 +65,25 @@ def individual(kind, factor, habits, n_worlds, seed):
         world = refine_world(kind, factor, number, seed=seed)
         member = planted_member(world)
         models = {member.name: ModelFeatures(problem=world.problem)}
-        pictures = PlantedPictures(world=world, models=models, habits=habits, seed=number)
-        found.append(refine_model(Subject.of(member), pictures, REQUEST).refinement)
+        images = PlantedImages(world=world, models=models, habits=habits, seed=number)
+        found.append(refine_model(Subject.of(member), images, REQUEST).refinement)
     return found
 
 
 def ratio(refinements):
-    """Return held-out failures resolved as a multiple of what pictures of the mere classes resolve, over all worlds."""
+    """Return held-out failures resolved as a multiple of what images of the mere classes resolve, over all worlds."""
     refined = sum(one.arm(REFINE).held_out.count for one in refinements)
     random = sum(one.arm(RANDOM).held_out.count for one in refinements)
     return refined / random if random else math.inf
 
 
 def ratio_interval(refinements, n_draws=2000):
-    """Return its 95 % interval, by drawing worlds anew."""
-    counts = np.array([[one.arm(name).held_out.count for name in (REFINE, RANDOM)] for one in refinements])
-    drawn = np.random.default_rng(0).integers(len(counts), size=(n_draws, len(counts)))
-    sums = counts[drawn].sum(axis=1)
+    """Return its 95 % interval, by generating worlds anew."""
+    counts = np.array(
+        [[one.arm(name).held_out.count for name in (REFINE, RANDOM)] for one in refinements]
+    )
+    generated = np.random.default_rng(0).integers(len(counts), size=(n_draws, len(counts)))
+    sums = counts[generated].sum(axis=1)
     low, high = np.quantile(sums[:, 0] / np.maximum(sums[:, 1], 1), [0.025, 0.975])
     return float(low), float(high)
 
@@ -75,7 +96,11 @@ def individual_lines(title, refinements):
     for name in arms:
         cells = []
         for column in COLUMNS:
-            shares = [getattr(arm, column).value for one in refinements if (arm := one.arm(name)) is not None]
+            shares = [
+                getattr(arm, column).value
+                for one in refinements
+                if (arm := one.arm(name)) is not None
+            ]
             mean, half = interval(shares)
             cells.append(f"{100 * mean:7.1f} ±{100 * half:4.1f} ")
         yield f"  {name:<11}" + "".join(cell.rjust(15) for cell in cells)
@@ -94,10 +119,12 @@ def collective(kind, factor, n_worlds, n_models, seed):
     for number in range(n_worlds):
         world = refine_world(kind, factor, number, seed=seed)
         features = {f"model {one.number}": one for one in family_features(world.problem, n_models)}
-        family = Family.of([planted_member(world, own, name=name) for name, own in features.items()])
-        pictures = PlantedPictures(world=world, models=features, habits="usual", seed=number)
+        family = Family.of(
+            [planted_member(world, own, name=name) for name, own in features.items()]
+        )
+        images = PlantedImages(world=world, models=features, habits="usual", seed=number)
         for type_, source in ((1, None), (2, "model 1")):
-            found[type_].append(refine_family(family, pictures, REQUEST, source=source).refinement)
+            found[type_].append(refine_family(family, images, REQUEST, source=source).refinement)
     return found
 
 
@@ -110,12 +137,27 @@ def collective_lines(title, families):
         mean, half = interval([getattr(one, share).value for one in families])
         over_worlds = f"mean over worlds {100 * mean:.0f} ±{100 * half:.0f}"
         yield f"  {name:<28} {count}/{total} = {100 * count / max(total, 1):.0f} %   ({over_worlds})"
-    mean, half = interval([one.relative if one.relative is not None else math.nan for one in families])
+    mean, half = interval(
+        [one.relative if one.relative is not None else math.nan for one in families]
+    )
     yield f"  {'as many failures':<28} {100 * mean:.0f} ±{100 * half:.0f} %; wanted {100 * WANTED_SHARED:.0f} %"
     clean = [model.figures[TEST].clean_collective.value for one in families for model in one.models]
-    before = [model.figures[HELD_OUT].resolved_individual.value for one in families for model in one.models]
-    after = [model.figures[HELD_OUT].resolved_collective.value for one in families for model in one.models]
-    overlaps = [value for one in families for place, line in enumerate(one.overlaps) for value in line[:place]]
+    before = [
+        model.figures[HELD_OUT].resolved_individual.value
+        for one in families
+        for model in one.models
+    ]
+    after = [
+        model.figures[HELD_OUT].resolved_collective.value
+        for one in families
+        for model in one.models
+    ]
+    overlaps = [
+        value
+        for one in families
+        for place, line in enumerate(one.overlaps)
+        for value in line[:place]
+    ]
     yield (
         f"  held-out resolved: own {100 * np.mean(before):.1f} %, collective {100 * np.mean(after):.1f} %; "
         f"clean {100 * np.mean(clean):.1f} %; shared failures before {np.mean(overlaps):.2f}"
@@ -125,13 +167,23 @@ def collective_lines(title, families):
 def summary(refinements):
     low, high = ratio_interval(refinements)
     clean = [one.arm(REFINE).clean.value for one in refinements]
-    return {"ratio": ratio(refinements), "low": low, "high": high, "clean": float(np.mean(clean)), "n_worlds": len(refinements)}
+    return {
+        "ratio": ratio(refinements),
+        "low": low,
+        "high": high,
+        "clean": float(np.mean(clean)),
+        "n_worlds": len(refinements),
+    }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--worlds", type=int, default=10)
-    parser.add_argument("--families", type=int, default=10, help="worlds of every kind with several models")
+    parser.add_argument(
+        "--families", type=int, default=10, help="worlds of every kind with several models"
+    )
     parser.add_argument("--models", type=int, default=5)
     parser.add_argument("--seed", type=int, default=0)
     settings = parser.parse_args()
@@ -143,8 +195,13 @@ def main():
             print("\n".join(individual_lines(title, found)), flush=True)
             figures[f"{kind} {factor} {habits}"] = summary(found)
     for kind, factor in PROBLEMS if settings.families else ():
-        for type_, families in collective(kind, factor, settings.families, settings.models, settings.seed).items():
-            print("\n".join(collective_lines(f"collective type {type_}, {kind} {factor}", families)), flush=True)
+        for type_, families in collective(
+            kind, factor, settings.families, settings.models, settings.seed
+        ).items():
+            print(
+                "\n".join(collective_lines(f"collective type {type_}, {kind} {factor}", families)),
+                flush=True,
+            )
             relative = [one.relative or math.nan for one in families]
             figures[f"collective {type_} {kind} {factor}"] = {"relative": interval(relative)[0]}
     print(f"\n{time.perf_counter() - begun:.0f} s")

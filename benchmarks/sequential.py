@@ -3,9 +3,9 @@
     python benchmarks/sequential.py                  # everything, about half an hour on two busy cores
     python benchmarks/sequential.py --share 0.1      # a tenth of the worlds
 
-Paths: how often an interval or an e-value fails at any time at all. Kinds of evidence: pictures of one caption until it is proven,
+Paths: how often an interval or an e-value fails at any time at all. Kinds of evidence: images of one caption until it is proven,
 for the e-value that is used, for safe tests of two-by-two tables in blocks, and for an e-value against an upper bound of the
-baseline. Worlds: captions against a baseline; false discoveries, power, and pictures beside fixed designs in four readings:
+baseline. Worlds: captions against a baseline; false discoveries, power, and images beside fixed designs in four readings:
 (i) planned for the smallest gain of interest, with the power that the sequential one has on these worlds;
 (ii) the smallest fixed design that has this power on these very worlds, as if gains had been known beforehand;
 (iii) the same, but the sequential one knows as well that gains are large;
@@ -14,103 +14,47 @@ One JSON line a figure.
 """
 
 import argparse
-import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from sequential_worlds import ALPHA, DESIGN, GAIN, KNOWN_GAIN, MOST_CAPTIONS, World, mean_of, show
 
 from weakspot.core.count_statistics import fisher_ps
-from weakspot.core.failures import FailureCriterion
 from weakspot.core.seeding import generator
-from weakspot.core.statistics import accepted_at
-from weakspot.search.contest import Contest, SequentialDesign
-from weakspot.search.sampling import Draws
-from weakspot.search.sequential import FixedDesign, contrast_intervals, fixed_design, log_evidence, rate_interval
+from weakspot.core.statistics import q_values
+from weakspot.generation.search.caption_measurement import SequentialDesign
+from weakspot.generation.search.sequential import (
+    FixedDesign,
+    contrast_intervals,
+    fixed_design,
+    log_evidence,
+    rate_interval,
+)
 
-ALPHA, GAIN, MOST_CAPTIONS = 0.05, 0.1, 40
-DESIGN = SequentialDesign(alpha=ALPHA, smallest_gain=GAIN, most_captions=MOST_CAPTIONS)
-KNOWN_GAIN = 0.3
-BASELINE = "baseline"
 BASELINES, SIZES = (0.05, 0.1, 0.15), (10, 20, 30)
 PLANTED = ((0.5,), (0.7,), (0.9,), (0.5, 0.7, 0.9), (0.6, 0.8))
-
-
-def show(figure, **values):
-    """Print one figure."""
-    print(json.dumps({"figure": figure, **{name: _short(value) for name, value in values.items()}}), flush=True)
-
-
-def _short(value):
-    return round(float(value), 4) if isinstance(value, float | np.floating) else value
-
-
-class KnownRates:
-    """A sampler whose pictures fail with known rates."""
-
-    class_names = ("fly", "bee")
-    caption_source = "nobody"
-
-    def __init__(self, rates, seed):
-        self._outcomes = {prompt: generator(seed, prompt).random(4000) < rate for prompt, rate in rates.items()}
-
-    def draw(self, prompt, class_name, *, first, n):
-        """Return the next outcomes of a prompt."""
-        failed = self._outcomes[prompt][first : first + n].astype(np.float32)
-        keys = tuple(f"{class_name} {prompt} {place}" for place in range(first, first + n))
-        return Draws(keys=keys, probabilities=np.stack([1 - failed, failed], axis=1), n_asked=n, rejected={})
-
-
-@dataclass(frozen=True, kw_only=True)
-class World:
-    """A baseline and captions, the planted ones first."""
-
-    baseline: float
-    planted: tuple[float, ...]
-    n_captions: int
-    seed: int
-    design: SequentialDesign = DESIGN
-
-    @property
-    def rates(self):
-        """Return the rate of every caption."""
-        return (*self.planted, *[self.baseline] * (self.n_captions - len(self.planted)))
-
-    def played(self):
-        """Return the share of planted ones found, that of false ones among the found, and the pictures of every kind."""
-        captions = [f"caption {place}" for place in range(self.n_captions)]
-        rates = {BASELINE: self.baseline, **dict(zip(captions, self.rates, strict=True))}
-        contest = Contest(KnownRates(rates, self.seed), class_name="fly", criterion=FailureCriterion(), design=self.design)
-        contest.baseline(BASELINE)
-        contest.try_captions([(caption, caption) for caption in captions], step="user")
-        trials, n_planted = contest.trials, len(self.planted)
-        found = np.array([trial.is_proven for trial in trials])
-        drawn = np.array([trial.n_asked for trial in trials])
-        return {
-            "found": found[:n_planted].mean() if n_planted else 0.0,
-            "false": found[n_planted:].sum() / max(1, found.sum()),
-            "pictures": float(contest.n_asked),
-            "of_baseline": contest.baseline_trial.n_asked,
-            "of_each_planted": drawn[:n_planted].mean() if n_planted else 0.0,
-            "of_each_other": drawn[n_planted:].mean() if n_planted < self.n_captions else 0.0,
-        }
-
-
-def mean_of(worlds):
-    """Return the mean of what is measured over worlds."""
-    played = [world.played() for world in worlds]
-    return {name: float(np.mean([one[name] for one in played])) for name in played[0]}
 
 
 def paths(n_paths):
     """Measure how often intervals and e-values fail at any of many looks."""
     looks = np.unique(np.geomspace(1, 1000, 40).astype(int))
     for rate in (0.02, 0.1, 0.5, 0.8):
-        counts = np.cumsum(generator(1, str(rate)).random((n_paths, looks[-1])) < rate, axis=1)[:, looks - 1]
+        counts = np.cumsum(generator(1, str(rate)).random((n_paths, looks[-1])) < rate, axis=1)[
+            :, looks - 1
+        ]
         missed = np.zeros(n_paths, dtype=bool)
-        for column, n_pictures in zip(counts.T, looks.tolist(), strict=True):
-            known = {k: rate_interval(k, n_pictures, level=1 - ALPHA) for k in np.unique(column).tolist()}
+        for column, n_images in zip(counts.T, looks.tolist(), strict=True):
+            known = {
+                k: rate_interval(k, n_images, level=1 - ALPHA) for k in np.unique(column).tolist()
+            }
             missed |= np.array([not known[k][0] <= rate <= known[k][1] for k in column.tolist()])
-        show("rate interval misses at any time", rate=rate, value=missed.mean(), wanted=f"<= {ALPHA}", paths=n_paths)
+        show(
+            "rate interval misses at any time",
+            rate=rate,
+            value=missed.mean(),
+            wanted=f"<= {ALPHA}",
+            paths=n_paths,
+        )
     for rate, baseline in ((0.1, 0.1), (0.7, 0.1), (0.3, 0.3)):
         _paired_paths(rate, baseline, max(20, n_paths // 4))
 
@@ -118,61 +62,103 @@ def paths(n_paths):
 def _paired_paths(rate, baseline, n_paths):
     looks = [(4, 32), (8, 64), (16, 64), (32, 128), (64, 128), (128, 256), (256, 400), (400, 400)]
     random = generator(2, str(rate), str(baseline))
-    counts, others = (np.cumsum(random.random((n_paths, 400)) < one, axis=1) for one in (rate, baseline))
+    counts, others = (
+        np.cumsum(random.random((n_paths, 400)) < one, axis=1) for one in (rate, baseline)
+    )
     missed, exceeded = np.zeros((n_paths, 2), dtype=bool), np.zeros(n_paths, dtype=bool)
     for path in range(n_paths):
-        for n_pictures, n_baseline in looks:
-            pair = (int(counts[path, n_pictures - 1]), n_pictures), (int(others[path, n_baseline - 1]), n_baseline)
+        for n_images, n_baseline in looks:
+            pair = (
+                (int(counts[path, n_images - 1]), n_images),
+                (int(others[path, n_baseline - 1]), n_baseline),
+            )
             ends = contrast_intervals(*pair, level=1 - ALPHA)
             missed[path] |= [
-                not low <= truth <= high for (low, high), truth in zip(ends, (rate - baseline, rate / baseline), strict=True)
+                not low <= truth <= high
+                for (low, high), truth in zip(ends, (rate - baseline, rate / baseline), strict=True)
             ]
             exceeded[path] |= log_evidence(*pair[0], *pair[1]) >= -np.log(ALPHA)
-    show("difference misses at any time", rates=(rate, baseline), value=missed[:, 0].mean(), wanted=f"<= {ALPHA}", paths=n_paths)
-    show("ratio misses at any time", rates=(rate, baseline), value=missed[:, 1].mean(), wanted=f"<= {ALPHA}", paths=n_paths)
+    show(
+        "difference misses at any time",
+        rates=(rate, baseline),
+        value=missed[:, 0].mean(),
+        wanted=f"<= {ALPHA}",
+        paths=n_paths,
+    )
+    show(
+        "ratio misses at any time",
+        rates=(rate, baseline),
+        value=missed[:, 1].mean(),
+        wanted=f"<= {ALPHA}",
+        paths=n_paths,
+    )
     if rate <= baseline:
-        show("e-value exceeds 1 / alpha at any time", rates=(rate, baseline), value=exceeded.mean(), wanted=f"<= {ALPHA}")
+        show(
+            "e-value exceeds 1 / alpha at any time",
+            rates=(rate, baseline),
+            value=exceeded.mean(),
+            wanted=f"<= {ALPHA}",
+        )
 
 
 def kinds_of_evidence(n_paths):
-    """Count pictures of one caption until it is proven among 40, by three kinds of evidence; the baseline has 200 pictures."""
+    """Count images of one caption until it is proven among 40, by three kinds of evidence; the baseline has 200 images."""
     n_baseline, most, rate = 200, 400, 0.1
     for other in (0.2, 0.3, 0.5, 0.7, 0.9):
         random = generator(3, str(other))
         needed = {"product of bets": [], "blocks 1:1": [], "blocks 1:4": [], "upper bound": []}
         for _ in range(n_paths):
-            outcomes, baseline = random.random(most) < other, random.random(n_baseline) < rate
-            counts = np.cumsum(outcomes)
+            predictions, baseline = random.random(most) < other, random.random(n_baseline) < rate
+            counts = np.cumsum(predictions)
             looks = np.arange(4, most + 1, 4)
-            ours = np.array([log_evidence(int(counts[n - 1]), int(n), int(baseline.sum()), n_baseline) for n in looks])
-            needed["product of bets"].append(_first(looks, ours >= np.log(MOST_CAPTIONS / ALPHA), most))
+            ours = np.array(
+                [
+                    log_evidence(int(counts[n - 1]), int(n), int(baseline.sum()), n_baseline)
+                    for n in looks
+                ]
+            )
+            needed["product of bets"].append(
+                _first(looks, ours >= np.log(MOST_CAPTIONS / ALPHA), most)
+            )
             for size in (1, 4):
-                bets = _blocks(outcomes, baseline, size)
-                needed[f"blocks 1:{size}"].append(_first(np.arange(1, len(bets) + 1), bets >= np.log(MOST_CAPTIONS / ALPHA), most))
+                bets = _blocks(predictions, baseline, size)
+                needed[f"blocks 1:{size}"].append(
+                    _first(np.arange(1, len(bets) + 1), bets >= np.log(MOST_CAPTIONS / ALPHA), most)
+                )
             # A fifth of alpha for the bound, the rest for the captions.
             bound = rate_interval(int(baseline.sum()), n_baseline, level=1 - 2 * 0.2 * ALPHA)[1]
             bets = _against_bound(counts, looks, bound)
-            needed["upper bound"].append(_first(looks, bets >= np.log(MOST_CAPTIONS / (0.8 * ALPHA)), most))
+            needed["upper bound"].append(
+                _first(looks, bets >= np.log(MOST_CAPTIONS / (0.8 * ALPHA)), most)
+            )
         for kind, values in needed.items():
-            show("pictures until proven", kind=kind, rate=other, value=np.mean(np.abs(values)), power=np.mean(np.array(values) > 0))
+            show(
+                "images until proven",
+                kind=kind,
+                rate=other,
+                value=np.mean(np.abs(values)),
+                power=np.mean(np.array(values) > 0),
+            )
 
 
 def _first(looks, is_enough, most):
-    """Return the first look at which it is enough; minus the most pictures if it never is."""
+    """Return the first look at which it is enough; minus the most images if it never is."""
     return int(looks[np.argmax(is_enough)]) if is_enough.any() else -most
 
 
-def _blocks(outcomes, baseline, size):
-    """Return logarithmic e-values of safe tests: blocks of one picture of the caption and some of the baseline, rates learned."""
+def _blocks(predictions, baseline, size):
+    """Return logarithmic e-values of safe tests: blocks of one image of the caption and some of the baseline, rates learned."""
     total, log_e_value, own, others = [], 0.0, [0.5, 0.5], [0.5, 0.5]
-    for place in range(min(len(outcomes), len(baseline) // size)):
+    for place in range(min(len(predictions), len(baseline) // size)):
         rate, other = own[1] / sum(own), others[1] / sum(others)
         failures = int(baseline[place * size : (place + 1) * size].sum())
         if rate > other:
             both = (rate + size * other) / (1 + size)
-            log_e_value += np.log(rate / both if outcomes[place] else (1 - rate) / (1 - both))
-            log_e_value += failures * np.log(other / both) + (size - failures) * np.log((1 - other) / (1 - both))
-        own[int(outcomes[place])] += 1
+            log_e_value += np.log(rate / both if predictions[place] else (1 - rate) / (1 - both))
+            log_e_value += failures * np.log(other / both) + (size - failures) * np.log(
+                (1 - other) / (1 - both)
+            )
+        own[int(predictions[place])] += 1
         others[1], others[0] = others[1] + failures, others[0] + size - failures
         total.append(log_e_value)
     return np.array(total)
@@ -181,7 +167,9 @@ def _blocks(outcomes, baseline, size):
 def _against_bound(counts, looks, bound):
     steps = 0.03 ** (1 - (np.arange(32) + 0.5) / 32)
     failures = counts[looks - 1][:, None]
-    bets = failures * np.log1p(steps * (1 - bound) / bound) + (looks[:, None] - failures) * np.log1p(-steps)
+    bets = failures * np.log1p(steps * (1 - bound) / bound) + (
+        looks[:, None] - failures
+    ) * np.log1p(-steps)
     return np.logaddexp.reduce(bets, axis=1) - np.log(32)
 
 
@@ -190,34 +178,72 @@ def null_worlds(n_worlds):
     for baseline in BASELINES:
         for alpha in (ALPHA, 0.3):
             design = SequentialDesign(alpha=alpha, smallest_gain=GAIN, most_captions=20)
-            worlds = [World(baseline=baseline, planted=(), n_captions=20, seed=seed, design=design) for seed in range(n_worlds)]
+            worlds = [
+                World(baseline=baseline, planted=(), n_captions=20, seed=seed, design=design)
+                for seed in range(n_worlds)
+            ]
             means = mean_of(worlds)
-            show("null worlds", baseline=baseline, alpha=alpha, worlds=n_worlds, **means, wanted=f"false <= {alpha}")
+            show(
+                "null worlds",
+                baseline=baseline,
+                alpha=alpha,
+                worlds=n_worlds,
+                **means,
+                wanted=f"false <= {alpha}",
+            )
 
 
 def planted_worlds(n_worlds):
-    """Measure false discoveries, power and pictures where some captions are planted; fixed designs beside."""
+    """Measure false discoveries, power and images where some captions are planted; fixed designs beside."""
     ratios = {"i": [], "ii": [], "iii": []}
     for baseline in BASELINES:
         for n_captions in SIZES:
             worlds = [
-                World(baseline=baseline, planted=PLANTED[seed % len(PLANTED)], n_captions=n_captions, seed=seed)
+                World(
+                    baseline=baseline,
+                    planted=PLANTED[seed % len(PLANTED)],
+                    n_captions=n_captions,
+                    seed=seed,
+                )
                 for seed in range(n_worlds)
             ]
             means = mean_of(worlds)
             power = min(means["found"], 0.99)
-            planned = fixed_design(baseline, GAIN, n_captions=n_captions, alpha=ALPHA, power=power).total
+            planned = fixed_design(
+                baseline, GAIN, n_captions=n_captions, alpha=ALPHA, power=power
+            ).total
             smallest = smallest_fixed(worlds, power).total
-            ratios["i"].append(means["pictures"] / planned)
-            ratios["ii"].append(means["pictures"] / smallest)
-            knowing = mean_of([replace(world, design=replace(DESIGN, smallest_gain=KNOWN_GAIN)) for world in worlds])
-            ratios["iii"].append(knowing["pictures"] / smallest_fixed(worlds, min(knowing["found"], 0.99)).total)
-            beside = {"fixed_i": planned, "fixed_ii": smallest, **{f"of_{name}": values[-1] for name, values in ratios.items()}}
-            beside |= {"found_knowing": knowing["found"], "pictures_knowing": knowing["pictures"]}
-            show("planted worlds", baseline=baseline, captions=n_captions, worlds=n_worlds, **means, **beside)
+            ratios["i"].append(means["images"] / planned)
+            ratios["ii"].append(means["images"] / smallest)
+            knowing = mean_of(
+                [
+                    replace(world, design=replace(DESIGN, smallest_gain=KNOWN_GAIN))
+                    for world in worlds
+                ]
+            )
+            ratios["iii"].append(
+                knowing["images"] / smallest_fixed(worlds, min(knowing["found"], 0.99)).total
+            )
+            beside = {
+                "fixed_i": planned,
+                "fixed_ii": smallest,
+                **{f"of_{name}": values[-1] for name, values in ratios.items()},
+            }
+            beside |= {"found_knowing": knowing["found"], "images_knowing": knowing["images"]}
+            show(
+                "planted worlds",
+                baseline=baseline,
+                captions=n_captions,
+                worlds=n_worlds,
+                **means,
+                **beside,
+            )
     for name, values in ratios.items():
         show(
-            f"pictures beside reading {name}", value=np.mean(values), largest=max(values), wanted="<= 0.2" if name == "i" else None
+            f"images beside reading {name}",
+            value=np.mean(values),
+            largest=max(values),
+            wanted="<= 0.2" if name == "i" else None,
         )
 
 
@@ -232,35 +258,62 @@ def smallest_fixed(worlds, power):
 
 def _fixed(world, per_caption):
     n_captions = world.n_captions
-    return FixedDesign(per_caption=per_caption, baseline=int(np.ceil(per_caption * np.sqrt(n_captions))), n_captions=n_captions)
+    return FixedDesign(
+        per_caption=per_caption,
+        baseline=int(np.ceil(per_caption * np.sqrt(n_captions))),
+        n_captions=n_captions,
+    )
 
 
 def _fixed_power(worlds, per_caption, n_repeats=8):
     found = []
     for world in worlds:
-        design, random = _fixed(world, per_caption), generator(world.seed, "fixed", str(per_caption))
+        design, random = (
+            _fixed(world, per_caption),
+            generator(world.seed, "fixed", str(per_caption)),
+        )
         for _ in range(n_repeats):
             failures = random.binomial(per_caption, world.rates)
             others = np.full(world.n_captions, random.binomial(design.baseline, world.baseline))
-            sizes = np.full(world.n_captions, per_caption), np.full(world.n_captions, design.baseline)
-            accepted = accepted_at(fisher_ps(failures, sizes[0], others, sizes[1]), alpha=ALPHA)
+            sizes = (
+                np.full(world.n_captions, per_caption),
+                np.full(world.n_captions, design.baseline),
+            )
+            accepted = q_values(fisher_ps(failures, sizes[0], others, sizes[1])) <= ALPHA
             found.append(accepted[: len(world.planted)].mean())
     return float(np.mean(found))
 
 
 def smallest_gains(n_worlds):
-    """Measure power and pictures where one caption has once, twice or three times the smallest gain (reading iv)."""
-    limits = {"default": {}, "wide": {"most_baseline": 1600, "most_per_caption": 2000, "budget": 40_000}}
+    """Measure power and images where one caption has once, twice or three times the smallest gain (reading iv)."""
+    limits = {
+        "default": {},
+        "wide": {"most_baseline": 1600, "most_per_caption": 2000, "budget": 40_000},
+    }
     for name, changes in limits.items():
         for times in (1, 2, 3):
             made = World(baseline=0.1, planted=(0.1 + times * GAIN,), n_captions=20, seed=0)
             design = replace(made.design, **changes)
             means = mean_of([replace(made, seed=seed, design=design) for seed in range(n_worlds)])
             fixed = fixed_design(
-                0.1, times * GAIN, n_captions=20, alpha=ALPHA, power=float(np.clip(means["found"], 0.01, 0.99))
+                0.1,
+                times * GAIN,
+                n_captions=20,
+                alpha=ALPHA,
+                power=float(np.clip(means["found"], 0.01, 0.99)),
             ).total
-            planned = fixed_design(0.1, GAIN, n_captions=20, alpha=ALPHA, power=float(np.clip(means["found"], 0.01, 0.99))).total
-            beside = {"fixed_same_gain": fixed, "of_same_gain": means["pictures"] / fixed, "of_i": means["pictures"] / planned}
+            planned = fixed_design(
+                0.1,
+                GAIN,
+                n_captions=20,
+                alpha=ALPHA,
+                power=float(np.clip(means["found"], 0.01, 0.99)),
+            ).total
+            beside = {
+                "fixed_same_gain": fixed,
+                "of_same_gain": means["images"] / fixed,
+                "of_i": means["images"] / planned,
+            }
             show("small gains", limits=name, gain=times * GAIN, worlds=n_worlds, **means, **beside)
 
 
@@ -270,7 +323,11 @@ def main():
     parser.add_argument("--share", type=float, default=1.0, help="share of the paths and worlds")
     parser.add_argument("--only", choices=["paths", "evidence", "null", "planted", "small"])
     given = parser.parse_args()
-    parts = {"paths": (paths, 2000), "evidence": (kinds_of_evidence, 200), "null": (null_worlds, 200)}
+    parts = {
+        "paths": (paths, 2000),
+        "evidence": (kinds_of_evidence, 200),
+        "null": (null_worlds, 200),
+    }
     parts |= {"planted": (planted_worlds, 100), "small": (smallest_gains, 60)}
     for name, (measure, n) in parts.items():
         if given.only in (None, name):

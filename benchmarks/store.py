@@ -1,8 +1,8 @@
-"""Time and memory to open a project of a million samples with vectors, measured in a process of its own.
+"""Time and memory to open a project of a million samples with embeddings, measured in a process of its own.
 
     python benchmarks/store.py --rows 1000000
 
-The project is written the way a real one is: examined parts, assembled tables, vectors and outcomes in caches.
+The project is written the way a real one is: examined parts, assembled tables, embeddings and predictions in caches.
 """
 
 import argparse
@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.app.ingesting import ingest
 from weakspot.core.dataset import RawSample
 from weakspot.engine.local import LocalEngine
 from weakspot.ingest.assembly_settings import AssemblySettings
+from weakspot.pipeline.ingestion import ingest
 from weakspot.store.names import packed_hashes
 from weakspot.store.project import ProjectStore
 
@@ -38,8 +38,8 @@ project = ProjectStore.open(sys.argv[1])
 dataset = project.dataset()
 counts = len(dataset), int((dataset.labels >= 0).sum()), int(dataset.splits.sum())
 keys = packed_hashes(dataset.table.column("content_hash"))
-matrix = project.vectors(sys.argv[2]).matrix(keys)
-vectors = matrix.values[::100_000].sum() if matrix is not None else None
+matrix = project.embeddings(sys.argv[2]).matrix(keys)
+embeddings = matrix.values[::100_000].sum() if matrix is not None else None
 opened, used = time.perf_counter(), time.process_time() - processor
 after = resident()
 print(json.dumps({"rows": counts[0], "open_seconds": round(opened - imported, 3), "open_processor_seconds": round(used, 3),
@@ -49,7 +49,7 @@ print(json.dumps({"rows": counts[0], "open_seconds": round(opened - imported, 3)
 
 
 class FeatureSource:
-    """Samples without pictures, as planted worlds and prediction tables are."""
+    """Samples without images, as planted worlds and prediction tables are."""
 
     kind = "benchmark"
     location = "generated"
@@ -83,7 +83,7 @@ def fill(project, n_rows, dimension):
     ingest(project, FeatureSource(n_rows), engine=LocalEngine(), settings=AssemblySettings())
     ingested = time.perf_counter()
     keys = packed_hashes(project.dataset().table.column("content_hash"))
-    cache = project.vectors(ENCODER_ID)
+    cache = project.embeddings(ENCODER_ID)
     draw = np.random.default_rng(0)
     for start in range(0, n_rows, 65_536):
         chunk = keys[start : start + 65_536]
@@ -93,21 +93,28 @@ def fill(project, n_rows, dimension):
     made = time.perf_counter()
     return {
         "ingest_seconds": round(ingested - started, 1),
-        "store_vectors_seconds": round(stored - ingested, 1),
+        "store_embeddings_seconds": round(stored - ingested, 1),
         "materialise_seconds": round(made - stored, 1),
     }
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--dimension", type=int, default=512)
-    parser.add_argument("--folder", type=Path, help="where to put the project; a temporary folder by default")
+    parser.add_argument(
+        "--folder", type=Path, help="where to put the project; a temporary folder by default"
+    )
     settings = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=settings.folder) as folder:
         written = fill(ProjectStore.create(folder), settings.rows, settings.dimension)
         command = [sys.executable, "-c", OPEN, folder, ENCODER_ID]
-        opened = [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout) for _ in range(3)]
+        opened = [
+            json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+            for _ in range(3)
+        ]
         best = min(opened, key=lambda found: found["open_seconds"])
         print(json.dumps({**best, "dimension": settings.dimension, **written}))
 

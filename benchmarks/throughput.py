@@ -4,7 +4,7 @@
 
 Without a tower a graph with random weights and about the cost of a CLIP ViT-B/32 is built. Turns of a few batches of both are taken
 one after the other, as other work on the machine changes the speed from second to second. Between its turns the pipeline rests: its
-model waits at a gate, and its decoders have filled their queue. A turn ends when its batches are out and as many pictures decoded.
+model waits at a gate, and its decoders have filled their queue. A turn ends when its batches are out and as many images decoded.
 """
 
 import argparse
@@ -25,8 +25,8 @@ from weakspot.backends.onnx_session import make_session
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.core.registry import part_class
 from weakspot.core.sending import Sendable
-from weakspot.embed.encode import PictureRequest, encode_pictures
-from weakspot.media.pictures import content_hash, decode_picture
+from weakspot.embed.encode import EmbedderModel, ImageRequest, map_images
+from weakspot.media.images import content_hash, decode_image
 
 SIDE = 224
 WARM_UP = 2
@@ -42,7 +42,7 @@ PIXELS = Preprocessing(
 
 
 class Gate(Sendable):
-    """Lets a batch through for every token, also in another process, and counts pictures that were prepared."""
+    """Lets a batch through for every token, also in another process, and counts images that were prepared."""
 
     def __init__(self, folder):
         self._names = [str(Path(folder) / name) for name in ("go", "prepared")]
@@ -62,20 +62,20 @@ class Gate(Sendable):
         os.read(self._pipes[0], 1)
 
     def note_prepared(self):
-        """Count a picture."""
+        """Count an image."""
         os.write(self._pipes[1], b".")
 
-    def take_prepared(self, n_pictures, *, patience=60.0):
-        """Wait until so many more pictures were prepared, or for as long as nothing comes."""
-        while n_pictures > 0 and select.select([self._pipes[1]], [], [], patience)[0]:
-            n_pictures -= len(os.read(self._pipes[1], n_pictures))
+    def take_prepared(self, n_images, *, patience=60.0):
+        """Wait until so many more images were prepared, or for as long as nothing comes."""
+        while n_images > 0 and select.select([self._pipes[1]], [], [], patience)[0]:
+            n_images -= len(os.read(self._pipes[1], n_images))
 
 
 class Tower(Sendable):
     """An ONNX image tower as an embedder."""
 
     encoder_id = "benchmark"
-    picture_side = SIDE
+    image_side = SIDE
     has_text = False
 
     def __init__(self, path, *, spin, blocks=0, gate=None):
@@ -87,13 +87,15 @@ class Tower(Sendable):
         if not self._blocks:
             return make_session(Path(self._path), spin=self._spin)
         options = onnxruntime.SessionOptions()
-        options.add_session_config_entry("session.intra_op.allow_spinning", "1" if self._spin else "0")
+        options.add_session_config_entry(
+            "session.intra_op.allow_spinning", "1" if self._spin else "0"
+        )
         options.add_session_config_entry("session.dynamic_block_base", str(self._blocks))
         return onnxruntime.InferenceSession(self._path, options)
 
-    def prepare(self, picture):
+    def prepare(self, image):
         """Resize, crop and normalise as CLIP does."""
-        ready = PIXELS.apply(picture)
+        ready = PIXELS.apply(image)
         if self._gate is not None:
             self._gate.note_prepared()
         return ready
@@ -106,16 +108,27 @@ class Tower(Sendable):
 
     def run(self, prepared):
         """Run the graph."""
-        return self._session.run(None, {self._session.get_inputs()[0].name: np.stack(prepared)})[0].reshape(len(prepared), -1)
+        return self._session.run(None, {self._session.get_inputs()[0].name: np.stack(prepared)})[
+            0
+        ].reshape(len(prepared), -1)
 
 
 def photograph(size, seed):
-    """A picture with detail at every scale, so that its JPEG is about as large as a photograph's."""
+    """An image with detail at every scale, so that its JPEG is about as large as a photograph's."""
     draw = np.random.default_rng(seed)
     total = np.zeros((size[1], size[0], 3), dtype=np.float32)
     for cells, strength in ((8, 60.0), (64, 25.0), (400, 14.0), (1600, 7.0)):
         noise = draw.normal(128, 50, size=(cells * 3 // 4, cells, 3)).clip(0, 255).astype(np.uint8)
-        total += (np.asarray(Image.fromarray(noise).resize(size, Image.Resampling.BICUBIC), dtype=np.float32) - 128) * strength / 50
+        total += (
+            (
+                np.asarray(
+                    Image.fromarray(noise).resize(size, Image.Resampling.BICUBIC), dtype=np.float32
+                )
+                - 128
+            )
+            * strength
+            / 50
+        )
     return Image.fromarray((total + 128).clip(0, 255).astype(np.uint8))
 
 
@@ -125,7 +138,11 @@ def random_tower(path):
     from onnx import TensorProto, helper, numpy_helper
 
     draw = np.random.default_rng(0)
-    weights = [numpy_helper.from_array(draw.normal(0, 0.02, size=(768, 3, 32, 32)).astype(np.float32), "patch")]
+    weights = [
+        numpy_helper.from_array(
+            draw.normal(0, 0.02, size=(768, 3, 32, 32)).astype(np.float32), "patch"
+        )
+    ]
     nodes = [
         helper.make_node("Conv", ["pixels", "patch"], ["patches"], strides=[32, 32]),
         helper.make_node("Reshape", ["patches", "flat"], ["rows"]),
@@ -134,17 +151,23 @@ def random_tower(path):
     weights.append(numpy_helper.from_array(np.array([0, 768, -1]), "flat"))
     for block in range(12):
         for name, shape in (("up", (768, 4608)), ("down", (4608, 768))):
-            weights.append(numpy_helper.from_array(draw.normal(0, 0.02, size=shape).astype(np.float32), f"{name}{block}"))
+            weights.append(
+                numpy_helper.from_array(
+                    draw.normal(0, 0.02, size=shape).astype(np.float32), f"{name}{block}"
+                )
+            )
         nodes += [
             helper.make_node("MatMul", [f"x{block}", f"up{block}"], [f"u{block}"]),
             helper.make_node("Tanh", [f"u{block}"], [f"t{block}"]),
             helper.make_node("MatMul", [f"t{block}", f"down{block}"], [f"x{block + 1}"]),
         ]
-    nodes.append(helper.make_node("ReduceMean", ["x12"], ["vectors"], axes=[1], keepdims=0))
+    nodes.append(helper.make_node("ReduceMean", ["x12"], ["embeddings"], axes=[1], keepdims=0))
     inputs = [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, SIDE, SIDE])]
-    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", 768])]
+    outputs = [helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["n", 768])]
     graph = helper.make_graph(nodes, "tower", inputs, outputs, weights)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), path
+    )
 
 
 def seconds_of(function):
@@ -154,28 +177,33 @@ def seconds_of(function):
 
 
 def decode_times(data, repeats=5):
-    plain = min(seconds_of(lambda: Image.open(io.BytesIO(data)).convert("RGB")) for _ in range(repeats))
-    scaled = min(seconds_of(lambda: decode_picture(data, picture_side=SIDE)) for _ in range(repeats))
+    plain = min(
+        seconds_of(lambda: Image.open(io.BytesIO(data)).convert("RGB")) for _ in range(repeats)
+    )
+    scaled = min(seconds_of(lambda: decode_image(data, image_side=SIDE)) for _ in range(repeats))
     return plain, scaled
 
 
-def requests_for(paths, n_pictures):
+def requests_for(paths, n_images):
     hashes = [content_hash(path.read_bytes()) for path in paths]
-    for number in range(n_pictures):
+    for number in range(n_images):
         place = number % len(paths)
-        yield PictureRequest(position=number, location=str(paths[place]), content_hash=hashes[place])
+        yield ImageRequest(position=number, location=str(paths[place]), content_hash=hashes[place])
 
 
 def compare(engine, path, paths, settings, folder):
     """Return seconds of turns through the pipeline, and through onnxruntime alone with resting and with spinning threads."""
     gate = Gate(folder)
     resting, spinning = Tower(path, spin=False), Tower(path, spin=True)
-    n_turns, turn = settings.rounds + WARM_UP, settings.turn
-    # More than will be taken, so that for every picture taken another one is decoded, up to the last.
-    requests = requests_for(paths, settings.batch * turn * n_turns + 1000)
+    n_folds, turn = settings.rounds + WARM_UP, settings.turn
+    # More than will be taken, so that for every image taken another one is decoded, up to the last.
+    requests = requests_for(paths, settings.batch * turn * n_folds + 1000)
     gated = Tower(path, spin=settings.spin, blocks=settings.blocks, gate=gate)
-    batches = encode_pictures(requests, gated, engine=engine, batch_size=settings.batch)
-    decoded = [resting.prepare(decode_picture(one.read_bytes(), picture_side=SIDE).picture) for one in paths]
+    model = EmbedderModel(embedder=gated, batch_size=settings.batch)
+    batches = map_images(requests, [model], engine=engine)
+    decoded = [
+        resting.prepare(decode_image(one.read_bytes(), image_side=SIDE).image) for one in paths
+    ]
     tensors = [decoded[number % len(paths)] for number in range(settings.batch)]
 
     def through_pipeline(**patience):
@@ -192,7 +220,7 @@ def compare(engine, path, paths, settings, folder):
     gate.take_prepared(10**6, patience=QUIET_SECONDS)
     turns = (through_pipeline, lambda: alone(resting), lambda: alone(spinning))
     found = []
-    for number in range(n_turns):
+    for number in range(n_folds):
         # Threads that spin go on for a moment after their turn, which must not always hit the same neighbour.
         order = ((0, 1, 2), (1, 0, 2))[number % 2]
         taken = {}
@@ -209,32 +237,52 @@ def row(engine, name, rounds, settings):
     """The reference is the faster of the two ways to run onnxruntime alone."""
     whole, resting, spinning = (sum(seconds) for seconds in zip(*rounds, strict=True))
     faster = 1 if resting < spinning else 2
-    n_pictures = settings.batch * settings.turn * len(rounds)
-    ratio, median = min(resting, spinning) / whole, statistics.median(turns[faster] / turns[0] for turns in rounds)
-    return (
-        f"| {engine} | {name} | {n_pictures / whole:.2f} | {n_pictures / min(resting, spinning):.2f} | {ratio:.3f} | {median:.3f} |"
+    n_images = settings.batch * settings.turn * len(rounds)
+    ratio, median = (
+        min(resting, spinning) / whole,
+        statistics.median(turns[faster] / turns[0] for turns in rounds),
     )
+    return f"| {engine} | {name} | {n_images / whole:.2f} | {n_images / min(resting, spinning):.2f} | {ratio:.3f} | {median:.3f} |"
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--tower", type=Path, help="ONNX image tower with input [n, 3, 224, 224]")
-    parser.add_argument("--engine", action="append", choices=("local", "processes", "ray"), help="repeatable; default: all")
-    parser.add_argument("--size", action="append", choices=tuple(SIZES), help="repeatable; default: all")
+    parser.add_argument(
+        "--engine",
+        action="append",
+        choices=("local", "processes", "ray"),
+        help="repeatable; default: all",
+    )
+    parser.add_argument(
+        "--size", action="append", choices=tuple(SIZES), help="repeatable; default: all"
+    )
     parser.add_argument("--rounds", type=int, default=12, help="turns of each")
     parser.add_argument("--turn", type=int, default=4, help="batches a turn")
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--depth", type=int, default=64)
-    parser.add_argument("--spin", action="store_true", help="let idle threads of onnxruntime keep a core busy in the pipeline")
-    parser.add_argument("--blocks", type=int, default=0, help="session.dynamic_block_base of the pipeline's session")
+    parser.add_argument(
+        "--spin",
+        action="store_true",
+        help="let idle threads of onnxruntime keep a core busy in the pipeline",
+    )
+    parser.add_argument(
+        "--blocks", type=int, default=0, help="session.dynamic_block_base of the pipeline's session"
+    )
     settings = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         path = settings.tower or Path(folder) / "tower.onnx"
         if settings.tower is None:
             random_tower(path)
-        print(f"{os.cpu_count()} cores, batches of {settings.batch}, turns of {settings.turn} batches, {settings.rounds} turns\n")
-        print("| engine | pictures | pipeline, pictures/s | onnxruntime alone, pictures/s | ratio | median ratio |")
+        print(
+            f"{os.cpu_count()} cores, batches of {settings.batch}, turns of {settings.turn} batches, {settings.rounds} turns\n"
+        )
+        print(
+            "| engine | images | pipeline, images/s | onnxruntime alone, images/s | ratio | median ratio |"
+        )
         print("|---|---|---|---|---|---|")
         decoding = []
         for name in settings.size or SIZES:
@@ -242,12 +290,22 @@ def main():
             for seed, place in enumerate(paths):
                 photograph(SIZES[name], seed).save(place, quality=90)
             for engine in settings.engine or ("local", "processes", "ray"):
-                built = part_class("engines", engine)(n_workers=settings.workers, queue_depth=settings.depth)
+                built = part_class("engines", engine)(
+                    n_workers=settings.workers, queue_depth=settings.depth
+                )
                 with tempfile.TemporaryDirectory() as gates:
-                    print(row(engine, name, compare(built, path, paths, settings, gates), settings), flush=True)
+                    print(
+                        row(engine, name, compare(built, path, paths, settings, gates), settings),
+                        flush=True,
+                    )
             plain, scaled = decode_times(paths[0].read_bytes())
-            decoding.append(f"| {name} | {os.path.getsize(paths[0]) // 1024} | {plain * 1000:.1f} | {scaled * 1000:.1f} |")
-        print("\n| pictures | file, kB | whole decode, ms | scaled decode, ms |\n|---|---|---|---|\n" + "\n".join(decoding))
+            decoding.append(
+                f"| {name} | {os.path.getsize(paths[0]) // 1024} | {plain * 1000:.1f} | {scaled * 1000:.1f} |"
+            )
+        print(
+            "\n| images | file, kB | whole decode, ms | scaled decode, ms |\n|---|---|---|---|\n"
+            + "\n".join(decoding)
+        )
 
 
 if __name__ == "__main__":

@@ -20,8 +20,8 @@ export default defineConfig({
     modulePreload: false,
     cssCodeSplit: false,
     license: { fileName: "licences.md" },
-    rollupOptions: { output: { format: "iife" } },
+    rolldownOptions: { output: { format: "iife" } },
     chunkSizeWarningLimit: 1500,
   },
-  test: { environment: "jsdom", include: ["src/**/*.test.{ts,tsx}"] },
+  test: { environment: "node", include: ["src/**/*.test.{ts,tsx}"] },
 } as Parameters<typeof defineConfig>[0]);

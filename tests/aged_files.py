@@ -1,4 +1,4 @@
-"""Picture files of long ago: old enough that their time of change can be relied on."""
+"""Image files of long ago: old enough that their time of change can be relied on."""
 
 import io
 import os
@@ -10,8 +10,8 @@ from PIL import Image
 LONG_AGO = 1_500_000_000
 
 
-def picture(number: int) -> bytes:
-    """Return a small picture as PNG, another for every number."""
+def image(number: int) -> bytes:
+    """Return a small image as PNG, another for every number."""
     stream = io.BytesIO()
     Image.fromarray(np.full((8, 8, 3), number, dtype=np.uint8)).save(stream, "PNG")
     return stream.getvalue()

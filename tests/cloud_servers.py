@@ -88,8 +88,17 @@ def azure_container(files: Mapping[str, bytes]) -> Iterator[str]:
     thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     endpoint = f"http://127.0.0.1:{running.server_port}/{ACCOUNT}"
-    parts = {"DefaultEndpointsProtocol": "http", "AccountName": ACCOUNT, "AccountKey": ACCOUNT_KEY, "BlobEndpoint": endpoint}
-    settings = {"AZURE_STORAGE_CONNECTION_STRING": ";".join(f"{name}={value}" for name, value in parts.items())}
+    parts = {
+        "DefaultEndpointsProtocol": "http",
+        "AccountName": ACCOUNT,
+        "AccountKey": ACCOUNT_KEY,
+        "BlobEndpoint": endpoint,
+    }
+    settings = {
+        "AZURE_STORAGE_CONNECTION_STRING": ";".join(
+            f"{name}={value}" for name, value in parts.items()
+        )
+    }
     try:
         with _environment(settings, "az"):
             yield "az://bucket"
@@ -113,7 +122,10 @@ class _BlobHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         files = cast(_BlobServer, self.server).files
         address = urlsplit(self.path)
-        asked = {name: values[0] for name, values in parse_qs(address.query, keep_blank_values=True).items()}
+        asked = {
+            name: values[0]
+            for name, values in parse_qs(address.query, keep_blank_values=True).items()
+        }
         container, _, name = unquote(address.path).removeprefix(f"/{ACCOUNT}/").partition("/")
         if container != "bucket":
             self.failure(404, "ContainerNotFound")
@@ -127,7 +139,11 @@ class _BlobHandler(BaseHTTPRequestHandler):
             self.blob(files[name])
 
     def blob(self, data: bytes) -> None:
-        headers = {"ETag": _tag(data), "Last-Modified": formatdate(1_700_000_000, usegmt=True), "x-ms-blob-type": "BlockBlob"}
+        headers = {
+            "ETag": _tag(data),
+            "Last-Modified": formatdate(1_700_000_000, usegmt=True),
+            "x-ms-blob-type": "BlockBlob",
+        }
         wanted = self.headers.get("x-ms-range") or self.headers.get("Range")
         if wanted is None or self.command == "HEAD":
             return self.answer(200, data, headers)
@@ -135,14 +151,24 @@ class _BlobHandler(BaseHTTPRequestHandler):
         start, stop = int(first), min(int(last) + 1 if last else len(data), len(data))
         if start >= len(data):
             return self.failure(416, "InvalidRange")
-        return self.answer(206, data[start:stop], {**headers, "Content-Range": f"bytes {start}-{stop - 1}/{len(data)}"})
+        return self.answer(
+            206,
+            data[start:stop],
+            {**headers, "Content-Range": f"bytes {start}-{stop - 1}/{len(data)}"},
+        )
 
     def failure(self, status: int, code: str) -> None:
-        self.answer(status, f"<Error><Code>{code}</Code></Error>".encode(), {"x-ms-error-code": code})
+        self.answer(
+            status, f"<Error><Code>{code}</Code></Error>".encode(), {"x-ms-error-code": code}
+        )
 
     def answer(self, status: int, body: bytes, headers: Mapping[str, str]) -> None:
         self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), "x-ms-version": "2021-12-02", **headers}.items():
+        for name, value in {
+            "Content-Length": str(len(body)),
+            "x-ms-version": "2021-12-02",
+            **headers,
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         if self.command != "HEAD":

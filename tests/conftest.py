@@ -10,14 +10,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from PIL import Image
-from sklearn.linear_model import LogisticRegression
 
-from weakspot.app.demo import run_demo
-from weakspot.app.demo_network import FEATURE_SCALE, SHARPNESS, network, prototypes
-from weakspot.app.project import Project
-from weakspot.core.heads import Head
-
-os.environ.setdefault("WEAKSPOT_CACHE_MEGABYTES", "0")  # ports of test servers are used again: nothing of theirs may be kept
+# What fixtures need is imported by them: a run of one small test file must not wait for the whole package.
+os.environ.setdefault(
+    "WEAKSPOT_CACHE_MEGABYTES", "0"
+)  # ports of test servers are used again: nothing of theirs may be kept
+LONG_SECONDS = {"browser": 900, "end_to_end": 1200, "faults": 600, "integrations": 600}
+"""Most seconds of a test in folders whose tests start servers, browsers and other processes; elsewhere pyproject.toml says it."""
 COLOURS = {"red": (200, 40, 40), "green": (110, 180, 70), "yellow": (190, 190, 60)}
 FRUIT_SETTINGS = """\
 [data]
@@ -26,17 +25,27 @@ source = "manifest.csv"
 name = "onnx"
 options = {path = "fruit.onnx", class_names = ["apple", "pear"], mean = [0.0, 0.0, 0.0], std = [1.0, 1.0, 1.0]}
 [embedder]
-name = "given-vectors"
-options = {path = "vectors.npy"}
+name = "given-embeddings"
+options = {path = "embeddings.npy"}
 """
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        inside = item.path.parts[len(here.parts)] if item.path.is_relative_to(here) else ""
+        if inside in LONG_SECONDS and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LONG_SECONDS[inside]))
+
+
 @pytest.fixture(scope="session")
-def demo_outcome(shared_folder):
+def demo_result(shared_folder):
     """What the README's first command gives; its folder is `report.parents[3]`. Copy it before you change it.
 
     Whoever comes second, in another process, finds everything computed and only reads it again.
     """
+    from weakspot.project.demo import run_demo
+
     with shared_folder("demo") as folder:
         return run_demo(folder / "weakspot-demo")
 
@@ -44,7 +53,11 @@ def demo_outcome(shared_folder):
 @pytest.fixture(scope="session")
 def shared_folder(tmp_path_factory, worker_id):
     """A folder by name that all processes of a test run share; one at a time is in it."""
-    common = tmp_path_factory.getbasetemp() if worker_id == "master" else tmp_path_factory.getbasetemp().parent
+    common = (
+        tmp_path_factory.getbasetemp()
+        if worker_id == "master"
+        else tmp_path_factory.getbasetemp().parent
+    )
 
     @contextmanager
     def entered(name: str) -> Iterator[Path]:
@@ -60,6 +73,8 @@ def shared_folder(tmp_path_factory, worker_id):
 @pytest.fixture(scope="session")
 def fruit_folder(tmp_path_factory) -> Path:
     """640 coloured tiles in seconds: a network that fails on green apples, one confirmed slice, nothing repaired. Copy it."""
+    from weakspot.project.project import Project
+
     folder = tmp_path_factory.mktemp("fruit") / "fruit"
     folder.mkdir()
     _write_fruit(folder)
@@ -70,6 +85,8 @@ def fruit_folder(tmp_path_factory) -> Path:
 
 
 def _write_fruit(folder: Path) -> None:
+    from weakspot.project.demo_network import network
+
     draws = np.random.default_rng(5)
     rows: list[tuple[str, str, str, str]] = []
     pixels: list[np.ndarray] = []
@@ -78,23 +95,112 @@ def _write_fruit(folder: Path) -> None:
             label = ("apple", "pear")[place % 2]
             is_green = label == "apple" and place % (40 if split == "train" else 4) == 0
             kind = "green" if is_green else "red" if label == "apple" else "yellow"
-            pixels.append(np.clip(np.array(COLOURS[kind]) + draws.normal(0, 22, 3), 0, 255).astype(np.uint8))
+            pixels.append(
+                np.clip(np.array(COLOURS[kind]) + draws.normal(0, 22, 3), 0, 255).astype(np.uint8)
+            )
             rows.append((f"{len(rows)}.png", label, split, kind))
-            Image.new("RGB", (16, 16), tuple(pixels[-1].tolist())).save(folder / rows[-1][0], compress_level=1)
+            Image.new("RGB", (16, 16), tuple(pixels[-1].tolist())).save(
+                folder / rows[-1][0], compress_level=1
+            )
     with (folder / "manifest.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([("path", "label", "split", "kind"), *rows])
     shown = np.stack(pixels).astype(np.float32) / 255
-    vectors = np.concatenate([shown - 0.5 + draws.normal(0, 0.02, shown.shape), np.full((len(rows), 1), 0.2)], axis=1)
-    np.save(folder / "vectors.npy", (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32))
+    embeddings = np.concatenate(
+        [shown - 0.5 + draws.normal(0, 0.02, shown.shape), np.full((len(rows), 1), 0.2)], axis=1
+    )
+    np.save(
+        folder / "embeddings.npy",
+        (embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)).astype(np.float32),
+    )
     (folder / "fruit.onnx").write_bytes(network(_trained(shown, rows)))
     (folder / "weakspot.toml").write_text(FRUIT_SETTINGS)
 
 
-def _trained(shown: np.ndarray, rows: list[tuple[str, str, str, str]]) -> Head:
+def _trained(shown: np.ndarray, rows: list[tuple[str, str, str, str]]):
+    from sklearn.linear_model import LogisticRegression
+
+    from weakspot.core.heads import Head
+    from weakspot.project.demo_network import FEATURE_SCALE, SHARPNESS, prototypes
+
     closeness = SHARPNESS * (2 * shown @ prototypes().T - (prototypes() ** 2).sum(axis=1))
     shares = np.exp(closeness - closeness.max(axis=1, keepdims=True))
     features = FEATURE_SCALE * shares / shares.sum(axis=1, keepdims=True)
     train = np.array([row[2] == "train" for row in rows])
-    model = LogisticRegression(max_iter=500).fit(features[train], [row[1] == "pear" for row in rows if row[2] == "train"])
-    weights, bias = np.stack([-model.coef_[0], model.coef_[0]]) / 2, np.stack([-model.intercept_, model.intercept_])[:, 0] / 2
+    model = LogisticRegression(max_iter=500).fit(
+        features[train], [row[1] == "pear" for row in rows if row[2] == "train"]
+    )
+    weights, bias = (
+        np.stack([-model.coef_[0], model.coef_[0]]) / 2,
+        np.stack([-model.intercept_, model.intercept_])[:, 0] / 2,
+    )
     return Head(weights=weights.astype(np.float32), bias=bias.astype(np.float32))
+
+
+@pytest.fixture(scope="session")
+def world():
+    from weakspot.testing.planted import plant
+    from weakspot.testing.planted_problems import rare
+
+    return plant(rare(0.01), 900, seed=3)
+
+
+@pytest.fixture(scope="session")
+def manifest(world, tmp_path_factory):
+    return world.write_images(tmp_path_factory.mktemp("world")).manifest
+
+
+@pytest.fixture(scope="session")
+def family(tmp_path_factory):
+    """Three projects on the same images, verified: two whose classifiers fail alike, and one without a confirmed slice."""
+    from sklearn.linear_model import LogisticRegression
+
+    from weakspot.core.dataset import SPLIT_ORDER, Split
+    from weakspot.testing.planted import plant
+    from weakspot.testing.planted_problems import spurious
+
+    folder = tmp_path_factory.mktemp("family")
+    world = plant(spurious(0.95), 1500, seed=3)
+    dataset = world.dataset
+    features, truth = world.features(), np.array(dataset.class_names)[dataset.labels]
+    entries = [
+        (f"../{number}.png", label, SPLIT_ORDER[split].value)
+        for number, (label, split) in enumerate(zip(truth, dataset.splits, strict=True))
+    ]
+    for number in range(len(world)):
+        Image.new("RGB", (16, 16), (number % 256, number // 256, 0)).save(
+            folder / f"{number}.png", compress_level=1
+        )
+    projects = []
+    for number, name in enumerate(("small", "large", "blunt")):
+        draws = np.random.default_rng(number)
+        embeddings = features @ draws.normal(size=(features.shape[1], 24)) / 5 + 0.1 * draws.normal(
+            size=(len(world), 24)
+        )
+        embeddings = (embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)).astype(
+            np.float32
+        )
+        train = dataset.rows_of(Split.TRAIN)
+        model = LogisticRegression(C=100.0, max_iter=500).fit(embeddings[train], truth[train])
+        project = _project(folder / name, entries, embeddings, model)
+        project.ingest()
+        project.verify(project.discover().run_id)
+        projects.append(project)
+    return tuple(projects)
+
+
+def _project(folder, entries, embeddings, model):
+    from weakspot.backends.sklearn_classifier import SklearnClassifier
+    from weakspot.project.project import Project
+
+    folder.mkdir()
+    np.save(folder / "embeddings.npy", embeddings)
+    with (folder / "manifest.csv").open("w", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["path", "label", "split"])
+        writer.writerows(entries)
+    strict = "[discover]\nscreen_p = 1e-300\n" if folder.name == "blunt" else ""
+    (folder / "weakspot.toml").write_text(
+        f'{strict}[data]\nsource = "manifest.csv"\n[embedder]\nname = "given-embeddings"\n'
+        '[embedder.options]\npath = "embeddings.npy"\n'
+    )
+    return Project.open(folder, classifier=SklearnClassifier(model=model))

@@ -1,4 +1,4 @@
-"""Projects without pictures for tests: a table of labels and predictions, in which green apples are taken for pears."""
+"""Projects without images for tests: a table of labels and predictions, in which green apples are taken for pears."""
 
 import csv
 from collections.abc import Sequence

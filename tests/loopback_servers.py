@@ -54,7 +54,9 @@ class _Handler(BaseHTTPRequestHandler):
         folder.seen.update((f"{self.command} {path}", path))
         habit = next((one for one in HABITS if path.startswith(f"{one}/")), "")
         name = path.removeprefix(habit)
-        status, headers, n_times = REFUSALS.get(habit, (405, {}, 1_000_000 * (habit == "/only-get" and self.command == "HEAD")))
+        status, headers, n_times = REFUSALS.get(
+            habit, (405, {}, 1_000_000 * (habit == "/only-get" and self.command == "HEAD"))
+        )
         if name not in folder.files:
             self.answer(404, b"", {})
         elif folder.seen[path] <= n_times:
@@ -62,7 +64,9 @@ class _Handler(BaseHTTPRequestHandler):
         elif habit == "/trickled-head":
             self.trickle(folder, b"HTTP/1.1 200 OK\r\nX-Long: " + b"a" * 10_000)
         elif habit == "/trickle":
-            self.trickle(folder, b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"a" * 100_000)
+            self.trickle(
+                folder, b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n" + b"a" * 100_000
+            )
         else:
             self.give(folder.files[name], folder.tags[name], habit, is_first=folder.seen[path] == 1)
 
@@ -76,7 +80,9 @@ class _Handler(BaseHTTPRequestHandler):
         if wanted and not part:
             self.answer(416, b"", {"Content-Range": f"bytes */{len(content)}"})
         elif habit == "/torn" and is_first:
-            self.answer(status, part[: len(part) // 2], {**headers, "Content-Length": str(len(part))})
+            self.answer(
+                status, part[: len(part) // 2], {**headers, "Content-Length": str(len(part))}
+            )
             self.close_connection = True
         else:
             self.answer(status, part, headers)

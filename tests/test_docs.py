@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from weakspot.core import errors, roles
-from weakspot.core.registry import ROLES, registered
+from weakspot.core.registry import part_class, registered
 
 ROOT = Path(__file__).parent.parent
 
@@ -18,49 +18,77 @@ def _text(name: str) -> str:
 
 
 def _reference_pages():
-    spec = importlib.util.spec_from_file_location("make_reference", ROOT / "tools/make_reference.py")
+    spec = importlib.util.spec_from_file_location(
+        "make_reference", ROOT / "tools/make_reference.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.PAGES
 
 
-@pytest.mark.parametrize("name", ["cli.md", "settings.md"])
+@pytest.mark.parametrize("name", ["cli.md", "settings.md", "methods.md"])
 def test_reference__generated_pages_are_current(name):
-    assert _text(f"docs/reference/{name}") == _reference_pages()[name](), "run tools/make_reference.py"
+    assert _text(f"docs/reference/{name}") == _reference_pages()[name](), (
+        "run tools/make_reference.py"
+    )
 
 
-def test_methods_page__names_every_registered_part():
-    page = _text("docs/reference/methods.md")
-    missing = [f"{role}: {name}" for role in ROLES for name in registered(role) if "/" not in name and f"`{name}`" not in page]
-    assert missing == []
+@pytest.mark.parametrize("role", ["discoverers", "describers", "verifiers", "repairers"])
+def test_methods__say_what_they_do_and_show_it_in_a_runnable_example(role):
+    docs = {name: part_class(role, name).__doc__ or "" for name in registered(role)}
+    assert [name for name, doc in docs.items() if "\n    >>> " not in doc] == []
 
 
 def test_plug_ins_page__names_every_role():
     page = _text("docs/guide/plug-ins.md")
-    protocols = [name for name, value in vars(roles).items() if inspect.isclass(value) and getattr(value, "_is_protocol", False)]
+    protocols = [
+        name
+        for name, value in vars(roles).items()
+        if inspect.isclass(value) and getattr(value, "_is_protocol", False)
+    ]
     protocols = [name for name in protocols if name != "Protocol"]
     assert len(protocols) == 19
     assert [name for name in protocols if name not in page] == []
 
 
 def test_errors__tree_in_the_docstring_is_complete():
-    names = [name for name, value in vars(errors).items() if inspect.isclass(value) and issubclass(value, errors.WeakspotError)]
+    names = [
+        name
+        for name, value in vars(errors).items()
+        if inspect.isclass(value) and issubclass(value, errors.WeakspotError)
+    ]
     assert [name for name in names if name not in (errors.__doc__ or "")] == []
 
 
 def test_architecture__names_every_folder():
     page = _text("ARCHITECTURE.md")
-    folders = [path.name for path in (ROOT / "src/weakspot").iterdir() if (path / "__init__.py").is_file()]
+    folders = [
+        path.name for path in (ROOT / "src/weakspot").iterdir() if (path / "__init__.py").is_file()
+    ]
     assert [name for name in folders if f"`{name}`" not in page] == []
 
 
 def test_third_party__names_every_dependency():
     listed = _text("THIRD_PARTY.md").lower()
     pyproject = _text("pyproject.toml")
-    names = set(re.findall(r'^  "([A-Za-z0-9_.-]+?)(?:\[|>|=|")', pyproject.split("[project.optional-dependencies]")[0], re.M))
+    names = set(
+        re.findall(
+            r'^  "([A-Za-z0-9_.-]+?)(?:\[|>|=|")',
+            pyproject.split("[project.optional-dependencies]")[0],
+            re.M,
+        )
+    )
     extras = pyproject.split("[project.optional-dependencies]")[1].split("[project.scripts]")[0]
-    names |= {name for name in re.findall(r'"([A-Za-z0-9_.-]+?)(?:\[|>|=|")', extras) if name != "weakspot"}
-    wanted = {name for name in names if not name.startswith(("Development", "Intended", "Programming", "Topic", "Typing"))}
+    names |= {
+        name
+        for name in re.findall(r'"([A-Za-z0-9_.-]+?)(?:\[|>|=|")', extras)
+        if name != "weakspot"
+    }
+    wanted = {
+        name
+        for name in names
+        if not name.startswith(("Development", "Intended", "Programming", "Topic", "Typing"))
+    }
     assert len(wanted) > 15
     assert sorted(name for name in wanted if name.lower() not in listed) == []
 
@@ -71,8 +99,8 @@ def test_readme__links_lead_somewhere():
     assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_changelog__has_an_unreleased_section_of_sentences():
-    section = _text("CHANGELOG.md").split("## Unreleased")[1].split("\n## ")[0]
+def test_changelog__newest_section_has_sentences():
+    section = _text("CHANGELOG.md").split("\n## ")[1]
     entries = [line for line in section.splitlines() if line.startswith("- ")]
     assert entries
     assert [entry for entry in entries if not entry.endswith(".")] == []

@@ -14,9 +14,20 @@ NOWHERE = "http://127.0.0.1:9/"
 
 
 def _wheel(source: Path, folder: Path) -> set[str]:
-    command = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(folder)]
+    command = [
+        sys.executable,
+        "-m",
+        "hatchling",
+        "build",
+        "--target",
+        "wheel",
+        "--directory",
+        str(folder),
+    ]
     environment = {**os.environ, "npm_config_registry": NOWHERE}
-    done = subprocess.run(command, cwd=source, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=source, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as wheel:
         return set(wheel.namelist())
@@ -25,8 +36,23 @@ def _wheel(source: Path, folder: Path) -> set[str]:
 @pytest.fixture
 def checkout(tmp_path):
     """A copy of the project as a new user gets it: nothing built, nothing installed for the pages."""
-    listed = subprocess.run(["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, capture_output=True, text=True, check=True)
-    needed = ("src/", "frontend/", "tools/", "hatch_build.py", "pyproject.toml", "README.md", "LICENSE", "THIRD_PARTY.md")
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    needed = (
+        "src/",
+        "frontend/",
+        "tools/",
+        "hatch_build.py",
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        "THIRD_PARTY.md",
+    )
     folder = tmp_path / "checkout"
     for name in listed.stdout.splitlines():
         if name.startswith(needed) and (ROOT / name).is_file():
@@ -40,7 +66,9 @@ def test_wheel__pages_are_built__holds_them_with_the_licences_of_what_they_bundl
     names = _wheel(ROOT, tmp_path)
     assert PAGE in names
     assert "weakspot/web/built/licences.md" in names
-    assert any(name.startswith("weakspot/web/built/assets/") and name.endswith(".js") for name in names)
+    assert any(
+        name.startswith("weakspot/web/built/assets/") and name.endswith(".js") for name in names
+    )
 
 
 def test_wheel__npm_registry_cannot_be_reached__is_made_without_pages(checkout, tmp_path):
@@ -53,7 +81,9 @@ def test_wheel__npm_registry_cannot_be_reached__is_made_without_pages(checkout, 
 def test_build_pages__npm_registry_cannot_be_reached__says_what_to_do(checkout):
     environment = {**os.environ, "npm_config_registry": NOWHERE}
     command = [sys.executable, "tools/build_pages.py"]
-    done = subprocess.run(command, cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=checkout, env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 2
     assert "error: The pages cannot be built" in done.stderr
     assert "to do: Install Node.js" in done.stderr

@@ -16,6 +16,20 @@ def test_public_names__list_equals_what_can_be_loaded():
 
 def test_import__brings_no_heavy_library():
     code = "import weakspot, weakspot.cli.main, sys; print(sorted(set(sys.modules) & {heavy}))"
-    heavy = {"torch", "transformers", "onnxruntime", "onnx", "sklearn", "scipy", "pyarrow", "pandas", "jinja2", "fsspec", "numpy"}
-    result = subprocess.run([sys.executable, "-c", code.format(heavy=heavy)], capture_output=True, text=True, check=True)
+    heavy = {
+        "torch",
+        "transformers",
+        "onnxruntime",
+        "onnx",
+        "sklearn",
+        "scipy",
+        "pyarrow",
+        "pandas",
+        "jinja2",
+        "fsspec",
+        "numpy",
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", code.format(heavy=heavy)], capture_output=True, text=True, check=True
+    )
     assert result.stdout.strip() == "[]"

@@ -30,7 +30,14 @@ def said(tmp_path_factory):
     (folder / "compared.toml").write_text("[new_slices]\nmax = 0\n")
     (folder / "pytest.ini").write_text("[pytest]\n")
     (folder / "test_model.py").write_text(TESTS)
-    options = ["--weakspot-project=fruit", "--weakspot-policy=mild.toml", "-p", "no:cacheprovider", "-rA", "-q"]
+    options = [
+        "--weakspot-project=fruit",
+        "--weakspot-policy=mild.toml",
+        "-p",
+        "no:cacheprovider",
+        "-rA",
+        "-q",
+    ]
     command = [sys.executable, "-m", "pytest", *options]
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
 
@@ -54,6 +61,19 @@ def test_plugin__bad_input_fails_in_one_sentence(said):
 
 def test_plugin__loading_it_brings_no_heavy_library():
     code = "import sys, weakspot.pytest_plugin; print(sorted(set(sys.modules) & {heavy}))"
-    heavy = {"numpy", "pandas", "torch", "pyarrow", "scipy", "sklearn", "pydantic", "onnxruntime", "rich", "typer"}
-    result = subprocess.run([sys.executable, "-c", code.format(heavy=heavy)], capture_output=True, text=True, check=True)
+    heavy = {
+        "numpy",
+        "pandas",
+        "torch",
+        "pyarrow",
+        "scipy",
+        "sklearn",
+        "pydantic",
+        "onnxruntime",
+        "rich",
+        "typer",
+    }
+    result = subprocess.run(
+        [sys.executable, "-c", code.format(heavy=heavy)], capture_output=True, text=True, check=True
+    )
     assert result.stdout.strip() == "[]"

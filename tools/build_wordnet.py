@@ -39,7 +39,9 @@ class Synset:
 
 def main() -> None:
     """Read the dict folder and write the compact file."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--dict", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
     arguments = parser.parse_args()
@@ -65,12 +67,19 @@ def read_synsets(path: Path, part: str) -> Iterator[Synset]:
         written = [word.split("(")[0] for word in fields[4 : 4 + 2 * n_words : 2]]
         numbers = fields[5 : 5 + 2 * n_words : 2]
         start = 5 + 2 * n_words
-        pointers = [fields[start + 4 * one : start + 4 * one + 4] for one in range(int(fields[start - 1]))]
+        pointers = [
+            fields[start + 4 * one : start + 4 * one + 4] for one in range(int(fields[start - 1]))
+        ]
         yield Synset(
             offset=fields[0],
             words=tuple(word.replace("_", " ") for word in written),
-            keys=tuple(f"{word.lower()}/{fields[1]}/{int(number, 16):02d}" for word, number in zip(written, numbers, strict=True)),
-            pointed=tuple(one[1] for one in pointers if one[0] in POINTERS[part] and one[2] in LETTERS[part]),
+            keys=tuple(
+                f"{word.lower()}/{fields[1]}/{int(number, 16):02d}"
+                for word, number in zip(written, numbers, strict=True)
+            ),
+            pointed=tuple(
+                one[1] for one in pointers if one[0] in POINTERS[part] and one[2] in LETTERS[part]
+            ),
             is_instance=any(one[0] == "@i" for one in pointers),
         )
 
@@ -106,7 +115,9 @@ def sense_lines(path: Path, synsets: Sequence[Synset]) -> Iterator[str]:
         fields = line.split()
         word = fields[0].replace("_", " ")
         found = [positions[offset] for offset in fields[-int(fields[2]) :]]
-        ordered = sorted(found, key=lambda one: synsets[one].is_instance or word not in synsets[one].words)
+        ordered = sorted(
+            found, key=lambda one: synsets[one].is_instance or word not in synsets[one].words
+        )
         yield f"{word}\t{' '.join(map(str, ordered))}"
 
 

@@ -1,7 +1,7 @@
-"""Draws the pictures that teach the embedded text side colours, light, style and number, with their texts.
+"""Draws the images that teach the embedded text side colours, light, style and number, with their texts.
 
-The pictures are made from cut-outs (the 3D emoji of an MIT-licensed package) on plain grounds and on photographs,
-recoloured and filtered; none of them is kept after its vector has been computed.
+The images are made from cut-outs (the 3D emoji of an MIT-licensed package) on plain grounds and on photographs,
+recoloured and filtered; none of them is kept after its embedding has been computed.
 """
 
 from collections.abc import Sequence
@@ -11,11 +11,11 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.align import attribute_pictures as pictures
+from weakspot.lab.align import attribute_images as images
 
 SEED = 20
 NUISANCE_SEED = 33
-N_COLOUR_PICTURES = 800
+N_COLOUR_IMAGES = 800
 N_PER_STYLE = 28
 N_PER_COUNT = 24
 N_NUISANCE = 80
@@ -28,7 +28,7 @@ CUTOUTS = """
 1f9e2 cap|1f9e3 scarf|1f392 backpack|1f45c handbag|2602 umbrella|1f388 balloon|1f338 flower|1f339 rose|1f337 tulip|
 1f33b sunflower|1f33f plant|1f343 leaf|1f333 tree|1f426 bird|1f41f fish|1f415 dog|1f408 cat|1f40e horse|1f404 cow|
 1f411 sheep|1f407 rabbit|1f98b butterfly|1f422 turtle|1f418 elephant|1f427 penguin|1f986 duck|1f438 frog|1f3e0 house|
-1f3e2 building|1fa91 chair|1f6cb sofa|1f6cf bed|1f6aa door|1f514 bell|1f511 key|1f4d5 book|2615 cup|1f37c bottle|1f944 spoon|
+1f3e2 building|1fa91 chair|1f6cb sofa|1f6cf bed|1f6aa login|1f514 bell|1f511 key|1f4d5 book|2615 cup|1f37c bottle|1f944 spoon|
 1f3b8 guitar|1f3b9 piano|26bd ball|1f3c0 ball|1f381 box|1f4bc suitcase|1f4f1 phone|1f4bb laptop|1f56f candle|1f382 cake|
 1f369 doughnut|1f955 carrot|1f34c banana|1f353 strawberry|1f347 grapes|2b50 star|2764 heart|1f3a9 top hat|1f576 sunglasses|
 1f4a1 lamp|231a watch
@@ -45,25 +45,50 @@ Blinds.jpg a window
 """
 
 STYLE_TEXTS = {
-    "dark": ["dark", "a dark photo", "a photo taken in the dark", "a dim scene", "a picture in low light", "underexposed"],
-    "bright": ["bright", "a bright photo", "an overexposed photo", "a photo in bright light", "very bright light"],
-    "blurry": ["blurry", "a blurry photo", "an out of focus picture", "blurred", "a photo that is not sharp"],
+    "dark": [
+        "dark",
+        "a dark photo",
+        "a photo taken in the dark",
+        "a dim scene",
+        "an image in low light",
+        "underexposed",
+    ],
+    "bright": [
+        "bright",
+        "a bright photo",
+        "an overexposed photo",
+        "a photo in bright light",
+        "very bright light",
+    ],
+    "blurry": [
+        "blurry",
+        "a blurry photo",
+        "an out of focus image",
+        "blurred",
+        "a photo that is not sharp",
+    ],
     "black and white": [
         "black and white",
         "a black and white photo",
-        "a greyscale picture",
+        "a greyscale image",
         "a monochrome photo",
         "a photo without colour",
     ],
-    "sepia": ["sepia", "an old sepia photo", "a sepia toned picture", "a vintage photo"],
+    "sepia": ["sepia", "an old sepia photo", "a sepia toned image", "a vintage photo"],
     "sketch": ["sketch", "a pencil sketch", "a drawing", "a line drawing", "a sketch of something"],
     "painting": ["painting", "a painting", "an oil painting", "a painting of something"],
-    "noisy": ["noisy", "a grainy photo", "a noisy picture", "a photo with a lot of noise"],
-    "pixelated": ["pixelated", "a pixelated picture", "a low resolution picture", "blocky pixels"],
+    "noisy": ["noisy", "a grainy photo", "a noisy image", "a photo with a lot of noise"],
+    "pixelated": ["pixelated", "a pixelated image", "a low resolution image", "blocky pixels"],
     "foggy": ["foggy", "a foggy scene", "a hazy photo", "fog", "mist", "a low contrast photo"],
     "night": ["night", "at night", "a photo taken at night", "a night scene"],
-    "upside down": ["upside down", "an upside down picture", "a photo turned upside down"],
-    "clear": ["clear", "a sharp photo", "a clear photo in focus", "a photo in daylight", "a normal colour photo"],
+    "upside down": ["upside down", "an upside down image", "a photo turned upside down"],
+    "clear": [
+        "clear",
+        "a sharp photo",
+        "a clear photo in focus",
+        "a photo in daylight",
+        "a normal colour photo",
+    ],
 }
 STYLE_OF_CONTENT = {
     "dark": "a dark photo of {}",
@@ -74,7 +99,7 @@ STYLE_OF_CONTENT = {
     "sketch": "a pencil sketch of {}",
     "painting": "a painting of {}",
     "noisy": "a grainy photo of {}",
-    "pixelated": "a pixelated picture of {}",
+    "pixelated": "a pixelated image of {}",
     "foggy": "{} in the fog",
     "night": "{} at night",
     "upside down": "{} upside down",
@@ -84,9 +109,9 @@ STYLE_OF_CONTENT = {
 
 @dataclass(frozen=True)
 class Taught:
-    """One drawn picture, what it teaches and the texts that fit it."""
+    """One drawn image, what it teaches and the texts that fit it."""
 
-    picture: Image.Image
+    image: Image.Image
     attribute: str
     texts: tuple[str, ...]
 
@@ -108,34 +133,51 @@ def read_material(cutout_folder: Path, photograph_folders: Sequence[Path]) -> Ma
     """Load the cut-outs (`<code point>.webp`) and the photographs that are listed above."""
     cutouts = []
     for code, word in _table(CUTOUTS):
-        found = [path for path in (cutout_folder / f"{code}.webp", cutout_folder / f"{code}-fe0f.webp") if path.exists()]
+        found = [
+            path
+            for path in (cutout_folder / f"{code}.webp", cutout_folder / f"{code}-fe0f.webp")
+            if path.exists()
+        ]
         cutouts.append((word, Image.open(found[0]).convert("RGBA")))
     photographs = []
     for name, words in _table(PHOTOGRAPHS):
         path = next(folder / name for folder in photograph_folders if (folder / name).exists())
-        picture = Image.open(path).convert("RGB")
-        picture.thumbnail((900, 900))
-        photographs.append((words, picture))
+        image = Image.open(path).convert("RGB")
+        image.thumbnail((900, 900))
+        photographs.append((words, image))
     return Material(tuple(cutouts), tuple(photographs))
 
 
 def draw_all(material: Material) -> dict[str, list[Taught]]:
-    """Draw every teaching picture, by group; the same every time."""
+    """Draw every teaching image, by group; the same every time."""
     rng = np.random.default_rng(SEED)
-    return {"colour": _colours(material, rng), "style": _styles(material, rng), "count": _counts(material, rng)}
+    return {
+        "colour": _colours(material, rng),
+        "style": _styles(material, rng),
+        "count": _counts(material, rng),
+    }
 
 
 def draw_nuisance(material: Material) -> tuple[list[Image.Image], list[Image.Image]]:
-    """Draw pictures twice: as they are, and from 32 by 32 pixels."""
+    """Draw images twice: as they are, and from 32 by 32 pixels."""
     rng = np.random.default_rng(NUISANCE_SEED)
     clear, coarse = [], []
     for number in range(N_NUISANCE):
-        view = pictures.random_view(material.photographs[rng.integers(len(material.photographs))][1], rng)
+        view = images.random_view(
+            material.photographs[rng.integers(len(material.photographs))][1], rng
+        )
         if rng.random() < 0.7:
-            view = pictures.place(material.cutouts[rng.integers(len(material.cutouts))][1], view, rng, scale=(0.6, 0.95))
+            view = images.place(
+                material.cutouts[rng.integers(len(material.cutouts))][1],
+                view,
+                rng,
+                scale=(0.6, 0.95),
+            )
         how = Image.Resampling.BOX if number % 2 else Image.Resampling.BICUBIC
         clear.append(view)
-        coarse.append(view.resize((32, 32), how).resize((pictures.SIDE, pictures.SIDE), Image.Resampling.BICUBIC))
+        coarse.append(
+            view.resize((32, 32), how).resize((images.SIDE, images.SIDE), Image.Resampling.BICUBIC)
+        )
     return clear, coarse
 
 
@@ -143,32 +185,47 @@ def _table(text: str) -> list[tuple[str, str]]:
     return [tuple(entry.strip().split(" ", 1)) for entry in text.split("|")]  # type: ignore[misc]
 
 
-def _ground(material: Material, rng: np.random.Generator, avoid: str | None = None) -> tuple[Image.Image, str]:
+def _ground(
+    material: Material, rng: np.random.Generator, avoid: str | None = None
+) -> tuple[Image.Image, str]:
     chance = rng.random()
     if chance < 0.45:
-        return pictures.plain_background(rng), ""
+        return images.plain_background(rng), ""
     if chance < 0.8:
         words, photograph = material.photographs[rng.integers(len(material.photographs))]
-        return pictures.random_view(photograph, rng), f"in front of {words}"
-    colour = [name for name in pictures.COLOURS if name != avoid][rng.integers(10)]
-    return pictures.plain_background(rng, colour), f"on {with_article(colour)} background"
+        return images.random_view(photograph, rng), f"in front of {words}"
+    colour = [name for name in images.COLOURS if name != avoid][rng.integers(10)]
+    return images.plain_background(rng, colour), f"on {with_article(colour)} background"
 
 
 def _colours(material: Material, rng: np.random.Generator) -> list[Taught]:
-    every = [(word, cutout, colour) for word, cutout in material.cutouts for colour in pictures.COLOURS]
+    every = [
+        (word, cutout, colour) for word, cutout in material.cutouts for colour in images.COLOURS
+    ]
     made = []
-    for index in rng.permutation(len(every))[:N_COLOUR_PICTURES]:
+    for index in rng.permutation(len(every))[:N_COLOUR_IMAGES]:
         word, cutout, colour = every[index]
         ground, where = _ground(material, rng, colour)
-        picture = pictures.place(pictures.recolour(cutout, colour, rng), ground, rng)
-        made.append(Taught(picture, colour, _colour_texts(word, colour, where)))
+        image = images.place(images.recolour(cutout, colour, rng), ground, rng)
+        made.append(Taught(image, colour, _colour_texts(word, colour, where)))
     return made
 
 
 def _colour_texts(word: str, colour: str, where: str) -> tuple[str, ...]:
     thing = with_article(f"{colour} {word}")
-    texts = [colour, f"{colour} {word}", thing, f"a photo of {thing}", f"something {colour}", f"a photo of something {colour}"]
-    texts += [f"{with_article(colour)} object", f"the {word} is {colour}", f"a picture with a lot of {colour}"]
+    texts = [
+        colour,
+        f"{colour} {word}",
+        thing,
+        f"a photo of {thing}",
+        f"something {colour}",
+        f"a photo of something {colour}",
+    ]
+    texts += [
+        f"{with_article(colour)} object",
+        f"the {word} is {colour}",
+        f"an image with a lot of {colour}",
+    ]
     if colour == "grey":
         texts += ["gray", "a gray object", "a photo of something gray", f"a gray {word}"]
     return tuple([*texts, f"{thing} {where}"] if where else texts)
@@ -176,13 +233,13 @@ def _colour_texts(word: str, colour: str, where: str) -> tuple[str, ...]:
 
 def _styles(material: Material, rng: np.random.Generator) -> list[Taught]:
     made = []
-    for style, change in pictures.FILTERS.items():
+    for style, change in images.FILTERS.items():
         for _ in range(N_PER_STYLE):
             words, photograph = material.photographs[rng.integers(len(material.photographs))]
-            view = pictures.random_view(photograph, rng)
+            view = images.random_view(photograph, rng)
             if rng.random() < 0.5:
                 word, cutout = material.cutouts[rng.integers(len(material.cutouts))]
-                view, words = pictures.place(cutout, view, rng, scale=(0.4, 0.8)), with_article(word)
+                view, words = images.place(cutout, view, rng, scale=(0.4, 0.8)), with_article(word)
             texts = (*STYLE_TEXTS[style], STYLE_OF_CONTENT[style].format(words))
             made.append(Taught(change(view, rng), style, texts))
     return made
@@ -194,11 +251,14 @@ def _counts(material: Material, rng: np.random.Generator) -> list[Taught]:
         for _ in range(N_PER_COUNT):
             word, cutout = material.cutouts[rng.integers(len(material.cutouts))]
             ground, _where = _ground(material, rng)
-            scene = ground.convert("RGB").resize((pictures.SIDE, pictures.SIDE))
+            scene = ground.convert("RGB").resize((images.SIDE, images.SIDE))
             for cell in rng.permutation(9)[:count]:
                 side = int(rng.uniform(55, 72))
                 small = cutout.resize((side, side), Image.Resampling.BICUBIC)
-                left, top = int(cell % 3) * 75 + int(rng.integers(0, 4)), int(cell // 3) * 75 + int(rng.integers(0, 4))
+                left, top = (
+                    int(cell % 3) * 75 + int(rng.integers(0, 4)),
+                    int(cell // 3) * 75 + int(rng.integers(0, 4)),
+                )
                 scene.paste(small, (left, top), small)
             things = f"{number} {word if count == 1 or word.endswith('s') else word + 's'}"
             there = f"there {'is' if count == 1 else 'are'} {things}"

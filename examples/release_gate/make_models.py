@@ -1,4 +1,4 @@
-"""Makes what a real repository would have already: pictures with labels, the model in use, and a candidate for its place.
+"""Makes what a real repository would have already: images with labels, the model in use, and a candidate for its place.
 
 Apples and pears as coloured tiles. The model in use was trained on red and green apples. For the candidate somebody cleaned the
 training set, and hardly a green apple is left. Its overall accuracy hides that.
@@ -37,8 +37,10 @@ def colours(kinds: list[str], draws: np.random.Generator) -> np.ndarray:
 
 
 def trained(shown: np.ndarray, labels: list[str]) -> bytes:
-    """Return a classifier in an ONNX file: the mean colour of a picture, and a last layer that was trained on these samples."""
-    model = LogisticRegression(C=1.0, max_iter=2000).fit(FEATURE_SCALE * shown, [label == "pear" for label in labels])
+    """Return a classifier in an ONNX file: the mean colour of an image, and a last layer that was trained on these samples."""
+    model = LogisticRegression(C=1.0, max_iter=2000).fit(
+        FEATURE_SCALE * shown, [label == "pear" for label in labels]
+    )
     constants = {
         "scale": np.array(FEATURE_SCALE),
         "weights": np.concatenate([-model.coef_, model.coef_]) / 2,
@@ -56,7 +58,10 @@ def trained(shown: np.ndarray, labels: list[str]) -> bytes:
         "mean-colour",
         [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE])],
         [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", 2])],
-        [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()],
+        [
+            numpy_helper.from_array(value.astype(np.float32), name)
+            for name, value in constants.items()
+        ],
     )
     made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
     onnx.checker.check_model(made)
@@ -64,8 +69,12 @@ def trained(shown: np.ndarray, labels: list[str]) -> bytes:
 
 
 def write_samples(folder: Path, draws: np.random.Generator) -> tuple[np.ndarray, list[str]]:
-    """Write pictures, manifest and vectors, and return what the candidate is trained on."""
-    entries = [(split, *kind_of(place, GREEN_EVERY[split])) for split, count in SPLITS.items() for place in range(count)]
+    """Write images, manifest and embeddings, and return what the candidate is trained on."""
+    entries = [
+        (split, *kind_of(place, GREEN_EVERY[split]))
+        for split, count in SPLITS.items()
+        for place in range(count)
+    ]
     pixels = colours([kind for _, _, kind in entries], draws)
     (folder / "tiles").mkdir(parents=True, exist_ok=True)
     with (folder / "manifest.csv").open("w", newline="", encoding="utf-8") as stream:
@@ -73,11 +82,16 @@ def write_samples(folder: Path, draws: np.random.Generator) -> tuple[np.ndarray,
         writer.writerow(["path", "label", "split", "kind"])
         for number, ((split, label, kind), pixel) in enumerate(zip(entries, pixels, strict=True)):
             path = f"tiles/{number:04d}.png"
-            Image.new("RGB", (SIDE, SIDE), tuple(pixel.tolist())).save(folder / path, compress_level=1)
+            Image.new("RGB", (SIDE, SIDE), tuple(pixel.tolist())).save(
+                folder / path, compress_level=1
+            )
             writer.writerow([path, label, split, kind])
     shown = pixels.astype(np.float32) / 255
-    vectors = np.concatenate([shown - 0.5, np.full((len(shown), 1), 0.2)], axis=1)
-    np.save(folder / "vectors.npy", (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32))
+    embeddings = np.concatenate([shown - 0.5, np.full((len(shown), 1), 0.2)], axis=1)
+    np.save(
+        folder / "embeddings.npy",
+        (embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)).astype(np.float32),
+    )
     n_train = SPLITS["train"]
     return shown[:n_train], [label for _, label, _ in entries[:n_train]]
 
@@ -91,7 +105,9 @@ def main(folder: Path) -> None:
     old_shown = colours([kind for _, kind in old], draws).astype(np.float32) / 255
     (models / "in_use.onnx").write_bytes(trained(old_shown, [label for label, _ in old]))
     (models / "candidate.onnx").write_bytes(trained(shown, labels))
-    print(f"{len(list((folder / 'data' / 'tiles').iterdir()))} pictures, models: in_use.onnx, candidate.onnx")
+    print(
+        f"{len(list((folder / 'data' / 'tiles').iterdir()))} images, models: in_use.onnx, candidate.onnx"
+    )
 
 
 if __name__ == "__main__":

@@ -6,5 +6,5 @@ HERE = Path(__file__).parent
 
 
 def test_model__may_be_released(weakspot_check):
-    outcome = weakspot_check(HERE, HERE / "policy.toml", baseline=HERE / "baseline.json")
-    assert outcome.is_kept
+    result = weakspot_check(HERE, HERE / "policy.toml", baseline=HERE / "baseline.json")
+    assert result.is_kept

@@ -7,23 +7,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from weakspot.app.config import Settings
-    from weakspot.app.counterfactuals import CounterfactualRequest
-    from weakspot.app.project import Project
-    from weakspot.app.searching import SearchCall
     from weakspot.core.dataset import Dataset, Split, Task
     from weakspot.core.errors import WeakspotError
     from weakspot.core.evidence import Evidence, Verdict
     from weakspot.core.failures import FailureCriterion
     from weakspot.core.heads import Head
-    from weakspot.core.repairs import RepairOutcome, RepairPlan
+    from weakspot.core.repairs import RepairPlan, RepairResult
     from weakspot.core.run import RunRecord
     from weakspot.core.samples import SampleSet
     from weakspot.core.slices import FailureSlice
+    from weakspot.generation.counterfactuals import CounterfactualRequest
+    from weakspot.generation.search_run import SearchCall
     from weakspot.ingest.arrays import ArraySource
     from weakspot.ingest.open_source import open_source
+    from weakspot.pipeline.settings import Settings
+    from weakspot.project.project import Project
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ArraySource",
@@ -34,8 +34,8 @@ __all__ = [
     "FailureSlice",
     "Head",
     "Project",
-    "RepairOutcome",
     "RepairPlan",
+    "RepairResult",
     "RunRecord",
     "SampleSet",
     "SearchCall",
@@ -50,19 +50,19 @@ __all__ = [
 
 _HOMES = {
     "ArraySource": "weakspot.ingest.arrays",
-    "CounterfactualRequest": "weakspot.app.counterfactuals",
+    "CounterfactualRequest": "weakspot.generation.counterfactuals",
     "Dataset": "weakspot.core.dataset",
     "Evidence": "weakspot.core.evidence",
     "FailureCriterion": "weakspot.core.failures",
     "FailureSlice": "weakspot.core.slices",
     "Head": "weakspot.core.heads",
-    "Project": "weakspot.app.project",
-    "RepairOutcome": "weakspot.core.repairs",
+    "Project": "weakspot.project.project",
+    "RepairResult": "weakspot.core.repairs",
     "RepairPlan": "weakspot.core.repairs",
     "RunRecord": "weakspot.core.run",
     "SampleSet": "weakspot.core.samples",
-    "SearchCall": "weakspot.app.searching",
-    "Settings": "weakspot.app.config",
+    "SearchCall": "weakspot.generation.search_run",
+    "Settings": "weakspot.pipeline.settings",
     "Split": "weakspot.core.dataset",
     "Task": "weakspot.core.dataset",
     "Verdict": "weakspot.core.evidence",

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import pytest
 
 if TYPE_CHECKING:
-    from weakspot.app.project import Project
-    from weakspot.release.outcome import PolicyOutcome
+    from weakspot.project.project import Project
+    from weakspot.release.result import PolicyResult
 
 POLICY, PROJECT = "--weakspot-policy", "--weakspot-project"
 SHOWN = 50
@@ -25,7 +25,7 @@ class WeakspotCheck(Protocol):
         policy: Path | str | None = None,
         *,
         baseline: Path | str | None = None,
-    ) -> "PolicyOutcome":
+    ) -> "PolicyResult":
         """Return what became of the policy.
 
         Args:
@@ -38,8 +38,18 @@ class WeakspotCheck(Protocol):
 def pytest_addoption(parser: Any) -> None:
     """Add the options of the fixture."""
     group = parser.getgroup("weakspot")
-    group.addoption(POLICY, default=None, metavar="FILE", help="Policy that weakspot_check judges by when a test names none.")
-    group.addoption(PROJECT, default=None, metavar="FOLDER", help="Project that weakspot_check judges when a test names none.")
+    group.addoption(
+        POLICY,
+        default=None,
+        metavar="FILE",
+        help="Policy that weakspot_check judges by when a test names none.",
+    )
+    group.addoption(
+        PROJECT,
+        default=None,
+        metavar="FOLDER",
+        help="Project that weakspot_check judges when a test names none.",
+    )
 
 
 @pytest.fixture  # type: ignore[untyped-decorator]
@@ -51,22 +61,22 @@ def weakspot_check(request: Any) -> WeakspotCheck:
         policy: Path | str | None = None,
         *,
         baseline: Path | str | None = None,
-    ) -> "PolicyOutcome":
+    ) -> "PolicyResult":
         __tracebackhide__ = True
         wanted = project if project is not None else request.config.getoption(PROJECT) or "."
         rules = policy if policy is not None else request.config.getoption(POLICY)
-        outcome = _outcome(wanted, rules, baseline)
-        if not outcome.is_kept:
-            pytest.fail(_message(outcome), pytrace=False)
-        return outcome
+        result = _result(wanted, rules, baseline)
+        if not result.is_kept:
+            pytest.fail(_message(result), pytrace=False)
+        return result
 
     return judge
 
 
-def _outcome(project: Any, policy: Path | str | None, baseline: Path | str | None) -> "PolicyOutcome":
-    from weakspot.app.checking import CheckRequest, check, load_baseline
-    from weakspot.app.project import Project
+def _result(project: Any, policy: Path | str | None, baseline: Path | str | None) -> "PolicyResult":
     from weakspot.core.errors import WeakspotError
+    from weakspot.project.project import Project
+    from weakspot.release.checking import CheckRequest, check, load_baseline
     from weakspot.release.policy import load_policy
 
     __tracebackhide__ = True
@@ -74,12 +84,16 @@ def _outcome(project: Any, policy: Path | str | None, baseline: Path | str | Non
         opened = project if isinstance(project, Project) else Project.open(project)
         path = Path(policy) if policy is not None else opened.folder / "policy.toml"
         known = None if baseline is None else load_baseline(Path(baseline))
-        return check(opened, CheckRequest(policy=load_policy(path), policy_name=path.name, baseline=known)).outcome
+        return check(
+            opened, CheckRequest(policy=load_policy(path), policy_name=path.name, baseline=known)
+        ).result
     except WeakspotError as error:
-        raise pytest.fail.Exception(f"weakspot could not judge the model. {error}", pytrace=False) from None
+        raise pytest.fail.Exception(
+            f"weakspot could not judge the model. {error}", pytrace=False
+        ) from None
 
 
-def _message(outcome: "PolicyOutcome") -> str:
-    lines = [f"  {entry.rule}: {entry.sentence}" for entry in outcome.failing]
+def _message(result: "PolicyResult") -> str:
+    lines = [f"  {entry.rule}: {entry.sentence}" for entry in result.failing]
     more = [f"  … and {len(lines) - SHOWN} more."] if len(lines) > SHOWN else []
-    return "\n".join([outcome.headline, *lines[:SHOWN], *more])
+    return "\n".join([result.headline, *lines[:SHOWN], *more])

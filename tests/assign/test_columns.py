@@ -5,7 +5,9 @@ from weakspot.core.attributes import Attribute
 
 
 def _column(name, source, column=pa.nulls(0)):  # noqa: B008
-    return AssignedColumn(attribute=Attribute(name=name, column=name, source=source, values=()), column=column)
+    return AssignedColumn(
+        attribute=Attribute(name=name, column=name, source=source, values=()), column=column
+    )
 
 
 def test_with_free_names__nothing_of_the_users_is_replaced():
@@ -24,7 +26,7 @@ def test_with_free_names__nothing_of_the_users_is_replaced():
         "colour",
         "colour (assigned)",
         "colour (assigned 2)",
-        "age (bands)",
+        "age (bins)",
         "contrast (measured)",
         "place",
     ]

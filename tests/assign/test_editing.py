@@ -8,15 +8,26 @@ from weakspot.core.errors import DataError
 
 
 def _worded(name, *values):
-    told = tuple(AttributeValue(value=value, phrases=(f"a photo, {value}", f"a picture, {value}")) for value in values)
+    told = tuple(
+        AttributeValue(value=value, phrases=(f"a photo, {value}", f"an image, {value}"))
+        for value in values
+    )
     return Attribute(name=name, column=name, source="built-in", values=told)
 
 
-BOOK = AttributeBook(attributes=(_worded("colour", "red", "green", "blue"), _worded("place", "sand", "grass", "snow")))
+BOOK = AttributeBook(
+    attributes=(
+        _worded("colour", "red", "green", "blue"),
+        _worded("place", "sand", "grass", "snow"),
+    )
+)
 
 
 def _log(*edits):
-    entries = [LoggedEdit(number=place, edit=edit, by="Ann", time="") for place, edit in enumerate(edits, start=1)]
+    entries = [
+        LoggedEdit(number=place, edit=edit, by="Ann", time="")
+        for place, edit in enumerate(edits, start=1)
+    ]
     return EditLog(entries=tuple(entries))
 
 
@@ -32,7 +43,12 @@ def _only(log, name="colour"):
 
 
 def test_edited_book__rename__keeps_the_column():
-    found = _only(_log(_edit("rename attribute", title="paint"), _edit("rename value", values=("red",), title="scarlet")))
+    found = _only(
+        _log(
+            _edit("rename attribute", title="paint"),
+            _edit("rename value", values=("red",), title="scarlet"),
+        )
+    )
     assert (found.name, found.column, found.is_first) == ("paint", "colour", True)
     assert found.record(None).values[0].shown == "scarlet"
 
@@ -41,11 +57,22 @@ def test_edited_book__merge__a_column_of_its_own_that_holds_both():
     found = _only(_log(MERGE))
     assert not found.is_told_anew
     assert found.column not in ("colour", "place")
-    assert found.grouped(pa.array(["red", "blue", "green", None])).to_pylist() == ["red", "red", "green", None]
+    assert found.grouped(pa.array(["red", "blue", "green", None])).to_pylist() == [
+        "red",
+        "red",
+        "green",
+        None,
+    ]
 
 
 def test_edited_book__same_edits__same_column_whatever_it_is_called():
-    renamed = _only(_log(MERGE, _edit("rename attribute", title="paint"), _edit("rename value", values=("red",), title="dark")))
+    renamed = _only(
+        _log(
+            MERGE,
+            _edit("rename attribute", title="paint"),
+            _edit("rename value", values=("red",), title="dark"),
+        )
+    )
     assert renamed.column == _only(_log(MERGE)).column
 
 
@@ -58,13 +85,23 @@ def test_edited_book__deleted_word__is_told_anew_and_merging_does_not_change_wha
     more = EditLog(
         entries=(
             *deleted.entries,
-            LoggedEdit(number=2, edit=_edit("add value", given=(GivenValue(title="pink", phrases=("a", "b")),)), by="", time=""),
+            LoggedEdit(
+                number=2,
+                edit=_edit("add value", given=(GivenValue(title="pink", phrases=("a", "b")),)),
+                by="",
+                time="",
+            ),
         )
     )
     merged = EditLog(
         entries=(
             *more.entries,
-            LoggedEdit(number=3, edit=_edit("merge values", values=("red", "pink"), title="warm"), by="", time=""),
+            LoggedEdit(
+                number=3,
+                edit=_edit("merge values", values=("red", "pink"), title="warm"),
+                by="",
+                time="",
+            ),
         )
     )
     assert _only(deleted).is_told_anew
@@ -74,7 +111,12 @@ def test_edited_book__deleted_word__is_told_anew_and_merging_does_not_change_wha
 
 def test_edited_book__moved_value__is_told_apart_in_the_other_attribute():
     log = _log(_edit("move value", values=("green",), to="place"))
-    assert [value.title for value in _only(log, "place").values] == ["sand", "grass", "snow", "green"]
+    assert [value.title for value in _only(log, "place").values] == [
+        "sand",
+        "grass",
+        "snow",
+        "green",
+    ]
     assert [value.title for value in _only(log).values] == ["red", "blue"]
 
 
@@ -92,4 +134,8 @@ def test_checked_edit__nothing_left_to_tell_apart__refused():
 
 def test_checked_edit__name_of_a_value_that_was_merged_away__refused():
     with pytest.raises(DataError, match="once called so"):
-        checked_edit(BOOK, _log(MERGE), _edit("add value", given=(GivenValue(title="Blue", phrases=("a", "b")),)))
+        checked_edit(
+            BOOK,
+            _log(MERGE),
+            _edit("add value", given=(GivenValue(title="Blue", phrases=("a", "b")),)),
+        )

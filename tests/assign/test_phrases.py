@@ -1,4 +1,10 @@
-from weakspot.assign.phrases import class_nouns, free_phrases, no_phrases, worded_phrases, yes_phrases
+from weakspot.assign.phrases import (
+    class_nouns,
+    free_phrases,
+    no_phrases,
+    worded_phrases,
+    yes_phrases,
+)
 
 
 def test_worded_phrases__halves_in_turn_each_with_its_own_wordings():
@@ -9,11 +15,17 @@ def test_worded_phrases__halves_in_turn_each_with_its_own_wordings():
         "a photo by the sea",
         "a photo of an apple by the sea",
     )
-    assert found[1::2] == ("a picture of an object on the sand", "a picture of an apple on the sand") * 2
+    assert (
+        found[1::2]
+        == ("a picture of an object on the sand", "a picture of an apple on the sand") * 2
+    )
 
 
 def test_worded_phrases__one_wording_differs_by_the_words_around_it():
-    assert worded_phrases("adjective", ("icy",)) == ("a photo of an icy thing", "a picture of an icy object")
+    assert worded_phrases("adjective", ("icy",)) == (
+        "a photo of an icy thing",
+        "a picture of an icy object",
+    )
     assert worded_phrases("sentence", ("a photo of one thing",)) == ("a photo of one thing",) * 2
 
 

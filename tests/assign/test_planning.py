@@ -1,13 +1,16 @@
 from weakspot.assign.phrases import no_phrases
 from weakspot.assign.planning import Planner
-from weakspot.lexicon.attribute_vocabulary import WordedAttribute, WordedValue
+from weakspot.lexicon.vocabulary import WordedAttribute, WordedValue
 from weakspot.lexicon.wordnet import are_synonyms
 
 COLOUR = WordedAttribute(
     name="colour",
     question="What colour is it?",
     slot="adjective",
-    values=(WordedValue(value="red", wordings=("red", "crimson")), WordedValue(value="green", wordings=("green", "verdant"))),
+    values=(
+        WordedValue(value="red", wordings=("red", "crimson")),
+        WordedValue(value="green", wordings=("green", "verdant")),
+    ),
 )
 PLANNER = Planner(class_names=("cat", "dog"), same_meaning=are_synonyms)
 
@@ -18,12 +21,22 @@ def _answered(answers, *, name="colour", worded=COLOUR):
 
 def test_built_in__all_values_with_phrases_in_two_halves():
     found = PLANNER.built_in(COLOUR)
-    assert (found.name, found.column, found.source, found.question) == ("colour", "colour", "built-in", "What colour is it?")
+    assert (found.name, found.column, found.source, found.question) == (
+        "colour",
+        "colour",
+        "built-in",
+        "What colour is it?",
+    )
     assert found.values[0].phrases == ("a photo of a red thing", "a picture of a crimson object")
 
 
 def test_built_in__nouns_of_classes_beside_anything():
-    phrases = Planner(class_names=(), same_meaning=are_synonyms, nouns=("cat",)).built_in(COLOUR).values[1].phrases
+    phrases = (
+        Planner(class_names=(), same_meaning=are_synonyms, nouns=("cat",))
+        .built_in(COLOUR)
+        .values[1]
+        .phrases
+    )
     assert phrases == (
         "a photo of a green thing",
         "a picture of a verdant object",
@@ -39,22 +52,32 @@ def test_from_answers__known_values_keep_their_words_and_new_ones_get_some():
     assert values["red"].merged == ("crimson",)
     assert values["red"].phrases == ("a photo of a red thing", "a picture of a crimson object")
     assert values["beige"].phrases == ("a photo of a beige thing", "a picture of a beige object")
-    assert plan.notes == ("Of the answers on 'colour', 1 different ones were too rare or too many to keep.",)
+    assert plan.notes == (
+        "Of the answers on 'colour', 1 different ones were too rare or too many to keep.",
+    )
 
 
 def test_from_answers__one_value_falls_back_to_the_built_in_ones_or_is_left_out():
     plan = _answered(["red"] * 5)
     assert [value.value for value in plan.attribute.values] == ["red", "green"]
-    assert plan.notes == ("The attribute 'colour' has its built-in values: the only frequent answer is 'red' (5 answers).",)
+    assert plan.notes == (
+        "The attribute 'colour' has its built-in values: the only frequent answer is 'red' (5 answers).",
+    )
     unknown = _answered(["calm"] * 5, name="mood", worded=None)
     assert unknown.attribute is None
-    assert unknown.left_out.sentence == "The attribute 'mood' is left out: the only frequent answer is 'calm' (5 answers)."
+    assert (
+        unknown.left_out.sentence
+        == "The attribute 'mood' is left out: the only frequent answer is 'calm' (5 answers)."
+    )
 
 
 def test_from_answers__empty_answers_and_no_answers():
     assert _answered(["", "unknown"], worded=None).left_out.why == "none of 2 answers says anything"
     assert _answered([], worded=None).left_out.why == "none of 0 answers says anything"
-    assert _answered([f"word {number}" for number in range(90)], worded=None).left_out.why == "no answer is frequent (90 answers)"
+    assert (
+        _answered([f"word {number}" for number in range(90)], worded=None).left_out.why
+        == "no answer is frequent (90 answers)"
+    )
 
 
 def test_from_answers__values_that_are_the_classes():
@@ -73,5 +96,8 @@ def test_from_answers__yes_and_no():
 def test_from_list__every_listed_value_is_kept():
     plan = PLANNER.from_list("mood", ["calm", "wild", "calm"], worded=None, question="?")
     assert [value.value for value in plan.attribute.values] == ["calm", "wild"]
-    assert plan.attribute.values[1].phrases == ("a photo with a wild mood", "a picture in which the mood is wild")
+    assert plan.attribute.values[1].phrases == (
+        "a photo with a wild mood",
+        "a picture in which the mood is wild",
+    )
     assert plan.attribute.source == "proposed"

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from weakspot.assign.properties import COLOUR_NAMES, SIDE, PictureProperties, colour_codes, measured
+from weakspot.assign.properties import COLOUR_NAMES, SIDE, ImageProperties, colour_codes, measured
 from weakspot.core.errors import ModelError
 
 
@@ -24,13 +24,15 @@ def test_measured__flat_grey():
 
 
 def test_measured__half_black_half_white():
-    brightness, contrast, sharpness, entropy, colourfulness, _, share = measured(_halves((0, 0, 0), (255, 255, 255)))
+    brightness, contrast, sharpness, entropy, colourfulness, _, share = measured(
+        _halves((0, 0, 0), (255, 255, 255))
+    )
     assert brightness == pytest.approx(0.5)
     assert contrast == pytest.approx(0.5)
     assert entropy == pytest.approx(1.0)
     assert colourfulness == pytest.approx(0.0, abs=1e-9)
     assert share == 0.5
-    # Two of 254 columns of the inner picture have a Laplacian, of 255 and -255.
+    # Two of 254 columns of the inner image have a Laplacian, of 255 and -255.
     assert sharpness == pytest.approx(np.log1p(2 / 254 * 255**2))
 
 
@@ -40,10 +42,17 @@ def test_measured__colourfulness_of_a_flat_red():
 
 
 def test_measured__blur_is_seen_and_size_makes_no_difference():
-    noise = Image.fromarray(np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8))
-    soft = noise.resize((32, 32), Image.Resampling.BOX).resize((SIDE, SIDE), Image.Resampling.BICUBIC)
+    noise = Image.fromarray(
+        np.random.default_rng(0).integers(0, 256, (SIDE, SIDE, 3), dtype=np.uint8)
+    )
+    soft = noise.resize((32, 32), Image.Resampling.BOX).resize(
+        (SIDE, SIDE), Image.Resampling.BICUBIC
+    )
     assert measured(noise)[2] > measured(soft)[2] + 3
-    assert measured(_flat((9, 200, 30))).tolist() == measured(_flat((9, 200, 30)).resize((640, 480))).tolist()
+    assert (
+        measured(_flat((9, 200, 30))).tolist()
+        == measured(_flat((9, 200, 30)).resize((640, 480))).tolist()
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,8 +81,8 @@ def test_colour_codes__words_that_people_would_use(colour, name):
     assert COLOUR_NAMES[int(colour_codes(hsv)[0, 0])] == name
 
 
-def test_picture_properties__has_the_form_of_an_embedder():
-    measuring = PictureProperties()
+def test_image_properties__has_the_form_of_an_embedder():
+    measuring = ImageProperties()
     prepared = [measuring.prepare(_flat((0, 0, 0))), measuring.prepare(_flat((255, 255, 255)))]
     found = measuring.embed_prepared(prepared)
     assert found.shape == (2, measuring.dimension)
@@ -81,11 +90,18 @@ def test_picture_properties__has_the_form_of_an_embedder():
     assert found[:, 0].tolist() == [0.0, 1.0]
     assert np.isfinite(found).all()
     assert measuring.embed_prepared([]).shape == (0, measuring.dimension)
-    assert (measuring.encoder_id, measuring.has_text, measuring.picture_side) == ("picture-properties-1", False, SIDE)
-    with pytest.raises(ModelError, match="Phrases have no picture properties"):
+    assert (measuring.encoder_id, measuring.has_text, measuring.image_side) == (
+        "picture-properties-1",
+        False,
+        SIDE,
+    )
+    with pytest.raises(ModelError, match="Phrases have no image properties"):
         measuring.embed_texts(["a photo"])
 
 
-@pytest.mark.parametrize("picture", [Image.new("RGB", (1, 1), (7, 7, 7)), Image.new("L", (3, 900), 9), Image.new("RGBA", (5, 5))])
-def test_measured__odd_pictures_give_finite_numbers(picture):
-    assert np.isfinite(measured(picture)).all()
+@pytest.mark.parametrize(
+    "image",
+    [Image.new("RGB", (1, 1), (7, 7, 7)), Image.new("L", (3, 900), 9), Image.new("RGBA", (5, 5))],
+)
+def test_measured__odd_images_give_finite_numbers(image):
+    assert np.isfinite(measured(image)).all()

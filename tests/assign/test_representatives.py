@@ -6,7 +6,9 @@ from weakspot.assign.representatives import medoids, spread_rows
 def _three_bunches():
     random = np.random.default_rng(0)
     centres = np.eye(3, 8, dtype=np.float32) * 5
-    return np.concatenate([centre + 0.1 * random.standard_normal((20, 8)).astype(np.float32) for centre in centres])
+    return np.concatenate(
+        [centre + 0.1 * random.standard_normal((20, 8)).astype(np.float32) for centre in centres]
+    )
 
 
 def test_medoids__one_of_every_bunch():
@@ -14,19 +16,19 @@ def test_medoids__one_of_every_bunch():
     assert [int(place) // 20 for place in found] == [0, 1, 2]
 
 
-def test_medoids__same_seed_same_answer_and_read_only_vectors():
-    vectors = _three_bunches()
-    vectors.flags.writeable = False
-    assert medoids(vectors, 5, seed=4).tolist() == medoids(vectors, 5, seed=4).tolist()
+def test_medoids__same_seed_same_answer_and_read_only_embeddings():
+    embeddings = _three_bunches()
+    embeddings.flags.writeable = False
+    assert medoids(embeddings, 5, seed=4).tolist() == medoids(embeddings, 5, seed=4).tolist()
 
 
-def test_medoids__rows_without_a_vector_stand_for_nobody():
-    vectors = _three_bunches()
-    vectors[:20] = np.nan
-    assert {int(place) // 20 for place in medoids(vectors, 2, seed=0)} == {1, 2}
+def test_medoids__rows_without_a_embedding_stand_for_nobody():
+    embeddings = _three_bunches()
+    embeddings[:20] = np.nan
+    assert {int(place) // 20 for place in medoids(embeddings, 2, seed=0)} == {1, 2}
 
 
-def test_medoids__few_or_equal_vectors():
+def test_medoids__few_or_equal_embeddings():
     assert medoids(np.ones((2, 4), dtype=np.float32), 5, seed=0).tolist() == [0, 1]
     assert len(medoids(np.ones((9, 4), dtype=np.float32), 5, seed=0)) == 1
     assert len(medoids(np.full((3, 4), np.nan, dtype=np.float32), 2, seed=0)) == 0

@@ -14,13 +14,19 @@ N_ROWS = 60
 
 def _columns(wanted=(), reference=None, **metadata):
     dataset = dataset_from_columns(class_names=["cat"], labels=[0] * N_ROWS, metadata=metadata)
-    return list(user_columns(dataset, np.arange(N_ROWS) if reference is None else reference, wanted))
+    return list(
+        user_columns(dataset, np.arange(N_ROWS) if reference is None else reference, wanted)
+    )
 
 
 def test_user_columns__words_and_few_numbers_pass_as_they_are():
     site = ["north", "south", None] * 20
     found = _columns(site=site, wet=[True, False] * 30, grade=[1, 2, 3] * 20)
-    assert [(each.attribute.name, each.column) for each in found] == [("site", None), ("wet", None), ("grade", None)]
+    assert [(each.attribute.name, each.column) for each in found] == [
+        ("site", None),
+        ("wet", None),
+        ("grade", None),
+    ]
     shares = [(value.value, round(value.share, 3)) for value in found[0].attribute.values]
     assert shares == [("north", 0.333), ("south", 0.333)]
     assert round(found[0].attribute.missing_share, 3) == 0.333
@@ -30,8 +36,17 @@ def test_user_columns__words_and_few_numbers_pass_as_they_are():
 def test_user_columns__many_numbers_become_bands_cut_on_reference_rows():
     (age,) = _columns(age=[float(number) for number in range(N_ROWS)], reference=np.arange(11))
     assert age.attribute.cut_points == (2.0, 8.0)
-    assert [value.value for value in age.attribute.values] == ["age below 2", "age from 2 to 8", "age above 8"]
-    assert age.column.to_pylist()[:4] == ["age below 2", "age below 2", "age from 2 to 8", "age from 2 to 8"]
+    assert [value.value for value in age.attribute.values] == [
+        "age below 2",
+        "age from 2 to 8",
+        "age above 8",
+    ]
+    assert age.column.to_pylist()[:4] == [
+        "age below 2",
+        "age below 2",
+        "age from 2 to 8",
+        "age from 2 to 8",
+    ]
     assert age.column.to_pylist()[-1] == "age above 8"
 
 
@@ -51,9 +66,15 @@ def test_user_columns__numbers_that_are_missing_or_not_finite():
         (["same"] * N_ROWS, "it has the same value everywhere"),
         ([None] * (N_ROWS - 1) + ["once"], "it has the same value everywhere"),
         (pa.nulls(N_ROWS, pa.string()), "it is empty"),
-        ([f"word {number % 55}" for number in range(N_ROWS)], "it has 55 different values, more than 50"),
+        (
+            [f"word {number % 55}" for number in range(N_ROWS)],
+            "it has 55 different values, more than 50",
+        ),
         ([0] * 40 + list(range(20)), None),
-        ([datetime.date(2020, 1, 1)] * N_ROWS, "its values are neither words nor numbers but date32[day]"),
+        (
+            [datetime.date(2020, 1, 1)] * N_ROWS,
+            "its values are neither words nor numbers but date32[day]",
+        ),
         ([["a"]] * N_ROWS, "its values are neither words nor numbers but list<item: string>"),
     ],
 )
@@ -70,6 +91,8 @@ def test_user_columns__only_those_that_are_wanted():
 
 
 def test_user_columns__dictionary_columns_are_words():
-    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1] * 30, pa.int8()), pa.array(["north", "south"]))
+    coded = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1] * 30, pa.int8()), pa.array(["north", "south"])
+    )
     (found,) = _columns(site=coded)
     assert [value.value for value in found.attribute.values] == ["north", "south"]

@@ -1,6 +1,13 @@
 import pytest
 
-from weakspot.assign.values import Cut, ProposedValue, cleaned, different, proposed_values, same_spelling
+from weakspot.assign.values import (
+    Cut,
+    ProposedValue,
+    cleaned,
+    different,
+    proposed_values,
+    same_spelling,
+)
 from weakspot.core.errors import ConfigError
 from weakspot.lexicon.wordnet import are_synonyms
 
@@ -10,8 +17,26 @@ def _never(_first, _second):
 
 
 def test_cleaned__plain_words_or_nothing():
-    given = ["  The GREEN one. ", "n/a", "I don't know", "...", "in a kitchen", "x" * 41, "one two three four five", "Bird's-eye"]
-    assert [cleaned(answer) for answer in given] == ["green one", "", "", "", "kitchen", "", "", "bird's eye"]
+    given = [
+        "  The GREEN one. ",
+        "n/a",
+        "I don't know",
+        "...",
+        "in a kitchen",
+        "x" * 41,
+        "one two three four five",
+        "Bird's-eye",
+    ]
+    assert [cleaned(answer) for answer in given] == [
+        "green one",
+        "",
+        "",
+        "",
+        "kitchen",
+        "",
+        "",
+        "bird's eye",
+    ]
 
 
 def test_same_spelling__american_british_plural_hyphen():
@@ -35,7 +60,11 @@ def test_proposed_values__merged_by_spelling_and_meaning_most_frequent_word_stan
 def test_proposed_values__rare_ones_are_cut_unless_known():
     answers = ["red"] * 60 + ["blue"] * 38 + ["mauve", "reddish blue"]
     found = proposed_values(answers, same_meaning=_never, known={"purple": ("mauve",)})
-    assert [(each.value, each.count) for each in found.values] == [("red", 60), ("blue", 38), ("purple", 1)]
+    assert [(each.value, each.count) for each in found.values] == [
+        ("red", 60),
+        ("blue", 38),
+        ("purple", 1),
+    ]
     assert found.n_cut == 1
 
 
@@ -49,7 +78,9 @@ def test_proposed_values__yes_and_no():
 
 def test_proposed_values__ten_thousand_different_answers_are_cut():
     found = proposed_values(
-        [f"thing {number}" for number in range(10_000)] + ["red", "red"], same_meaning=_never, cut=Cut(least_share=0)
+        [f"thing {number}" for number in range(10_000)] + ["red", "red"],
+        same_meaning=_never,
+        cut=Cut(least_share=0),
     )
     assert [each.value for each in found.values] == ["red"]
     assert found.n_cut == 10_000
@@ -67,10 +98,14 @@ def test_proposed_values__empty_answers(answers):
 
 
 def test_different__first_wording_stands():
-    assert different(["Color", "colour", "the couch", "sofa", "", "size"], are_synonyms) == ("color", "couch", "size")
+    assert different(["Color", "colour", "the couch", "sofa", "", "size"], are_synonyms) == (
+        "color",
+        "couch",
+        "size",
+    )
 
 
 @pytest.mark.parametrize("wrong", [{"least_count": 0}, {"least_share": 1.0}, {"most": 1}])
 def test_cut__refuses_what_leaves_nothing(wrong):
-    with pytest.raises(ConfigError, match="A cut needs"):
+    with pytest.raises(ConfigError, match="must"):
         Cut(**wrong)

@@ -6,24 +6,30 @@ from weakspot.assign.phrases import free_phrases, no_phrases, yes_phrases
 from weakspot.assign.word_columns import word_columns
 from weakspot.core.attributes import Attribute, AttributeValue
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_vectors
+from weakspot.testing.planted_features import phrase_embeddings
 from weakspot.testing.planted_problems import rare
 from weakspot.testing.scenes import FACTORS
 
 
 @pytest.fixture(scope="module")
 def world():
-    return plant(rare(0.02), 900, seed=2, vector_noise=0.1)
+    return plant(rare(0.02), 900, seed=2, embedding_noise=0.1)
 
 
 def _attribute(name, values):
-    worded = tuple(AttributeValue(value=value, phrases=free_phrases(name, value)) for value in values)
+    worded = tuple(
+        AttributeValue(value=value, phrases=free_phrases(name, value)) for value in values
+    )
     return Attribute(name=name, column=name, source="proposed", values=worded)
 
 
-def _columns(world, *attributes, vectors=None):
-    shown = world.vectors() if vectors is None else vectors
-    return list(word_columns(attributes, embed_texts=phrase_vectors, vectors=shown, reference=shown[:400]))
+def _columns(world, *attributes, embeddings=None):
+    shown = world.embeddings() if embeddings is None else embeddings
+    return list(
+        word_columns(
+            attributes, embed_texts=phrase_embeddings, embeddings=shown, reference=shown[:400]
+        )
+    )
 
 
 @pytest.mark.parametrize("factor", ["colour", "background", "lighting", "size"])
@@ -48,7 +54,12 @@ def test_word_columns__words_without_meaning_are_left_out_and_the_others_stay(wo
         source="proposed",
         values=tuple(
             AttributeValue(value=value, phrases=(f"a photo of {value}", f"something {other}"))
-            for value, other in (("sweet", "sugary"), ("sour", "acid"), ("bitter", "harsh"), ("salty", "briny"))
+            for value, other in (
+                ("sweet", "sugary"),
+                ("sour", "acid"),
+                ("bitter", "harsh"),
+                ("salty", "briny"),
+            )
         ),
     )
     left_out, colour = _columns(world, nonsense, _attribute("colour", FACTORS["colour"]))
@@ -58,8 +69,13 @@ def test_word_columns__words_without_meaning_are_left_out_and_the_others_stay(wo
 
 
 def test_word_columns__yes_and_no(world):
-    values = (AttributeValue(value="yes", phrases=yes_phrases("red")), AttributeValue(value="no", phrases=no_phrases()))
-    (found,) = _columns(world, Attribute(name="red", column="red", source="proposed", values=values))
+    values = (
+        AttributeValue(value="yes", phrases=yes_phrases("red")),
+        AttributeValue(value="no", phrases=no_phrases()),
+    )
+    (found,) = _columns(
+        world, Attribute(name="red", column="red", source="proposed", values=values)
+    )
     told = np.array(found.column.to_pylist(), dtype=object)
     truth = np.where(np.array(world.dataset.metadata("colour").to_pylist()) == "red", "yes", "no")
     is_sure = told != None  # noqa: E711 - element by element
@@ -67,15 +83,17 @@ def test_word_columns__yes_and_no(world):
     assert (told[is_sure] == truth[is_sure]).mean() >= 0.95
 
 
-def test_word_columns__samples_without_a_vector_have_no_value(world):
-    vectors = world.vectors().copy()
-    vectors[[5, 700]] = np.nan
-    (found,) = _columns(world, _attribute("colour", FACTORS["colour"]), vectors=vectors)
+def test_word_columns__samples_without_a_embedding_have_no_value(world):
+    embeddings = world.embeddings().copy()
+    embeddings[[5, 700]] = np.nan
+    (found,) = _columns(world, _attribute("colour", FACTORS["colour"]), embeddings=embeddings)
     assert [found.column[row].as_py() for row in (5, 700)] == [None, None]
     assert found.attribute.missing_share == pytest.approx(2 / 900, abs=1e-6)
 
 
 def test_word_columns__one_value_for_all_is_left_out(world):
-    vectors = world.vectors(np.flatnonzero(np.array(world.dataset.metadata("lighting").to_pylist()) == "dark"))
-    found = _columns(world, _attribute("lighting", ("dark", "unlit")), vectors=vectors)
+    embeddings = world.embeddings(
+        np.flatnonzero(np.array(world.dataset.metadata("lighting").to_pylist()) == "dark")
+    )
+    found = _columns(world, _attribute("lighting", ("dark", "unlit")), embeddings=embeddings)
     assert isinstance(found[0], LeftOut)

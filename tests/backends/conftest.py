@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.backends.torch_device import declare_torchvision_operators
 
 declare_torchvision_operators()
 

@@ -10,16 +10,16 @@ from weakspot.core.roles import Classifier
 MODULE = """
 import numpy as np
 
-def redness(pictures):
-    red = [float(picture[:, :, 0].mean()) / 255 for picture in pictures]
+def redness(images):
+    red = [float(image[:, :, 0].mean()) / 255 for image in images]
     return [[1 - share, share] for share in red]
 
 class Model:
     class_names = ["blue", "red"]
     def __init__(self, gain=1.0):
         self.gain = gain
-    def __call__(self, pictures):
-        table = np.array(redness(pictures))
+    def __call__(self, images):
+        table = np.array(redness(images))
         return {"probabilities": table, "features": table * self.gain}
 
 def make(gain):
@@ -32,18 +32,20 @@ def _red(share, side=4):
 
 
 def _answering(answer):
-    return CallableClassifier(function=lambda pictures: answer, class_names=["a", "b"])
+    return CallableClassifier(function=lambda images: answer, class_names=["a", "b"])
 
 
 def test_classify__function_by_import_string(tmp_path):
     (tmp_path / "red_model_one.py").write_text(MODULE)
-    classifier = CallableClassifier(target="red_model_one:redness", folder=tmp_path, class_names=["blue", "red"])
+    classifier = CallableClassifier(
+        target="red_model_one:redness", folder=tmp_path, class_names=["blue", "red"]
+    )
     assert isinstance(classifier, Classifier)
     output = classifier.classify([classifier.prepare(_red(share)) for share in (0.0, 1.0, 0.2)])
     np.testing.assert_allclose(output.probabilities, [[1, 0], [0, 1], [0.8, 0.2]], atol=1e-6)
     assert output.features is None
     assert classifier.head is None
-    assert classifier.picture_side is None
+    assert classifier.image_side is None
 
 
 def test_classify__class_and_factory(tmp_path):
@@ -58,7 +60,9 @@ def test_classify__class_and_factory(tmp_path):
 
 
 def test_classify__pair_and_multi_label():
-    classifier = CallableClassifier(function=lambda pictures: ([[0.9, 0.8]], [[1.0, 2.0, 3.0]]), task="multi-label")
+    classifier = CallableClassifier(
+        function=lambda images: ([[0.9, 0.8]], [[1.0, 2.0, 3.0]]), task="multi-label"
+    )
     output = classifier.classify([np.zeros((2, 2, 3), np.uint8)])
     assert classifier.task is Task.MULTI_LABEL
     np.testing.assert_allclose(output.probabilities, [[0.9, 0.8]], atol=1e-6)
@@ -67,12 +71,12 @@ def test_classify__pair_and_multi_label():
 
 def test_prepare__full_size_and_resized():
     pixels = np.random.default_rng(0).integers(0, 256, (10, 14, 3), dtype=np.uint8)
-    picture = Image.fromarray(pixels)
-    np.testing.assert_array_equal(_answering([[1, 0]]).prepare(picture), pixels)
-    sized = CallableClassifier(function=lambda pictures: [[1.0]], picture_side=8)
-    assert sized.prepare(picture).shape == (8, 8, 3)
-    assert sized.prepare(picture).dtype == np.uint8
-    assert sized.picture_side == 8
+    image = Image.fromarray(pixels)
+    np.testing.assert_array_equal(_answering([[1, 0]]).prepare(image), pixels)
+    sized = CallableClassifier(function=lambda images: [[1.0]], image_side=8)
+    assert sized.prepare(image).shape == (8, 8, 3)
+    assert sized.prepare(image).dtype == np.uint8
+    assert sized.image_side == 8
 
 
 @pytest.mark.parametrize(
@@ -83,7 +87,7 @@ def test_prepare__full_size_and_resized():
         ([[float("nan"), 0.5]], "NaN"),
         ([[-0.5, 1.5]], "outside 0 to 1"),
         ([[0.1, 0.1]], "sum to 0.2"),
-        ([[0.1, 0.2, 0.7]], "3 probabilities a picture, but there are 2"),
+        ([[0.1, 0.2, 0.7]], "3 probabilities an image, but there are 2"),
         (None, "gives nothing"),
         ({"scores": [[0.5, 0.5]]}, "lacks 'probabilities'"),
         (([[0.5, 0.5]], None, 3), "tuple of 3"),
@@ -96,7 +100,7 @@ def test_classify__wrong_answers(answer, message):
 
 
 def test_classify__function_that_fails():
-    def broken(pictures):
+    def broken(images):
         raise KeyError("weights")
 
     with pytest.raises(ModelError, match="KeyError: 'weights'"):
@@ -108,11 +112,13 @@ def test_settings__problems(tmp_path):
     with pytest.raises(ConfigError, match="either target"):
         CallableClassifier()
     with pytest.raises(ConfigError, match="plain pixels"):
-        CallableClassifier(target="a:b", picture_side=8, mean=0.5)
+        CallableClassifier(target="a:b", image_side=8, mean=0.5)
     with pytest.raises(ConfigError, match="cannot be called"):
         CallableClassifier(target="red_model_three:number", folder=tmp_path).classify([])
     with pytest.raises(ModelError, match="factory fails: TypeError"):
-        CallableClassifier(target="red_model_three:make", folder=tmp_path, arguments={"size": 3}).classify([])
+        CallableClassifier(
+            target="red_model_three:make", folder=tmp_path, arguments={"size": 3}
+        ).classify([])
 
 
 def test_classifier_id__source_and_version(tmp_path):
@@ -121,6 +127,9 @@ def test_classifier_id__source_and_version(tmp_path):
     options = {"folder": tmp_path, "class_names": ["a", "b"]}
     first = CallableClassifier(target="red_model_four:redness", **options).classifier_id
     assert CallableClassifier(target="red_model_four:redness", **options).classifier_id == first
-    assert CallableClassifier(target="red_model_four:redness", version="2", **options).classifier_id != first
+    assert (
+        CallableClassifier(target="red_model_four:redness", version="2", **options).classifier_id
+        != first
+    )
     other = CallableClassifier(target="red_model_five:redness", **options).classifier_id
     assert other.partition("@")[2] != first.partition("@")[2]

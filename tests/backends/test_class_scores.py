@@ -32,7 +32,9 @@ def test_softmax__huge_logits():
 
 
 def test_sigmoid__huge_logits():
-    np.testing.assert_allclose(sigmoid(np.array([-1000.0, 0.0, np.log(3.0), 1000.0])), [0.0, 0.5, 0.75, 1.0], atol=1e-7)
+    np.testing.assert_allclose(
+        sigmoid(np.array([-1000.0, 0.0, np.log(3.0), 1000.0])), [0.0, 0.5, 0.75, 1.0], atol=1e-7
+    )
 
 
 def test_checked_probabilities__rounding_is_mended():
@@ -45,8 +47,8 @@ def test_checked_probabilities__rounding_is_mended():
     ("values", "message"),
     [
         ([0.5, 0.5], "wrong shape"),
-        ([[0.5, 0.5], [0.5, 0.5]], "there are 1 pictures"),
-        ([[0.2, 0.3, 0.5]], "3 probabilities a picture, but there are 2 class names"),
+        ([[0.5, 0.5], [0.5, 0.5]], "there are 1 images"),
+        ([[0.2, 0.3, 0.5]], "3 probabilities an image, but there are 2 class names"),
         ([[float("nan"), 1.0]], "NaN or infinity"),
         ([[-0.5, 1.5]], "outside 0 to 1"),
         ([[0.5, 0.9]], "sum to 1.4, not to 1"),
@@ -77,18 +79,26 @@ def test_looks_like_probabilities__cases():
 
 
 def test_head_explains__other_layer_is_refused():
-    head = Head(weights=np.array([[0.01, 0.0], [0.0, 0.01]], np.float32), bias=np.zeros(2, np.float32))
+    head = Head(
+        weights=np.array([[0.01, 0.0], [0.0, 0.01]], np.float32), bias=np.zeros(2, np.float32)
+    )
     features = np.array([[1.0, 2.0], [3.0, -1.0]], np.float32)
     assert head_explains(head, features, features * 0.01, "logits")
     assert not head_explains(head, features, features * 0.012, "logits")
-    assert head_explains(head, features, probabilities_from(features * 0.01, "logits", SINGLE), "probabilities")
+    assert head_explains(
+        head, features, probabilities_from(features * 0.01, "logits", SINGLE), "probabilities"
+    )
     assert not head_explains(head, features[:, :1], features * 0.01, "logits")
 
 
 def test_paired__one_output_for_two_classes():
     np.testing.assert_allclose(paired_scores(np.array([[0.2]]), "probabilities"), [[0.8, 0.2]])
-    head = paired_head(Head(weights=np.array([[2.0]], np.float32), bias=np.array([1.0], np.float32)))
-    np.testing.assert_allclose(head.probabilities(np.array([[0.5]], np.float32))[0, 1], 1 / (1 + np.exp(-2.0)), atol=1e-6)
+    head = paired_head(
+        Head(weights=np.array([[2.0]], np.float32), bias=np.array([1.0], np.float32))
+    )
+    np.testing.assert_allclose(
+        head.probabilities(np.array([[0.5]], np.float32))[0, 1], 1 / (1 + np.exp(-2.0)), atol=1e-6
+    )
 
 
 def test_parsed__bad_settings():

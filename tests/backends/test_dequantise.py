@@ -14,12 +14,18 @@ def quantised_model(scale: np.ndarray, zero_point: np.ndarray) -> onnx.ModelProt
     """One quantised product as onnxruntime's dynamic quantiser writes it."""
     nodes = [
         helper.make_node("DynamicQuantizeLinear", ["given"], ["codes", "code_scale", "code_zero"]),
-        helper.make_node("MatMulInteger", ["codes", "weights", "code_zero", "weight_zero"], ["sums"]),
+        helper.make_node(
+            "MatMulInteger", ["codes", "weights", "code_zero", "weight_zero"], ["sums"]
+        ),
         helper.make_node("Cast", ["sums"], ["float_sums"], to=TensorProto.FLOAT),
         helper.make_node("Mul", ["code_scale", "weight_scale"], ["scale"]),
         helper.make_node("Mul", ["float_sums", "scale"], ["answer"]),
     ]
-    constants = {"weights": WEIGHTS, "weight_scale": scale.astype(np.float32), "weight_zero": zero_point.astype(np.int8)}
+    constants = {
+        "weights": WEIGHTS,
+        "weight_scale": scale.astype(np.float32),
+        "weight_zero": zero_point.astype(np.int8),
+    }
     graph = helper.make_graph(
         nodes,
         "product",
@@ -31,7 +37,9 @@ def quantised_model(scale: np.ndarray, zero_point: np.ndarray) -> onnx.ModelProt
 
 
 def run(model: onnx.ModelProto, given: np.ndarray) -> np.ndarray:
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     return session.run(None, {"given": given.astype(np.float32)})[0]
 
 
@@ -56,7 +64,10 @@ def test_dequantise__one_scale_per_column() -> None:
 
 
 def test_dequantise__answer_does_not_depend_on_the_batch() -> None:
-    quantised, exact = quantised_model(np.array(0.5), np.array(0)), quantised_model(np.array(0.5), np.array(0))
+    quantised, exact = (
+        quantised_model(np.array(0.5), np.array(0)),
+        quantised_model(np.array(0.5), np.array(0)),
+    )
     dequantise(exact)
     alone, with_a_large_neighbour = np.array([[0.3, -0.4]]), np.array([[0.3, -0.4], [90.0, 70.0]])
 
@@ -86,4 +97,7 @@ def test_dequantise_file__writes_one_file_and_no_rest(tmp_path) -> None:
     assert dequantise_file(tmp_path / "int8.onnx", tmp_path / "cache" / "float.onnx") == 1
 
     assert [entry.name for entry in (tmp_path / "cache").iterdir()] == ["float.onnx"]
-    np.testing.assert_array_equal(run(onnx.load(tmp_path / "cache" / "float.onnx"), np.array([[1.0, 0.0]])), [[5.0, -10.0, 15.0]])
+    np.testing.assert_array_equal(
+        run(onnx.load(tmp_path / "cache" / "float.onnx"), np.array([[1.0, 0.0]])),
+        [[5.0, -10.0, 15.0]],
+    )

@@ -10,19 +10,33 @@ import numpy as np
 import pytest
 import torch
 
-from weakspot.backends.diffusers_drawing import DrawnPixels, draw
 from weakspot.backends.diffusers_generator import DiffusersGenerator
-from weakspot.core.drawn import PASS
-from weakspot.core.errors import ConfigError, MissingExtraError, ModelError, RefusedPromptError, UnavailableError
+from weakspot.backends.diffusers_pipeline import GeneratedPixels, draw
+from weakspot.core.errors import (
+    ConfigError,
+    MissingExtraError,
+    ModelError,
+    RefusedPromptError,
+    UnavailableError,
+)
+from weakspot.core.generation_requests import PASS
 from weakspot.core.registry import part_class
 from weakspot.testing.checks import check_image_generator
 
-PROMPTS = ["a photo of a red disc", "a photo of two green stars in the dark", "a dog", "a cat on grass", "a bus"]
+PROMPTS = [
+    "a photo of a red disc",
+    "a photo of two green stars in the dark",
+    "a dog",
+    "a cat on grass",
+    "a bus",
+]
 SEEDS = [3, 4, 5, 6, 7]
 
 
 def _tiny_pipelines():
-    spec = importlib.util.spec_from_file_location("tiny_pipelines", Path(__file__).parent / "tiny_pipelines.py")
+    spec = importlib.util.spec_from_file_location(
+        "tiny_pipelines", Path(__file__).parent / "tiny_pipelines.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -43,7 +57,9 @@ def saved(tmp_path_factory):
     def folder(kind="stable_diffusion", **options):
         key = (kind, *sorted(options.items()))
         if key not in made:
-            made[key] = getattr(tiny, f"save_{kind}")(tmp_path_factory.mktemp("pipeline") / kind, **options)
+            made[key] = getattr(tiny, f"save_{kind}")(
+                tmp_path_factory.mktemp("pipeline") / kind, **options
+            )
         return made[key]
 
     return folder
@@ -54,11 +70,11 @@ def _generator(model, **options):
 
 
 def _largest_change(one, other):
-    return np.abs(np.asarray(one.picture, dtype=int) - np.asarray(other.picture, dtype=int)).max()
+    return np.abs(np.asarray(one.image, dtype=int) - np.asarray(other.image, dtype=int)).max()
 
 
 def _bytes(drawn):
-    return [one.picture.tobytes() for one in drawn]
+    return [one.image.tobytes() for one in drawn]
 
 
 def test_diffusers__keeps_the_contract_of_image_generators(saved):
@@ -67,7 +83,7 @@ def test_diffusers__keeps_the_contract_of_image_generators(saved):
 
 
 @pytest.mark.parametrize("kind", ["stable_diffusion", "stable_diffusion_xl"])
-def test_generate__a_picture_does_not_depend_on_what_is_asked_for_with_it(saved, kind):
+def test_generate__a_image_does_not_depend_on_what_is_asked_for_with_it(saved, kind):
     part = _generator(saved(kind))
     whole = _bytes(part.generate(PROMPTS, seeds=SEEDS))
     assert len(set(whole)) == len(PROMPTS)
@@ -81,7 +97,10 @@ def test_generate__in_batches_the_place_changes_no_more_than_a_rounding(saved, k
     part = _generator(saved(kind), batch_size=batch_size)
     whole = part.generate(PROMPTS, seeds=SEEDS)
     assert len(set(_bytes(whole))) == len(PROMPTS)
-    for again in (part.generate(PROMPTS[::-1], seeds=SEEDS[::-1])[::-1], [part.generate([PROMPTS[0]], seeds=[SEEDS[0]])[0]]):
+    for again in (
+        part.generate(PROMPTS[::-1], seeds=SEEDS[::-1])[::-1],
+        [part.generate([PROMPTS[0]], seeds=[SEEDS[0]])[0]],
+    ):
         for one, other in zip(again, whole, strict=False):
             assert _largest_change(one, other) <= 1
 
@@ -91,8 +110,12 @@ def test_generate__is_what_the_library_itself_draws(saved):
 
     pipeline = StableDiffusionPipeline.from_pretrained(saved(), local_files_only=True)
     pipeline.set_progress_bar_config(disable=True)
-    expected = pipeline(PROMPTS[0], num_inference_steps=2, generator=torch.Generator("cpu").manual_seed(3)).images[0]
-    assert _bytes(_generator(saved(), batch_size=1).generate(PROMPTS[:1], seeds=[3])) == [expected.tobytes()]
+    expected = pipeline(
+        PROMPTS[0], num_inference_steps=2, generator=torch.Generator("cpu").manual_seed(3)
+    ).images[0]
+    assert _bytes(_generator(saved(), batch_size=1).generate(PROMPTS[:1], seeds=[3])) == [
+        expected.tobytes()
+    ]
 
 
 def test_generate__prompt_seed_and_settings_change_pixels(saved):
@@ -100,15 +123,23 @@ def test_generate__prompt_seed_and_settings_change_pixels(saved):
     assert _bytes(_generator(saved()).generate(["a cat"], seeds=[1])) != first
     assert _bytes(_generator(saved()).generate(["a dog"], seeds=[2])) != first
     assert _bytes(_generator(saved(), steps=3).generate(["a dog"], seeds=[1])) != first
-    assert _bytes(_generator(saved(), negative_prompt="blurry").generate(["a dog"], seeds=[1])) != first
+    assert (
+        _bytes(_generator(saved(), negative_prompt="blurry").generate(["a dog"], seeds=[1]))
+        != first
+    )
 
 
 def test_generate__width_and_height_are_those_that_were_asked_for(saved):
-    assert _generator(saved()).generate(["a dog"], seeds=[1])[0].picture.size == (16, 16)
-    assert _generator(saved(), width=32, height=24).generate(["a dog"], seeds=[1])[0].picture.size == (32, 24)
+    assert _generator(saved()).generate(["a dog"], seeds=[1])[0].image.size == (16, 16)
+    assert _generator(saved(), width=32, height=24).generate(["a dog"], seeds=[1])[
+        0
+    ].image.size == (32, 24)
 
 
-@pytest.mark.parametrize(("kind", "options"), [("stable_diffusion_xl", {}), ("stable_diffusion", {"scheduler": "LCMScheduler"})])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("stable_diffusion_xl", {}), ("stable_diffusion", {"scheduler": "LCMScheduler"})],
+)
 def test_generate__turbo_and_lcm_kinds_draw_without_guidance(saved, kind, options):
     part = _generator(saved(kind, **options), steps=1, guidance_scale=0.0)
     drawn = part.generate(PROMPTS[:3], seeds=SEEDS[:3])
@@ -138,11 +169,13 @@ def test_generate__flux_draws_and_its_t5_reads_longer_prompts_than_clip(saved):
     part = _generator(saved("flux"), width=16, height=16)
     prompts = [*PROMPTS[:2], "the cat is on the grass and " * 3]
     whole = part.generate(prompts, seeds=SEEDS[:3])
-    assert [one.picture.size for one in whole] == [(16, 16)] * 3
+    assert [one.image.size for one in whole] == [(16, 16)] * 3
     assert _bytes(part.generate(prompts[2:], seeds=SEEDS[2:3])) == _bytes(whole)[2:]
 
 
-@pytest.mark.parametrize(("kind", "expected"), [("flux", torch.bfloat16), ("stable_diffusion", torch.float16)])
+@pytest.mark.parametrize(
+    ("kind", "expected"), [("flux", torch.bfloat16), ("stable_diffusion", torch.float16)]
+)
 def test_dtype__auto_on_a_graphics_card_is_what_the_kind_of_network_needs(saved, kind, expected):
     source = _generator(saved(kind))._source
     vars(source)["device"] = torch.device("cuda")
@@ -150,7 +183,9 @@ def test_dtype__auto_on_a_graphics_card_is_what_the_kind_of_network_needs(saved,
 
 
 @pytest.mark.parametrize(("parts", "expected"), [({}, [4, 4]), ({"noise_sampler": None}, [1] * 5)])
-def test_draw__schedulers_that_draw_for_a_whole_batch_get_one_picture_at_a_time(saved, parts, expected):
+def test_draw__schedulers_that_draw_for_a_whole_batch_get_one_image_at_a_time(
+    saved, parts, expected
+):
     sizes = []
 
     class Pipeline:
@@ -165,16 +200,21 @@ def test_draw__schedulers_that_draw_for_a_whole_batch_get_one_picture_at_a_time(
     assert [one.values.shape for one in drawn] == [(4, 4, 3)] * 5
 
 
-def test_draw__a_pipeline_that_gives_other_than_pictures_is_a_model_error(saved):
+def test_draw__a_pipeline_that_gives_other_than_images_is_a_model_error(saved):
     for images in (np.zeros((2, 4, 4, 3)), np.zeros((1, 4, 4, 7)), np.zeros((1, 0, 0, 3))):
         with pytest.raises(ModelError):
-            draw(_generator(saved())._source, lambda images=images, **_: SimpleNamespace(images=images), [1], lambda rows: {})
+            draw(
+                _generator(saved())._source,
+                lambda images=images, **_: SimpleNamespace(images=images),
+                [1],
+                lambda rows: {},
+            )
 
 
 # ---------------------------------------------------------------------------------------------------------------- safety
 
 
-def test_safety__flagged_pictures_keep_their_pixels_and_carry_the_verdict(saved):
+def test_safety__flagged_images_keep_their_pixels_and_carry_the_verdict(saved):
     plain = _generator(saved()).generate(PROMPTS[:2], seeds=SEEDS[:2])
     flagged = _generator(saved(checker="flags")).generate(PROMPTS[:2], seeds=SEEDS[:2])
     assert _bytes(flagged) == _bytes(plain)
@@ -182,8 +222,11 @@ def test_safety__flagged_pictures_keep_their_pixels_and_carry_the_verdict(saved)
     assert all("unsafe" not in one.verdicts for one in plain)
 
 
-def test_safety__harmless_pictures_pass(saved):
-    assert _generator(saved(checker="passes")).generate(["a dog"], seeds=[1])[0].verdicts == {"not-finite": PASS, "unsafe": PASS}
+def test_safety__harmless_images_pass(saved):
+    assert _generator(saved(checker="passes")).generate(["a dog"], seeds=[1])[0].verdicts == {
+        "not-finite": PASS,
+        "unsafe": PASS,
+    }
 
 
 def test_safety__off_asks_nobody(saved):
@@ -194,13 +237,15 @@ def test_safety__off_asks_nobody(saved):
 
 def test_verdicts__a_pipeline_that_blackens_by_itself_is_said_to(saved):
     black = np.zeros((4, 4, 3), np.float32)
-    assert "blackened" in DrawnPixels(values=black, is_blackened=True).verdicts["unsafe"]
-    assert DrawnPixels(values=black, is_blackened=False).verdicts["unsafe"] == PASS
+    assert "blackened" in GeneratedPixels(values=black, is_blackened=True).verdicts["unsafe"]
+    assert GeneratedPixels(values=black, is_blackened=False).verdicts["unsafe"] == PASS
 
 
 def test_generate__values_that_are_no_numbers_become_a_verdict(saved):
-    drawn = _generator(saved(is_nan=True, checker="flags")).generate(["a dog", "a cat"], seeds=[1, 2])
-    assert [one.picture.mode for one in drawn] == ["RGB", "RGB"]
+    drawn = _generator(saved(is_nan=True, checker="flags")).generate(
+        ["a dog", "a cat"], seeds=[1, 2]
+    )
+    assert [one.image.mode for one in drawn] == ["RGB", "RGB"]
     assert all(one.verdicts["not-finite"] != PASS and "unsafe" not in one.verdicts for one in drawn)
 
 
@@ -229,7 +274,12 @@ def test_generator_id__names_weights_and_what_decides_pixels(saved, tmp_path):
 def test_dtype__auto_is_float32_without_a_graphics_card(saved):
     part = _generator(saved())
     assert part._source.dtype is torch.float32
-    assert _generator(saved(), dtype="bfloat16").generate(["a dog"], seeds=[1])[0].verdicts["not-finite"] == PASS
+    assert (
+        _generator(saved(), dtype="bfloat16")
+        .generate(["a dog"], seeds=[1])[0]
+        .verdicts["not-finite"]
+        == PASS
+    )
 
 
 # ---------------------------------------------------------------------------------------------------------------- refusals
@@ -255,7 +305,9 @@ def test_generate__weights_must_be_safetensors(saved, tmp_path):
 def test_generate__code_that_comes_with_a_pipeline_is_never_run(saved, tmp_path):
     folder = shutil.copytree(saved(), tmp_path / "model")
     index = json.loads((folder / "model_index.json").read_text())
-    (folder / "model_index.json").write_text(json.dumps(index | {"_class_name": ["own_code", "OwnPipeline"]}))
+    (folder / "model_index.json").write_text(
+        json.dumps(index | {"_class_name": ["own_code", "OwnPipeline"]})
+    )
     (folder / "own_code.py").write_text(f"open({str(tmp_path / 'was-run')!r}, 'w')\n")
     with pytest.raises(ModelError, match="code of its own"):
         _generator(folder).generate(["a dog"], seeds=[1])

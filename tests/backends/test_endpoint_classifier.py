@@ -21,7 +21,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs/reference/endpoint.md"
 
 
 class _Server:
-    """A real endpoint on loopback that says how red a picture is, after misbehaving as told."""
+    """A real endpoint on loopback that says how red an image is, after misbehaving as told."""
 
     def __init__(self):
         self.misbehave = []
@@ -43,7 +43,9 @@ class _Server:
 
         self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.http.daemon_threads = True
-        self.thread = threading.Thread(target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+        self.thread = threading.Thread(
+            target=self.http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self.thread.start()
 
     @property
@@ -62,6 +64,11 @@ class _Server:
             if self.meeting is not None:
                 self.meeting.wait(timeout=20)
             status, headers, content = step or (200, {}, self._content(body))
+        finally:
+            # Before the answer leaves: with it in hand the client may ask again at once.
+            with self.lock:
+                self.under_way -= 1
+        try:
             if status == SILENCE:
                 self.closing.wait()
                 return
@@ -73,18 +80,21 @@ class _Server:
             handler.wfile.write(content)
         except OSError:
             pass
-        finally:
-            with self.lock:
-                self.under_way -= 1
 
     def _content(self, body):
         if self.answer is not None:
-            return self.answer if isinstance(self.answer, bytes) else json.dumps(self.answer).encode()
+            return (
+                self.answer if isinstance(self.answer, bytes) else json.dumps(self.answer).encode()
+            )
         predictions = []
         for instance in body["instances"]:
-            picture = Image.open(io.BytesIO(base64.b64decode(instance["image"]["b64"], validate=True)))
-            red = float(np.asarray(picture)[:, :, 0].mean()) / 255
-            predictions.append({"probabilities": {"red": red, "blue": 1 - red}, "features": [red, picture.width]})
+            image = Image.open(
+                io.BytesIO(base64.b64decode(instance["image"]["b64"], validate=True))
+            )
+            red = float(np.asarray(image)[:, :, 0].mean()) / 255
+            predictions.append(
+                {"probabilities": {"red": red, "blue": 1 - red}, "features": [red, image.width]}
+            )
         return json.dumps({"predictions": predictions}).encode()
 
     def close(self):
@@ -106,7 +116,11 @@ def build(server):
     made = []
 
     def make(**options):
-        made.append(EndpointClassifier(**{"url": server.url, "class_names": NAMES, "first_wait_seconds": 0.0, **options}))
+        made.append(
+            EndpointClassifier(
+                **{"url": server.url, "class_names": NAMES, "first_wait_seconds": 0.0, **options}
+            )
+        )
         return made[-1]
 
     yield make
@@ -115,7 +129,9 @@ def build(server):
 
 
 def _prepared(classifier, shares=(0.0, 0.2, 1.0)):
-    return [classifier.prepare(Image.new("RGB", (6, 4), (round(255 * share), 0, 0))) for share in shares]
+    return [
+        classifier.prepare(Image.new("RGB", (6, 4), (round(255 * share), 0, 0))) for share in shares
+    ]
 
 
 def test_classify__probabilities_and_features_in_order(server, build):
@@ -140,7 +156,9 @@ def test_classify__list_answer(server, build):
 def test_classify__500_twice_then_429_then_well(server, build):
     server.misbehave = [(500, {}, b"oops"), (503, {}, b""), (429, {"Retry-After": "0"}, b"")]
     classifier = build(concurrency=1)
-    np.testing.assert_allclose(classifier.classify(_prepared(classifier)).probabilities[:, 1], [0.0, 0.2, 1.0], atol=1e-6)
+    np.testing.assert_allclose(
+        classifier.classify(_prepared(classifier)).probabilities[:, 1], [0.0, 0.2, 1.0], atol=1e-6
+    )
     assert len(server.requests) == 4
 
 
@@ -154,14 +172,18 @@ def test_classify__gives_up_after_the_retries(server, build):
 def test_classify__slow_answer_times_out_and_is_tried_again(server, build):
     server.misbehave = [(SILENCE, {}, b"")]
     classifier = build(timeout_seconds=1.0, concurrency=1)
-    np.testing.assert_allclose(classifier.classify(_prepared(classifier)).probabilities[:, 1], [0.0, 0.2, 1.0], atol=1e-6)
+    np.testing.assert_allclose(
+        classifier.classify(_prepared(classifier)).probabilities[:, 1], [0.0, 0.2, 1.0], atol=1e-6
+    )
     assert len(server.requests) > 1
 
 
 def test_classify__nobody_listens(server):
     url = server.url
     server.http.server_close()
-    classifier = EndpointClassifier(url=url, class_names=NAMES, n_retries=1, first_wait_seconds=0.0, timeout_seconds=1.0)
+    classifier = EndpointClassifier(
+        url=url, class_names=NAMES, n_retries=1, first_wait_seconds=0.0, timeout_seconds=1.0
+    )
     with pytest.raises(UnavailableError, match="did not answer in 2 attempts"):
         classifier.classify(_prepared(classifier))
     classifier.close()
@@ -183,9 +205,12 @@ def test_classify__wrong_request_is_not_repeated(server, build, status):
         (b"", "does not fit the schema"),
         (b"[]", "does not fit the schema"),
         ({"outputs": []}, "predictions: Field required"),
-        ({"predictions": []}, "0 predictions for 1 pictures"),
+        ({"predictions": []}, "0 predictions for 1 images"),
         ({"predictions": [{"probabilities": {"red": 1.0}}]}, r"missing \['blue'\]"),
-        ({"predictions": [{"probabilities": {"red": 0.5, "blue": 0.5, "green": 0.0}}]}, r"unknown \['green'\]"),
+        (
+            {"predictions": [{"probabilities": {"red": 0.5, "blue": 0.5, "green": 0.0}}]},
+            r"unknown \['green'\]",
+        ),
         ({"predictions": [{"probabilities": [0.2, 0.3, 0.5]}]}, "3 probabilities for 2 classes"),
         ({"predictions": [{"probabilities": [0.2, 0.3]}]}, "sum to 0.5"),
         ({"predictions": [{"probabilities": [-1.0, 2.0]}]}, "outside 0 to 1"),
@@ -201,9 +226,14 @@ def test_classify__nonsense_is_said(server, build, answer, message):
 
 
 def test_classify__features_must_be_complete(server, build):
-    server.answer = {"predictions": [{"probabilities": [0.5, 0.5], "features": [1.0]}, {"probabilities": [0.5, 0.5]}]}
+    server.answer = {
+        "predictions": [
+            {"probabilities": [0.5, 0.5], "features": [1.0]},
+            {"probabilities": [0.5, 0.5]},
+        ]
+    }
     classifier = build()
-    with pytest.raises(ModelError, match="features for some pictures only"):
+    with pytest.raises(ModelError, match="features for some images only"):
         classifier.classify(_prepared(classifier, (0.5, 0.5)))
 
 
@@ -220,7 +250,7 @@ def test_classify__concurrency_is_bounded_and_used(server, build):
     assert server.most_under_way == 2
 
 
-def test_classify__no_pictures_asks_nothing(server, build):
+def test_classify__no_images_asks_nothing(server, build):
     assert build().classify([]).probabilities.shape == (0, 2)
     assert server.requests == []
 
@@ -241,9 +271,17 @@ def test_token__from_the_environment_only(server, build, monkeypatch):
 
 def test_settings__all_problems_at_once():
     with pytest.raises(ConfigError) as caught:
-        EndpointClassifier(url="ftp://x", encoding="gif", batch_size=0, n_retries=-1, token_variable="s3-cret!")
+        EndpointClassifier(
+            url="ftp://x", encoding="gif", batch_size=0, n_retries=-1, token_variable="s3-cret!"
+        )
     message = str(caught.value)
-    for part in ("url: 'ftp://x'", "encoding: 'gif'", "batch_size: must be", "n_retries: must be", "never the token itself"):
+    for part in (
+        "url: 'ftp://x'",
+        "encoding: 'gif'",
+        "batch_size: must be",
+        "n_retries: must be",
+        "never the token itself",
+    ):
         assert part in message
     assert "s3-cret" not in message
     with pytest.raises(ConfigError, match="unencrypted"):
@@ -266,29 +304,35 @@ def test_errors__query_is_not_shown(server):
 
 
 def test_prepare__resized_and_encoded(build):
-    picture = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
-    sent = Image.open(io.BytesIO(build().prepare(picture).tobytes()))
-    np.testing.assert_array_equal(np.asarray(sent), np.asarray(picture))
-    small = build(picture_side=20, encoding="jpeg")
-    sent = Image.open(io.BytesIO(small.prepare(picture).tobytes()))
-    assert (sent.format, sent.size, small.picture_side) == ("JPEG", (30, 20), 20)
+    image = Image.fromarray(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
+    sent = Image.open(io.BytesIO(build().prepare(image).tobytes()))
+    np.testing.assert_array_equal(np.asarray(sent), np.asarray(image))
+    small = build(image_side=20, encoding="jpeg")
+    sent = Image.open(io.BytesIO(small.prepare(image).tobytes()))
+    assert (sent.format, sent.size, small.image_side) == ("JPEG", (30, 20), 20)
 
 
 def test_classifier_id__address_version_and_side(build):
     first = build().classifier_id
     assert first.startswith("endpoint:127.0.0.1/v1/predict@")
     assert build().classifier_id == first
-    assert len({first, build(version="2").classifier_id, build(picture_side=9).classifier_id}) == 3
+    assert len({first, build(version="2").classifier_id, build(image_side=9).classifier_id}) == 3
 
 
 def test_document__its_examples_are_what_is_sent_and_accepted():
-    request, by_name, by_list = (json.loads(block) for block in re.findall(r"```json\n(.*?)```", DOCUMENT.read_text(), re.S))
-    sent = request_body([np.frombuffer(base64.b64decode(request["instances"][0]["image"]["b64"]), np.uint8)])
+    request, by_name, by_list = (
+        json.loads(block) for block in re.findall(r"```json\n(.*?)```", DOCUMENT.read_text(), re.S)
+    )
+    sent = request_body(
+        [np.frombuffer(base64.b64decode(request["instances"][0]["image"]["b64"]), np.uint8)]
+    )
     assert sent == {"instances": request["instances"][:1]}
-    picture = Image.open(io.BytesIO(base64.b64decode(request["instances"][0]["image"]["b64"])))
-    assert (picture.format, picture.size) == ("PNG", (1, 1))
+    image = Image.open(io.BytesIO(base64.b64decode(request["instances"][0]["image"]["b64"])))
+    assert (image.format, image.size) == ("PNG", (1, 1))
     rows = []
     for answer in (by_name, by_list):
-        parsed = parse_answer(json.dumps(answer).encode(), n_pictures=len(request["instances"]), where="document")
+        parsed = parse_answer(
+            json.dumps(answer).encode(), n_images=len(request["instances"]), where="document"
+        )
         rows.append(probability_rows(parsed, ("apple", "pear"), where="document"))
     assert rows[0] == rows[1] == [[0.9, 0.1], [0.25, 0.75]]

@@ -49,8 +49,16 @@ def test_write_head__problems(tmp_path):
     for head, names, message in (
         (HEAD, ("dog",), "2 different class names"),
         (HEAD, ("dog", "dog"), "2 different class names"),
-        (Head(weights=np.full((2, 3), np.inf, np.float32), bias=HEAD.bias), NAMES, "NaN or infinity"),
-        (Head(weights=HEAD.weights, bias=HEAD.bias[:1]), NAMES, r"weights \[c, d\] and a bias \[c\]"),
+        (
+            Head(weights=np.full((2, 3), np.inf, np.float32), bias=HEAD.bias),
+            NAMES,
+            "NaN or infinity",
+        ),
+        (
+            Head(weights=HEAD.weights, bias=HEAD.bias[:1]),
+            NAMES,
+            r"weights \[c, d\] and a bias \[c\]",
+        ),
     ):
         with pytest.raises(ModelError, match=message):
             head_bytes(head, names)
@@ -70,10 +78,22 @@ def test_read_head__bad_files(tmp_path):
         (tensors, None, "not written by weakspot"),
         (tensors, {"weakspot": "{"}, "not written by weakspot"),
         (tensors, {"weakspot": json.dumps({**about, "version": 2})}, "another version.*2"),
-        (tensors, {"weakspot": json.dumps({**about, "task": "regression"})}, "names no classes or no task"),
-        (tensors, {"weakspot": json.dumps({**about, "class_names": ["a"]})}, "2 different class names"),
+        (
+            tensors,
+            {"weakspot": json.dumps({**about, "task": "regression"})},
+            "names no classes or no task",
+        ),
+        (
+            tensors,
+            {"weakspot": json.dumps({**about, "class_names": ["a"]})},
+            "2 different class names",
+        ),
         ({"bias": HEAD.bias}, {"weakspot": json.dumps(about)}, "no weight"),
-        ({"weight": HEAD.bias, "bias": HEAD.bias}, {"weakspot": json.dumps(about)}, r"weights \[c, d\]"),
+        (
+            {"weight": HEAD.bias, "bias": HEAD.bias},
+            {"weakspot": json.dumps(about)},
+            r"weights \[c, d\]",
+        ),
     ):
         save_file(held, path, metadata=metadata)
         with pytest.raises(ModelError, match=message):

@@ -9,7 +9,10 @@ from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 
-HEAD = Head(weights=np.array([[1.0, -2.0], [0.5, 1.0], [0.0, 4.0]], np.float32), bias=np.array([0.5, 0.0, -1.0], np.float32))
+HEAD = Head(
+    weights=np.array([[1.0, -2.0], [0.5, 1.0], [0.0, 4.0]], np.float32),
+    bias=np.array([0.5, 0.0, -1.0], np.float32),
+)
 FEATURES = np.array([[1.0, 2.0], [0.25, -0.5]], np.float32)
 EPSILON = float(np.finfo(np.float32).eps)
 
@@ -23,7 +26,9 @@ class Fixed:
     answers: Head = HEAD
 
     def classify(self, prepared):
-        probabilities = self.answers.probabilities(FEATURES if self.features is None else self.features)
+        probabilities = self.answers.probabilities(
+            FEATURES if self.features is None else self.features
+        )
         return ClassifierOutput(probabilities=probabilities, features=self.features)
 
 
@@ -46,7 +51,9 @@ def test_fitted_head__problems():
     with pytest.raises(ModelError, match=r"another last layer: it is frozen\..*Where: m"):
         fitted_head(HEAD, None, "it is frozen", is_single=False, where="m")
     many = Head(weights=HEAD.weights, bias=HEAD.bias, task=Task.MULTI_LABEL)
-    with pytest.raises(ModelError, match=r"multi-label with 3 classes and 2 features.*single-label \(3, 2\)"):
+    with pytest.raises(
+        ModelError, match=r"multi-label with 3 classes and 2 features.*single-label \(3, 2\)"
+    ):
         fitted_head(HEAD, many, None, is_single=False, where="m")
 
 
@@ -57,7 +64,9 @@ def test_in_kind__rounds_and_refuses():
 
 
 def test_check_repaired__the_same_but_for_the_layer():
-    check_repaired(Fixed(HEAD, FEATURES), Fixed(HEAD, FEATURES.copy()), HEAD, list(FEATURES), epsilon=EPSILON)
+    check_repaired(
+        Fixed(HEAD, FEATURES), Fixed(HEAD, FEATURES.copy()), HEAD, list(FEATURES), epsilon=EPSILON
+    )
 
 
 def test_check_repaired__what_changed_is_named():
@@ -73,4 +82,6 @@ def test_check_repaired__what_changed_is_named():
     ):
         with pytest.raises(ModelError, match=message):
             check_repaired(before, after, HEAD, list(FEATURES), epsilon=EPSILON)
-    check_repaired(before, Fixed(HEAD, moved), HEAD, list(FEATURES), epsilon=EPSILON, is_exact=False)
+    check_repaired(
+        before, Fixed(HEAD, moved), HEAD, list(FEATURES), epsilon=EPSILON, is_exact=False
+    )

@@ -44,7 +44,10 @@ def test_hub_answers__nobody_there_or_no_address():
     assert not hub_answers(address="nonsense", timeout_seconds=1)
 
 
-@pytest.mark.parametrize(("value", "expected"), [("1", "HF_HUB_OFFLINE"), ("TRUE", "HF_HUB_OFFLINE"), ("0", None), ("", None)])
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [("1", "HF_HUB_OFFLINE"), ("TRUE", "HF_HUB_OFFLINE"), ("0", None), ("", None)],
+)
 def test_hub_is_off__by_variable(monkeypatch, server, value, expected):
     monkeypatch.setenv("HF_HUB_OFFLINE", value)
     assert hub_is_off() == expected

@@ -11,7 +11,9 @@ def test_load_object__function_and_dotted_name():
     assert load_object("collections:OrderedDict.fromkeys")("a") == {"a": None}
 
 
-@pytest.mark.parametrize("target", ["math", "math:", ":sqrt", "math.sqrt", "math:sqrt()", "../x:y", ""])
+@pytest.mark.parametrize(
+    "target", ["math", "math:", ":sqrt", "math.sqrt", "math:sqrt()", "../x:y", ""]
+)
 def test_load_object__malformed(target):
     with pytest.raises(ConfigError, match="no import string"):
         load_object(target)

@@ -33,7 +33,9 @@ class Maps(torch.nn.Module):
 
 def _script(module, path):
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning)
+        warnings.filterwarnings(
+            "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
+        )
         torch.jit.script(module).save(str(path))
     return path
 
@@ -49,12 +51,15 @@ def _graph(path, *, kind=TensorProto.FLOAT, shape=("n", 3, 6, 6)):
     found = helper.make_tensor_value_info("features", TensorProto.FLOAT, [shape[0], 4])
     weights = numpy_helper.from_array(np.eye(3, 4, dtype=np.float32), "weights")
     graph = helper.make_graph(nodes, "features", [given], [found], [weights])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), str(path))
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        str(path),
+    )
     return path
 
 
-def _raw(embedder, *pictures):
-    return embedder.raw_features([embedder.prepare(picture) for picture in pictures])
+def _raw(embedder, *images):
+    return embedder.raw_features([embedder.prepare(image) for image in images])
 
 
 RED, GREY = Image.new("RGB", (40, 20), (255, 0, 0)), Image.new("RGB", (9, 9), (51, 51, 51))
@@ -67,11 +72,11 @@ def test_inception_embedder__a_script_that_takes_the_flag_gives_features(tmp_pat
     assert embedder.prepare(RED).dtype == np.uint8
     assert _raw(embedder, RED, GREY).tolist() == [[510.0, 0.0, 0.0], [102.0, 102.0, 102.0]]
     assert embedder.dimension == 3
-    assert embedder.picture_side == 12
+    assert embedder.image_side == 12
     assert not embedder.has_text
 
 
-def test_inception_embedder__vectors_have_length_one_and_features_keep_theirs(tmp_path):
+def test_inception_embedder__embeddings_have_length_one_and_features_keep_theirs(tmp_path):
     embedder = InceptionEmbedder(path=_script(WithFlag(), tmp_path / "net.pt"))
     prepared = [embedder.prepare(RED)]
     assert prepared[0].shape == (3, 299, 299)
@@ -85,9 +90,12 @@ def test_inception_embedder__a_script_without_the_flag_and_with_maps(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "expected"), [(TensorProto.FLOAT, [1.0, -1.0, -1.0, 0.0]), (TensorProto.UINT8, [255.0, 0.0, 0.0, 0.0])]
+    ("kind", "expected"),
+    [(TensorProto.FLOAT, [1.0, -1.0, -1.0, 0.0]), (TensorProto.UINT8, [255.0, 0.0, 0.0, 0.0])],
 )
-def test_inception_embedder__an_onnx_graph_gets_the_numbers_its_input_wants(tmp_path, kind, expected):
+def test_inception_embedder__an_onnx_graph_gets_the_numbers_its_input_wants(
+    tmp_path, kind, expected
+):
     embedder = InceptionEmbedder(path=_graph(tmp_path / "net.onnx", kind=kind))
     assert _raw(embedder, RED)[0].tolist() == expected
     assert embedder.dimension == 4
@@ -95,7 +103,9 @@ def test_inception_embedder__an_onnx_graph_gets_the_numbers_its_input_wants(tmp_
 
 
 def test_inception_embedder__an_onnx_graph_of_fixed_batch_and_free_size(tmp_path):
-    embedder = InceptionEmbedder(path=_graph(tmp_path / "net.onnx", shape=(2, 3, "h", "w")), side=10)
+    embedder = InceptionEmbedder(
+        path=_graph(tmp_path / "net.onnx", shape=(2, 3, "h", "w")), side=10
+    )
     assert embedder.prepare(RED).shape == (3, 10, 10)
     assert _raw(embedder, RED, RED, RED).shape == (3, 4)
 
@@ -109,14 +119,23 @@ def test_inception_embedder__a_timm_folder_gives_pooled_features(tmp_path):
     found = _raw(embedder, RED, GREY)
     pixels = torch.from_numpy(np.stack([embedder.prepare(RED), embedder.prepare(GREY)]))
     with torch.inference_mode():
-        expected = model.eval().forward_head(model.forward_features(pixels), pre_logits=True).numpy()
+        expected = (
+            model.eval().forward_head(model.forward_features(pixels), pre_logits=True).numpy()
+        )
     np.testing.assert_allclose(found, expected, atol=1e-4)
     assert found.shape[1] == model.num_features
 
 
 def test_inception_embedder__the_id_follows_weights_and_size(tmp_path):
-    one, other = _graph(tmp_path / "a.onnx", shape=("n", 3, "h", "w")), _script(WithFlag(), tmp_path / "b.pt")
-    ids = {InceptionEmbedder(path=path, side=side).encoder_id for path in (one, other) for side in (8, 9)}
+    one, other = (
+        _graph(tmp_path / "a.onnx", shape=("n", 3, "h", "w")),
+        _script(WithFlag(), tmp_path / "b.pt"),
+    )
+    ids = {
+        InceptionEmbedder(path=path, side=side).encoder_id
+        for path in (one, other)
+        for side in (8, 9)
+    }
     assert len(ids) == 4
     assert InceptionEmbedder(path=one, side=8).encoder_id in ids
 
@@ -126,7 +145,9 @@ def test_inception_embedder__phrases_are_refused(tmp_path):
         InceptionEmbedder(path=_graph(tmp_path / "net.onnx")).embed_texts(["a fly"])
 
 
-@pytest.mark.parametrize("options", [{}, {"path": "a.pt", "model": "inception_v3"}, {"path": "a.pt", "side": 0}])
+@pytest.mark.parametrize(
+    "options", [{}, {"path": "a.pt", "model": "inception_v3"}, {"path": "a.pt", "side": 0}]
+)
 def test_inception_embedder__settings_that_mean_nothing_are_refused(options):
     with pytest.raises(ConfigError):
         InceptionEmbedder(**options)
@@ -138,7 +159,7 @@ def test_inception_embedder__what_cannot_be_loaded_says_so(tmp_path):
     for path in (tmp_path / "absent.pt", tmp_path / "other.bin"):
         with pytest.raises(ModelError, match="no such model file|neither TorchScript"):
             _ = InceptionEmbedder(path=path).encoder_id
-    with pytest.raises(UnavailableError, match="cannot be had"):
+    with pytest.raises(UnavailableError, match="are unavailable"):
         _ = InceptionEmbedder(path=tmp_path / "empty").encoder_id
     with pytest.raises(ModelError, match="timm has no such model"):
         _ = InceptionEmbedder(model="inception_v300").encoder_id
@@ -154,7 +175,9 @@ class Broken(torch.nn.Module):
         return images.float().reshape(-1, 7)
 
 
-@pytest.mark.parametrize(("module", "words"), [(Scalar(), "one row of features"), (Broken(), "fails on a batch")])
+@pytest.mark.parametrize(
+    ("module", "words"), [(Scalar(), "one row of features"), (Broken(), "fails on a batch")]
+)
 def test_inception_embedder__an_answer_that_is_no_feature_is_refused(tmp_path, module, words):
     embedder = InceptionEmbedder(path=_script(module, tmp_path / "net.pt"), side=4)
     with pytest.raises(ModelError, match=words):

@@ -105,7 +105,13 @@ def test_advance__state_is_not_changed_by_trying():
 
 @given(
     st.lists(
-        st.text(st.characters(codec="ascii", min_codepoint=33, max_codepoint=126, exclude_characters='"\\'), min_size=1), max_size=5
+        st.text(
+            st.characters(
+                codec="ascii", min_codepoint=33, max_codepoint=126, exclude_characters='"\\'
+            ),
+            min_size=1,
+        ),
+        max_size=5,
     )
 )
 def test_advance__piece_by_piece_is_the_same_as_at_once(words):

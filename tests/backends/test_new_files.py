@@ -70,4 +70,8 @@ def test_refuse_existing__lists_ten(tmp_path):
 def test_main_first__order(tmp_path):
     from pathlib import Path
 
-    assert main_first(tmp_path, [Path("a"), Path("c"), Path("b")], Path("c")) == (tmp_path / "c", tmp_path / "a", tmp_path / "b")
+    assert main_first(tmp_path, [Path("a"), Path("c"), Path("b")], Path("c")) == (
+        tmp_path / "c",
+        tmp_path / "a",
+        tmp_path / "b",
+    )

@@ -17,12 +17,26 @@ RANDOM = np.random.default_rng(0)
 CONV = RANDOM.standard_normal((5, 3, 3, 3)).astype(np.float32)
 WEIGHTS = RANDOM.standard_normal((4, 5)).astype(np.float32)
 BIAS = RANDOM.standard_normal(4).astype(np.float32)
-HEAD = Head(weights=RANDOM.standard_normal((4, 5)).astype(np.float32), bias=np.array([0.5, -1.0, 2.0, 0.25], np.float32))
+HEAD = Head(
+    weights=RANDOM.standard_normal((4, 5)).astype(np.float32),
+    bias=np.array([0.5, -1.0, 2.0, 0.25], np.float32),
+)
 PIXELS = np.random.default_rng(1).random((3, 3, 8, 8)).astype(np.float32)
 GEMM = [helper.make_node("Gemm", ["f", "w", "b"], ["y"], transB=1, name="last")]
 
 
-def _save(path, ending, constants, *, outputs=("y",), external=None, batch="n", kind=TensorProto.FLOAT, body=None, info=()):
+def _save(
+    path,
+    ending,
+    constants,
+    *,
+    outputs=("y",),
+    external=None,
+    batch="n",
+    kind=TensorProto.FLOAT,
+    body=None,
+    info=(),
+):
     usual = [
         helper.make_node("Conv", ["x", "conv"], ["c"], pads=[1, 1, 1, 1]),
         helper.make_node("GlobalAveragePool", ["c"], ["p"]),
@@ -34,10 +48,15 @@ def _save(path, ending, constants, *, outputs=("y",), external=None, batch="n", 
         "tiny",
         [helper.make_tensor_value_info("x", kind, [batch, 3, 8, 8])],
         [helper.make_tensor_value_info(name, kind, ["rows", "columns"]) for name in outputs],
-        [numpy_helper.from_array(np.asarray(value), name) for name, value in {"conv": conv, **constants}.items()],
+        [
+            numpy_helper.from_array(np.asarray(value), name)
+            for name, value in {"conv": conv, **constants}.items()
+        ],
         value_info=list(info),
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9, producer_name="maker")
+    model = helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9, producer_name="maker"
+    )
     helper.set_model_props(model, {"names": '["cat", "dog", "owl", "yak"]', "made": "by hand"})
     if external is None:
         onnx.save(model, str(path))
@@ -47,13 +66,17 @@ def _save(path, ending, constants, *, outputs=("y",), external=None, batch="n", 
 
 
 def _run(path, *names, pixels=PIXELS):
-    return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(list(names) or None, {"x": pixels})
+    return onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"]).run(
+        list(names) or None, {"x": pixels}
+    )
 
 
 def _features(path, pixels=PIXELS):
     model = onnx.load(str(path))
     model.graph.output.append(onnx.ValueInfoProto(name="f"))
-    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     return session.run(["f"], {"x": pixels})[0]
 
 
@@ -61,7 +84,11 @@ def _others(model, names=("w", "b"), outputs=("y",)):
     """The model as bytes, without the constants and nodes that a repair may touch."""
     rest = onnx.ModelProto()
     rest.CopyFrom(model)
-    for tensor in [tensor for tensor in rest.graph.initializer if tensor.name.removesuffix("_repaired") in names]:
+    for tensor in [
+        tensor
+        for tensor in rest.graph.initializer
+        if tensor.name.removesuffix("_repaired") in names
+    ]:
         rest.graph.initializer.remove(tensor)
     for node in [node for node in rest.graph.node if node.output[0] in outputs]:
         rest.graph.node.remove(node)
@@ -123,18 +150,31 @@ def test_write_repaired__gemm_with_one_number_as_bias(tmp_path):
 
 def test_write_repaired__matmul_and_add_in_both_orders(tmp_path):
     for number, operands in enumerate((["z", "b"], ["b", "z"])):
-        ending = [helper.make_node("MatMul", ["f", "w"], ["z"]), helper.make_node("Add", operands, ["y"])]
+        ending = [
+            helper.make_node("MatMul", ["f", "w"], ["z"]),
+            helper.make_node("Add", operands, ["y"]),
+        ]
         path = _save(tmp_path / f"{number}.onnx", ending, {"w": WEIGHTS.T, "b": BIAS})
         model = _check(path, tmp_path / f"out{number}")
         assert _others(model, outputs=()) == _others(onnx.load(str(path)), outputs=())
 
 
 def test_write_repaired__matmul_without_add_gets_one(tmp_path):
-    ending = [helper.make_node("MatMul", ["f", "w"], ["z"]), helper.make_node("LogSoftmax", ["z"], ["y"], axis=1)]
+    ending = [
+        helper.make_node("MatMul", ["f", "w"], ["z"]),
+        helper.make_node("LogSoftmax", ["z"], ["y"], axis=1),
+    ]
     path = _save(tmp_path / "m.onnx", ending, {"w": WEIGHTS.T}, outputs=("y", "z"))
     written = _repaired(path, tmp_path / "out", output="y")[0]
     model = onnx.load(str(written))
-    assert [node.op_type for node in model.graph.node] == ["Conv", "GlobalAveragePool", "Flatten", "MatMul", "Add", "LogSoftmax"]
+    assert [node.op_type for node in model.graph.node] == [
+        "Conv",
+        "GlobalAveragePool",
+        "Flatten",
+        "MatMul",
+        "Add",
+        "LogSoftmax",
+    ]
     assert [output.name for output in model.graph.output] == ["y", "z"]
     np.testing.assert_allclose(_run(written, "z")[0], HEAD.logits(_features(path)), atol=1e-5)
     without = Head(weights=HEAD.weights, bias=np.zeros(4, np.float32))
@@ -153,7 +193,9 @@ def test_write_repaired__constant_nodes_and_transposed_weights(tmp_path):
     path = _save(tmp_path / "m.onnx", ending, {})
     model = _check(path, tmp_path / "out")
     touched = ("k", "kb", "kt", "z", "y")
-    assert _others(model, names=("kt", "kb"), outputs=touched) == _others(onnx.load(str(path)), outputs=touched)
+    assert _others(model, names=("kt", "kb"), outputs=touched) == _others(
+        onnx.load(str(path)), outputs=touched
+    )
     assert [node.op_type for node in model.graph.node][-2:] == ["MatMul", "Add"]
 
 
@@ -163,7 +205,10 @@ def test_write_repaired__shared_weights_stay_for_the_other(tmp_path):
     written = _repaired(path, tmp_path / "out", output="y")[0]
     np.testing.assert_array_equal(_run(written, "twin")[0], _run(path, "twin")[0])
     np.testing.assert_allclose(_run(written, "y")[0], HEAD.logits(_features(path)), atol=1e-5)
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load(str(written)).graph.initializer}
+    constants = {
+        tensor.name: numpy_helper.to_array(tensor)
+        for tensor in onnx.load(str(written)).graph.initializer
+    }
     np.testing.assert_array_equal(constants["w"], WEIGHTS)
     np.testing.assert_array_equal(constants["w_repaired"], HEAD.weights)
 
@@ -179,8 +224,16 @@ def test_write_repaired__weights_read_inside_a_branch_stay(tmp_path):
         )
         for name in ("then", "else")
     ]
-    ending = [*GEMM, helper.make_node("If", ["yes"], ["copy"], then_branch=branch[0], else_branch=branch[1])]
-    path = _save(tmp_path / "m.onnx", ending, {"w": WEIGHTS, "b": BIAS, "yes": np.array(True)}, outputs=("y", "copy"))
+    ending = [
+        *GEMM,
+        helper.make_node("If", ["yes"], ["copy"], then_branch=branch[0], else_branch=branch[1]),
+    ]
+    path = _save(
+        tmp_path / "m.onnx",
+        ending,
+        {"w": WEIGHTS, "b": BIAS, "yes": np.array(True)},
+        outputs=("y", "copy"),
+    )
     written = _repaired(path, tmp_path / "out", output="y")[0]
     np.testing.assert_array_equal(_run(written, "copy")[0], WEIGHTS)
 
@@ -211,9 +264,14 @@ def test_write_repaired__weight_file_of_the_layer_alone_is_not_copied(tmp_path):
 
 def test_write_repaired__half_precision_is_kept(tmp_path):
     kind, half = TensorProto.FLOAT16, np.float16
-    path = _save(tmp_path / "m.onnx", GEMM, {"w": WEIGHTS.astype(half), "b": BIAS.astype(half)}, kind=kind)
+    path = _save(
+        tmp_path / "m.onnx", GEMM, {"w": WEIGHTS.astype(half), "b": BIAS.astype(half)}, kind=kind
+    )
     written = _repaired(path, tmp_path / "out")[0]
-    constants = {tensor.name: numpy_helper.to_array(tensor) for tensor in onnx.load(str(written)).graph.initializer}
+    constants = {
+        tensor.name: numpy_helper.to_array(tensor)
+        for tensor in onnx.load(str(written)).graph.initializer
+    }
     np.testing.assert_array_equal(constants["w"], HEAD.weights.astype(half))
     assert OnnxClassifier(path=path).layer_kind == "float16"
     large = Head(weights=HEAD.weights * np.float32(1e6), bias=HEAD.bias)
@@ -224,7 +282,10 @@ def test_write_repaired__half_precision_is_kept(tmp_path):
 
 def test_write_repaired__softmax_and_sigmoid_stay(tmp_path):
     for kind, task in (("Softmax", "single-label"), ("Sigmoid", "multi-label")):
-        ending = [helper.make_node("Gemm", ["f", "w", "b"], ["z"], transB=1), helper.make_node(kind, ["z"], ["y"])]
+        ending = [
+            helper.make_node("Gemm", ["f", "w", "b"], ["z"], transB=1),
+            helper.make_node(kind, ["z"], ["y"]),
+        ]
         path = _save(tmp_path / f"{kind}.onnx", ending, {"w": WEIGHTS, "b": BIAS})
         classifier = OnnxClassifier(path=path, task=task)
         head = Head(weights=HEAD.weights, bias=HEAD.bias, task=classifier.task)
@@ -234,11 +295,18 @@ def test_write_repaired__softmax_and_sigmoid_stay(tmp_path):
 
 
 def test_write_repaired__one_output_for_two_classes(tmp_path):
-    ending = [helper.make_node("Gemm", ["f", "w", "b"], ["z"], transB=1), helper.make_node("Sigmoid", ["z"], ["y"])]
+    ending = [
+        helper.make_node("Gemm", ["f", "w", "b"], ["z"], transB=1),
+        helper.make_node("Sigmoid", ["z"], ["y"]),
+    ]
     path = _save(tmp_path / "m.onnx", ending, {"w": WEIGHTS[:1], "b": BIAS[:1]})
     head = Head(weights=HEAD.weights[:2], bias=HEAD.bias[:2])
-    written = OnnxClassifier(path=path, class_names=["no", "yes"]).write_repaired(head, tmp_path / "out")[0]
-    np.testing.assert_allclose(_run(written)[0][:, 0], head.probabilities(_features(path))[:, 1], atol=1e-5)
+    written = OnnxClassifier(path=path, class_names=["no", "yes"]).write_repaired(
+        head, tmp_path / "out"
+    )[0]
+    np.testing.assert_allclose(
+        _run(written)[0][:, 0], head.probabilities(_features(path))[:, 1], atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("batch", [1, 2])
@@ -246,8 +314,8 @@ def test_write_repaired__fixed_batch(tmp_path, batch):
     path = _save(tmp_path / "m.onnx", GEMM, {"w": WEIGHTS, "b": BIAS}, batch=batch)
     written = _repaired(path, tmp_path / "out")[0]
     found = OnnxClassifier(path=written)
-    picture = Image.new("RGB", (8, 8), (200, 30, 90))
-    output = found.classify([found.prepare(picture)])
+    image = Image.new("RGB", (8, 8), (200, 30, 90))
+    output = found.classify([found.prepare(image)])
     np.testing.assert_allclose(output.probabilities, HEAD.probabilities(output.features), atol=1e-5)
     assert found.class_names == tuple(NAMES)
 
@@ -267,7 +335,9 @@ def test_write_repaired__quantised_layer_is_refused(tmp_path):
     ending = [helper.make_node("DequantizeLinear", ["wq", "scale"], ["w"]), *GEMM]
     constants = {"wq": np.round(WEIGHTS * 10).astype(np.int8), "scale": np.float32(0.1), "b": BIAS}
     path = _save(tmp_path / "m.onnx", ending, constants)
-    with pytest.raises(ModelError, match=r"quantised \(DequantizeLinear\).*repaired_head\.safetensors"):
+    with pytest.raises(
+        ModelError, match=r"quantised \(DequantizeLinear\).*repaired_head\.safetensors"
+    ):
         OnnxClassifier(path=path).write_repaired(HEAD, tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -331,7 +401,12 @@ def test_write_repaired__weights_kept_small_and_cast(tmp_path):
     ]
     path = _save(tmp_path / "m.onnx", ending, {"small": WEIGHTS.astype(np.float16), "b": BIAS})
     model = _check(path, tmp_path / "out")
-    assert [node.op_type for node in model.graph.node] == ["Conv", "GlobalAveragePool", "Flatten", "Gemm"]
+    assert [node.op_type for node in model.graph.node] == [
+        "Conv",
+        "GlobalAveragePool",
+        "Flatten",
+        "Gemm",
+    ]
     assert [tensor.name for tensor in model.graph.initializer] == ["conv", "b", "w_repaired"]
 
 
@@ -367,7 +442,12 @@ def test_write_repaired__double_precision(tmp_path):
         helper.make_node("Gemm", ["f", "w", "b"], ["z"], transB=1),
         helper.make_node("Cast", ["z"], ["y"], to=TensorProto.FLOAT),
     ]
-    path = _save(tmp_path / "m.onnx", ending, {"w": WEIGHTS.astype(np.float64), "b": BIAS.astype(np.float64)}, body=body)
+    path = _save(
+        tmp_path / "m.onnx",
+        ending,
+        {"w": WEIGHTS.astype(np.float64), "b": BIAS.astype(np.float64)},
+        body=body,
+    )
     model = _check(path, tmp_path / "out")
     assert model.graph.initializer[1].data_type == TensorProto.DOUBLE
 
@@ -379,12 +459,25 @@ def test_write_repaired__export_of_torch(tmp_path):
     import torch
 
     torch.manual_seed(0)
-    layers = [torch.nn.Conv2d(3, 5, 3), torch.nn.BatchNorm2d(5), torch.nn.ReLU(), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten()]
+    layers = [
+        torch.nn.Conv2d(3, 5, 3),
+        torch.nn.BatchNorm2d(5),
+        torch.nn.ReLU(),
+        torch.nn.AdaptiveAvgPool2d(1),
+        torch.nn.Flatten(),
+    ]
     net = torch.nn.Sequential(*layers, torch.nn.Linear(5, 4)).eval()
     path = tmp_path / "m.onnx"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        torch.onnx.export(net, (torch.zeros(1, 3, 8, 8),), str(path), dynamo=False, dynamic_axes={"x": {0: "n"}}, input_names=["x"])
+        torch.onnx.export(
+            net,
+            (torch.zeros(1, 3, 8, 8),),
+            str(path),
+            dynamo=False,
+            dynamic_axes={"x": {0: "n"}},
+            input_names=["x"],
+        )
     written = _repaired(path, tmp_path / "out", class_names=NAMES)[0]
     with torch.no_grad():
         features = net[:-1](torch.from_numpy(PIXELS)).numpy()

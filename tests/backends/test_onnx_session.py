@@ -11,14 +11,22 @@ from weakspot.core.errors import ModelError
 def doubling(tmp_path):
     given = helper.make_tensor_value_info("x", TensorProto.FLOAT, [2])
     found = helper.make_tensor_value_info("y", TensorProto.FLOAT, [2])
-    graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "doubling", [given], [found])
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), str(tmp_path / "g.onnx"))
+    graph = helper.make_graph(
+        [helper.make_node("Add", ["x", "x"], ["y"])], "doubling", [given], [found]
+    )
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        str(tmp_path / "g.onnx"),
+    )
     return tmp_path / "g.onnx"
 
 
 def test_make_session__runs(doubling):
     session = make_session(doubling, threads=1, spin=True)
-    assert run_session(session, {"x": np.array([1.0, 2.5], dtype=np.float32)})[0].tolist() == [2.0, 5.0]
+    assert run_session(session, {"x": np.array([1.0, 2.5], dtype=np.float32)})[0].tolist() == [
+        2.0,
+        5.0,
+    ]
 
 
 def test_make_session__a_provider_that_is_not_there(doubling):

@@ -15,7 +15,12 @@ MODEL = {
     "vision_cfg": {"image_size": 32, "layers": 2, "width": 16, "head_width": 8, "patch_size": 16},
     "text_cfg": {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 2},
 }
-PICTURES = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "interpolation": "bicubic", "resize_mode": "squash"}
+IMAGES = {
+    "mean": [0.5, 0.5, 0.5],
+    "std": [0.5, 0.5, 0.5],
+    "interpolation": "bicubic",
+    "resize_mode": "squash",
+}
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +32,14 @@ def made(tmp_path_factory) -> tuple[Path, torch.nn.Module]:
     (folder.parent / "weakspot-tiny.json").write_text(json.dumps(MODEL))
     open_clip.add_model_config(folder.parent / "weakspot-tiny.json")
     model = open_clip.create_model("weakspot-tiny").eval()
-    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": MODEL, "preprocess_cfg": PICTURES}))
+    (folder / "open_clip_config.json").write_text(
+        json.dumps({"model_cfg": MODEL, "preprocess_cfg": IMAGES})
+    )
     torch.save(model.state_dict(), folder / "open_clip_pytorch_model.bin")
     return folder, model
 
 
-def picture() -> Image.Image:
+def image() -> Image.Image:
     return Image.fromarray(np.random.default_rng(0).integers(0, 255, (45, 60, 3), dtype=np.uint8))
 
 
@@ -44,25 +51,39 @@ def unit(values: torch.Tensor) -> np.ndarray:
 def test_folder__as_the_model_itself(made, prefix):
     folder, model = made
     embedder = OpenClipEmbedder(model=f"{prefix}{folder}", device="cpu")
-    prepared = embedder.prepare(picture())
-    squeezed = np.asarray(picture().resize((32, 32), Image.Resampling.BICUBIC), dtype=np.float32).transpose(2, 0, 1) / 127.5 - 1
+    prepared = embedder.prepare(image())
+    squeezed = (
+        np.asarray(image().resize((32, 32), Image.Resampling.BICUBIC), dtype=np.float32).transpose(
+            2, 0, 1
+        )
+        / 127.5
+        - 1
+    )
     np.testing.assert_allclose(prepared, squeezed, atol=1e-5)
     with torch.no_grad():
         np.testing.assert_allclose(
-            embedder.embed_prepared([prepared]), unit(model.encode_image(torch.tensor(prepared[None]))), atol=1e-5
+            embedder.embed_prepared([prepared]),
+            unit(model.encode_image(torch.tensor(prepared[None]))),
+            atol=1e-5,
         )
         tokens = open_clip.SimpleTokenizer(context_length=16)(["a red dog", "grass"])
-        np.testing.assert_allclose(embedder.embed_texts(["a red dog", "grass"]), unit(model.encode_text(tokens)), atol=1e-5)
-    assert (embedder.dimension, embedder.picture_side, embedder.has_text) == (8, 32, True)
+        np.testing.assert_allclose(
+            embedder.embed_texts(["a red dog", "grass"]), unit(model.encode_text(tokens)), atol=1e-5
+        )
+    assert (embedder.dimension, embedder.image_side, embedder.has_text) == (8, 32, True)
     assert embedder.embed_prepared([]).shape == embedder.embed_texts([]).shape == (0, 8)
 
 
 def test_checkpoint_file__by_name_of_the_architecture(made):
     folder, model = made
-    embedder = OpenClipEmbedder(model="weakspot-tiny", pretrained=folder / "open_clip_pytorch_model.bin", device="cpu")
+    embedder = OpenClipEmbedder(
+        model="weakspot-tiny", pretrained=folder / "open_clip_pytorch_model.bin", device="cpu"
+    )
     with torch.no_grad():
         tokens = open_clip.SimpleTokenizer(context_length=16)(["grass"])
-        np.testing.assert_allclose(embedder.embed_texts(["grass"]), unit(model.encode_text(tokens)), atol=1e-5)
+        np.testing.assert_allclose(
+            embedder.embed_texts(["grass"]), unit(model.encode_text(tokens)), atol=1e-5
+        )
     assert embedder.encoder_id.startswith("open-clip:weakspot-tiny:open_clip_pytorch_model.bin@")
 
 
@@ -75,12 +96,15 @@ def test_encoder_id__weights_and_numbers_count(made):
 
 
 def test_dtype__half_precision_is_close(made):
-    full, half = (OpenClipEmbedder(model=made[0], device="cpu", dtype=dtype) for dtype in ("float32", "bfloat16"))
+    full, half = (
+        OpenClipEmbedder(model=made[0], device="cpu", dtype=dtype)
+        for dtype in ("float32", "bfloat16")
+    )
     assert (full.embed_texts(["a red dog"]) @ half.embed_texts(["a red dog"]).T).item() > 0.99
 
 
 def test_architecture__without_weights_is_refused():
-    with pytest.raises(ModelError, match=r"random vectors.*pretrained"):
+    with pytest.raises(ModelError, match=r"random embeddings.*pretrained"):
         OpenClipEmbedder(model="ViT-B-32")
 
 
@@ -100,4 +124,6 @@ def test_model__cannot_be_had(options):
 def test_checkpoint__of_another_architecture(made, tmp_path):
     torch.save({"weight": torch.ones(2)}, tmp_path / "other.pt")
     with pytest.raises(ModelError, match="open_clip cannot load the model"):
-        OpenClipEmbedder(model="weakspot-tiny", pretrained=tmp_path / "other.pt", device="cpu").embed_texts(["dog"])
+        OpenClipEmbedder(
+            model="weakspot-tiny", pretrained=tmp_path / "other.pt", device="cpu"
+        ).embed_texts(["dog"])

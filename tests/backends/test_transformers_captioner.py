@@ -9,7 +9,7 @@ from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.roles import CompletesCaptions, ScoresCaptions
 from weakspot.testing.checks import material
 
-PICTURES = material.pictures()[:4]
+IMAGES = material.images()[:4]
 BEGINNING = "a photo of a disc"
 KINDS = ("blip", "blip2", "git", "encoder_decoder", "idefics3", "llava")
 
@@ -25,14 +25,16 @@ def no_network(monkeypatch):
 
 
 def _captioner(folder, **options):
-    return TransformersCaptioner(model=folder, device="cpu", **{"max_new_tokens": 8, "batch_size": 3, **options})
+    return TransformersCaptioner(
+        model=folder, device="cpu", **{"max_new_tokens": 8, "batch_size": 3, **options}
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_caption__depends_on_the_picture_not_on_the_batch(saved, kind):
-    captioner, pictures = _captioner(saved(kind)), material.pictures()
-    together = captioner.caption(pictures)
-    assert together == [captioner.caption([picture])[0] for picture in pictures]
+def test_caption__depends_on_the_image_not_on_the_batch(saved, kind):
+    captioner, images = _captioner(saved(kind)), material.images()
+    together = captioner.caption(images)
+    assert together == [captioner.caption([image])[0] for image in images]
     assert len(set(together)) > 1
     assert all(text and text == " ".join(text.split()) for text in together)
 
@@ -40,32 +42,43 @@ def test_caption__depends_on_the_picture_not_on_the_batch(saved, kind):
 @pytest.mark.parametrize("kind", ["blip", "blip2", "git"])
 def test_caption__about_a_class_goes_on_from_its_name(saved, kind):
     captioner = _captioner(saved(kind))
-    texts = captioner.caption(material.pictures(), about="red_disc")
+    texts = captioner.caption(material.images(), about="red_disc")
     assert all(text.startswith("a photo of a red disc") for text in texts)
     assert len(set(texts)) > 1
 
 
 def test_caption__about_a_class_changes_what_a_chat_model_is_asked(saved):
     captioner = _captioner(saved("idefics3"))
-    assert captioner.caption(material.pictures(), about="disc") != captioner.caption(material.pictures())
+    assert captioner.caption(material.images(), about="disc") != captioner.caption(
+        material.images()
+    )
 
 
 def test_caption__own_prompt_is_used_once_and_changes_the_id(saved):
-    plain, asked = _captioner(saved("blip")), _captioner(saved("blip"), prompt="the colour of {about}?")
-    texts = asked.caption(material.pictures(), about="disc")
-    assert all(text.startswith("the colour of a disc ?") and text.count("the colour of") == 1 for text in texts)
+    plain, asked = (
+        _captioner(saved("blip")),
+        _captioner(saved("blip"), prompt="the colour of {about}?"),
+    )
+    texts = asked.caption(material.images(), about="disc")
+    assert all(
+        text.startswith("the colour of a disc ?") and text.count("the colour of") == 1
+        for text in texts
+    )
     assert plain.captioner_id != asked.captioner_id
 
 
 def test_caption__at_most_so_many_tokens(saved):
     assert all(
-        len(text.split()) <= 2 for text in _captioner(saved("encoder_decoder"), max_new_tokens=2).caption(material.pictures())
+        len(text.split()) <= 2
+        for text in _captioner(saved("encoder_decoder"), max_new_tokens=2).caption(
+            material.images()
+        )
     )
 
 
-def test_caption__odd_pictures(saved):
-    pictures = [Image.new("L", (3, 200), 9), Image.new("RGBA", (1, 1)), Image.new("P", (500, 20))]
-    assert len(_captioner(saved("blip")).caption(pictures)) == 3
+def test_caption__odd_images(saved):
+    images = [Image.new("L", (3, 200), 9), Image.new("RGBA", (1, 1)), Image.new("P", (500, 20))]
+    assert len(_captioner(saved("blip")).caption(images)) == 3
 
 
 def test_captioner_id__is_of_the_weights(saved, tiny, tmp_path):
@@ -74,40 +87,45 @@ def test_captioner_id__is_of_the_weights(saved, tiny, tmp_path):
     assert _captioner(saved("blip")).captioner_id.startswith("transformers-captioner:")
 
 
-def test_picture_side__is_what_the_processor_resizes_to(saved):
-    assert _captioner(saved("blip")).picture_side == 16
-    assert _captioner(saved("idefics3")).picture_side == 32
+def test_image_side__is_what_the_processor_resizes_to(saved):
+    assert _captioner(saved("blip")).image_side == 16
+    assert _captioner(saved("idefics3")).image_side == 32
 
 
 def test_caption__model_that_does_not_caption(saved):
     with pytest.raises(ModelError, match="cannot load the model"):
-        _captioner(saved("vilt")).caption(material.pictures())
+        _captioner(saved("vilt")).caption(material.images())
 
 
 def test_caption__no_model_there(tmp_path, monkeypatch):
     with pytest.raises(ModelError, match="cannot load the model"):
-        _captioner(tmp_path).caption(material.pictures())
+        _captioner(tmp_path).caption(material.images())
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     with pytest.raises(UnavailableError, match="HF_HUB_OFFLINE"):
-        _captioner("nobody/no-such-model").caption(material.pictures())
+        _captioner("nobody/no-such-model").caption(material.images())
 
 
 def test_caption__model_that_runs_out_of_positions_is_no_traceback(saved):
     with pytest.raises(ModelError, match="The model cannot answer"):
-        _captioner(saved("blip"), max_new_tokens=400, prompt=" ".join(["red"] * 60)).caption(material.pictures())
+        _captioner(saved("blip"), max_new_tokens=400, prompt=" ".join(["red"] * 60)).caption(
+            material.images()
+        )
 
 
-@pytest.mark.parametrize("options", [{"batch_size": 0}, {"max_new_tokens": 1.5}, {"max_completion_tokens": 0}, {"model": " "}])
+@pytest.mark.parametrize(
+    "options",
+    [{"batch_size": 0}, {"max_new_tokens": 1.5}, {"max_completion_tokens": 0}, {"model": " "}],
+)
 def test_captioner__refuses_options_at_once(options):
     with pytest.raises(ConfigError, match=next(iter(options))):
         TransformersCaptioner(**{"model": "some/model", **options})
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_complete__short_sentences_that_depend_on_the_picture_not_on_the_batch(saved, kind):
-    captioner, pictures = _captioner(saved(kind), max_completion_tokens=6), PICTURES
-    together = captioner.complete(pictures, beginning=BEGINNING)
-    assert together == [captioner.complete([picture], beginning=BEGINNING)[0] for picture in pictures]
+def test_complete__short_sentences_that_depend_on_the_image_not_on_the_batch(saved, kind):
+    captioner, images = _captioner(saved(kind), max_completion_tokens=6), IMAGES
+    together = captioner.complete(images, beginning=BEGINNING)
+    assert together == [captioner.complete([image], beginning=BEGINNING)[0] for image in images]
     assert len(set(together)) > 1
     for text in together:
         assert BEGINNING not in text
@@ -119,8 +137,13 @@ def test_complete__short_sentences_that_depend_on_the_picture_not_on_the_batch(s
 
 @pytest.mark.parametrize("kind", ["blip", "blip2", "git", "encoder_decoder"])
 def test_complete__models_that_only_go_on_are_led_sentence_by_sentence(saved, kind):
-    texts = _captioner(saved(kind), max_completion_tokens=4).complete(PICTURES, beginning=BEGINNING)
-    openings = {" ".join(sentence.split()[:2]) for text in texts for sentence in text.split(". ") if sentence}
+    texts = _captioner(saved(kind), max_completion_tokens=4).complete(IMAGES, beginning=BEGINNING)
+    openings = {
+        " ".join(sentence.split()[:2])
+        for text in texts
+        for sentence in text.split(". ")
+        if sentence
+    }
     assert openings <= {"it is", "there is", "the background", "the light"}
     assert any(len(text.split(". ")) > 1 for text in texts)
 
@@ -128,65 +151,72 @@ def test_complete__models_that_only_go_on_are_led_sentence_by_sentence(saved, ki
 @pytest.mark.parametrize("kind", ["idefics3", "llava"])
 def test_complete__chat_model_goes_on_from_what_it_is_made_to_say(saved, kind):
     captioner = _captioner(saved(kind), max_completion_tokens=12)
-    first, second = (captioner.complete(PICTURES, beginning=text) for text in (BEGINNING, "a photo of a star"))
+    first, second = (
+        captioner.complete(IMAGES, beginning=text) for text in (BEGINNING, "a photo of a star")
+    )
     assert first != second
 
 
 def test_complete__tokens_are_limited_and_part_of_the_id(saved):
     short, usual = (_captioner(saved("blip"), max_completion_tokens=number) for number in (1, 96))
-    assert all(len(text.split()) <= 4 * 4 for text in short.complete(PICTURES, beginning=BEGINNING))
+    assert all(len(text.split()) <= 4 * 4 for text in short.complete(IMAGES, beginning=BEGINNING))
     assert short.captioner_id != usual.captioner_id
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_log_likelihoods__of_every_picture_and_caption_whatever_the_batch(saved, kind):
-    captioner, pictures = _captioner(saved(kind)), PICTURES
+def test_log_likelihoods__of_every_image_and_caption_whatever_the_batch(saved, kind):
+    captioner, images = _captioner(saved(kind)), IMAGES
     captions = ["a photo of a disc", "it is red. it is dark. it is small on the street", "red"]
-    found = captioner.log_likelihoods(pictures, captions)
-    assert found.shape == (len(pictures), 3)
+    found = captioner.log_likelihoods(images, captions)
+    assert found.shape == (len(images), 3)
     assert np.isfinite(found).all()
     assert (found < 0).all()
     assert (found[:, 1] < found[:, 2]).all()
     assert np.ptp(found, axis=0).min() > 0
-    single = [[captioner.log_likelihoods([picture], [caption])[0, 0] for caption in captions] for picture in pictures[:3]]
+    single = [
+        [captioner.log_likelihoods([image], [caption])[0, 0] for caption in captions]
+        for image in images[:3]
+    ]
     np.testing.assert_allclose(found[:3], single, rtol=1e-3, atol=1e-3)
 
 
 def test_log_likelihoods__sum_over_tokens_and_nothing_for_no_words(saved):
-    captioner, pictures = _captioner(saved("blip")), PICTURES
-    whole, start = captioner.log_likelihoods(pictures, ["it is red", "it is"]).T
+    captioner, images = _captioner(saved("blip")), IMAGES
+    whole, start = captioner.log_likelihoods(images, ["it is red", "it is"]).T
     words = [word for word in captioner._speaker.tokenizer.get_vocab() if word[0] not in "[<"]
-    every = captioner.log_likelihoods(pictures, [f"it is {word}" for word in words])
+    every = captioner.log_likelihoods(images, [f"it is {word}" for word in words])
     assert (np.exp(every - start[:, None]).sum(axis=1) <= 1 + 1e-4).all()
     assert (whole < start).all()
-    assert (captioner.log_likelihoods(pictures, ["", "  "]) == 0).all()
+    assert (captioner.log_likelihoods(images, ["", "  "]) == 0).all()
     assert captioner.log_likelihoods([], ["red"]).shape == (0, 1)
-    assert captioner.log_likelihoods(pictures, []).shape == (len(pictures), 0)
+    assert captioner.log_likelihoods(images, []).shape == (len(images), 0)
 
 
 @pytest.mark.parametrize("kind", ["blip", "git", "encoder_decoder", "blip2"])
 def test_log_likelihoods__greedy_words_are_the_likeliest(saved, kind):
-    captioner, picture = _captioner(saved(kind), max_new_tokens=1), PICTURES[0]
-    said = captioner.caption([picture])[0]
+    captioner, image = _captioner(saved(kind), max_new_tokens=1), IMAGES[0]
+    said = captioner.caption([image])[0]
     words = [word for word in captioner._speaker.tokenizer.get_vocab() if word[0] not in "[<"]
-    found = captioner.log_likelihoods([picture], words)[0]
+    found = captioner.log_likelihoods([image], words)[0]
     assert words[int(found.argmax())] == said
 
 
 def test_log_likelihoods__of_a_language_model_of_two_parts(saved):
     captioner = _captioner(saved("blip2", language="t5"), max_completion_tokens=4)
     captions = ["it is red", "it is", "disc"]
-    found = captioner.log_likelihoods(PICTURES, captions)
+    found = captioner.log_likelihoods(IMAGES, captions)
     assert (found < 0).all()
     assert (found[:, 0] < found[:, 1]).all()
     assert np.ptp(found, axis=0).min() > 0
-    np.testing.assert_allclose(captioner.log_likelihoods(PICTURES[1:2], captions[:1])[0, 0], found[1, 0], rtol=1e-3)
-    assert any(captioner.complete(PICTURES, beginning=BEGINNING))
+    np.testing.assert_allclose(
+        captioner.log_likelihoods(IMAGES[1:2], captions[:1])[0, 0], found[1, 0], rtol=1e-3
+    )
+    assert any(captioner.complete(IMAGES, beginning=BEGINNING))
 
 
 def test_log_likelihoods__caption_that_is_too_long_is_no_traceback(saved):
     with pytest.raises(ModelError, match="The model cannot answer"):
-        _captioner(saved("blip")).log_likelihoods(PICTURES[:1], [" ".join(["red"] * 100)])
+        _captioner(saved("blip")).log_likelihoods(IMAGES[:1], [" ".join(["red"] * 100)])
 
 
 def test_captioner__has_the_further_roles():

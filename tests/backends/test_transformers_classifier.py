@@ -6,9 +6,9 @@ import pytest
 import torch
 from PIL import Image
 
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.backends.hub_preprocessing import plain_preprocessing
+from weakspot.backends.torch_device import declare_torchvision_operators
 from weakspot.backends.transformers_classifier import TransformersClassifier
-from weakspot.backends.transformers_pictures import plain_preprocessing
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.roles import Classifier
@@ -17,7 +17,7 @@ declare_torchvision_operators()
 import transformers  # noqa: E402 - torchvision must be importable first
 
 NAMES = {0: "cat", 1: "dog", 2: "owl"}
-VIT_PICTURES = {
+VIT_IMAGES = {
     "image_processor_type": "ViTImageProcessor",
     "size": {"height": 16, "width": 16},
     "resample": 2,
@@ -26,17 +26,23 @@ VIT_PICTURES = {
 }
 
 
-def _vit(folder, *, pictures=VIT_PICTURES, **options):
+def _vit(folder, *, images=VIT_IMAGES, **options):
     torch.manual_seed(0)
     config = transformers.ViTConfig(
-        hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, image_size=16, patch_size=8, **options
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        image_size=16,
+        patch_size=8,
+        **options,
     )
-    return _saved(transformers.ViTForImageClassification(config), folder, pictures)
+    return _saved(transformers.ViTForImageClassification(config), folder, images)
 
 
-def _saved(model, folder, pictures):
+def _saved(model, folder, images):
     model.save_pretrained(folder)
-    (folder / "preprocessor_config.json").write_text(json.dumps(pictures))
+    (folder / "preprocessor_config.json").write_text(json.dumps(images))
     return model.eval()
 
 
@@ -44,8 +50,8 @@ def _named(names=NAMES):
     return {"id2label": names, "label2id": {name: number for number, name in names.items()}}
 
 
-def _pictures(n_pictures=3, width=23, height=17):
-    pixels = np.random.default_rng(1).integers(0, 256, (n_pictures, height, width, 3), dtype=np.uint8)
+def _images(n_images=3, width=23, height=17):
+    pixels = np.random.default_rng(1).integers(0, 256, (n_images, height, width, 3), dtype=np.uint8)
     return [Image.fromarray(item) for item in pixels]
 
 
@@ -65,8 +71,8 @@ def test_classify__vit_from_folder(tmp_path):
     assert isinstance(classifier, Classifier)
     assert classifier.class_names == ("cat", "dog", "owl")
     assert classifier.task is Task.SINGLE_LABEL
-    assert classifier.picture_side == 16
-    prepared = [classifier.prepare(picture) for picture in _pictures()]
+    assert classifier.image_side == 16
+    prepared = [classifier.prepare(image) for image in _images()]
     output = classifier.classify(prepared)
     with torch.no_grad():
         logits = model(torch.from_numpy(np.stack(prepared))).logits
@@ -77,12 +83,19 @@ def test_classify__vit_from_folder(tmp_path):
 
 def test_classify__resnet_with_its_own_crop_share(tmp_path):
     torch.manual_seed(0)
-    config = transformers.ResNetConfig(embedding_size=4, hidden_sizes=[4, 8], depths=[1, 1], layer_type="basic", **_named())
-    pictures = {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 14}, "crop_pct": 0.875, "resample": 3}
-    model = _saved(transformers.ResNetForImageClassification(config), tmp_path, pictures)
+    config = transformers.ResNetConfig(
+        embedding_size=4, hidden_sizes=[4, 8], depths=[1, 1], layer_type="basic", **_named()
+    )
+    images = {
+        "image_processor_type": "ConvNextImageProcessor",
+        "size": {"shortest_edge": 14},
+        "crop_pct": 0.875,
+        "resample": 3,
+    }
+    model = _saved(transformers.ResNetForImageClassification(config), tmp_path, images)
     classifier = TransformersClassifier(model=tmp_path)
-    assert classifier.picture_side == 16
-    prepared = [classifier.prepare(picture) for picture in _pictures()]
+    assert classifier.image_side == 16
+    prepared = [classifier.prepare(image) for image in _images()]
     assert prepared[0].shape == (3, 14, 14)
     output = classifier.classify(prepared)
     with torch.no_grad():
@@ -91,12 +104,26 @@ def test_classify__resnet_with_its_own_crop_share(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "pictures",
+    "images",
     [
-        VIT_PICTURES,
-        {"image_processor_type": "CLIPImageProcessor", "size": {"shortest_edge": 20}, "crop_size": {"height": 16, "width": 16}},
-        {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 14}, "crop_pct": 0.875, "resample": 3},
-        {"image_processor_type": "ConvNextImageProcessor", "size": {"shortest_edge": 384}, "crop_pct": 0.875, "resample": 2},
+        VIT_IMAGES,
+        {
+            "image_processor_type": "CLIPImageProcessor",
+            "size": {"shortest_edge": 20},
+            "crop_size": {"height": 16, "width": 16},
+        },
+        {
+            "image_processor_type": "ConvNextImageProcessor",
+            "size": {"shortest_edge": 14},
+            "crop_pct": 0.875,
+            "resample": 3,
+        },
+        {
+            "image_processor_type": "ConvNextImageProcessor",
+            "size": {"shortest_edge": 384},
+            "crop_pct": 0.875,
+            "resample": 2,
+        },
         {
             "image_processor_type": "ViTImageProcessor",
             "size": {"height": 16, "width": 16},
@@ -105,30 +132,30 @@ def test_classify__resnet_with_its_own_crop_share(tmp_path):
         },
     ],
 )
-def test_prepare__same_numbers_as_the_processor(tmp_path, pictures):
-    (tmp_path / "preprocessor_config.json").write_text(json.dumps(pictures))
+def test_prepare__same_numbers_as_the_processor(tmp_path, images):
+    (tmp_path / "preprocessor_config.json").write_text(json.dumps(images))
     processor = transformers.AutoImageProcessor.from_pretrained(tmp_path, backend="pil")
     ours = plain_preprocessing(processor.to_dict(), where="m")
-    for picture in (*_pictures(1, 23, 17), *_pictures(1, 40, 64)):
-        expected = processor(images=picture, return_tensors="np")["pixel_values"][0]
-        np.testing.assert_allclose(ours.apply(picture), expected, atol=1e-5)
+    for image in (*_images(1, 23, 17), *_images(1, 40, 64)):
+        expected = processor(images=image, return_tensors="np")["pixel_values"][0]
+        np.testing.assert_allclose(ours.apply(image), expected, atol=1e-5)
 
 
 def test_prepare__unusual_processor_is_called_itself(tmp_path):
-    pictures = {
+    images = {
         "image_processor_type": "EfficientNetImageProcessor",
         "size": {"height": 16, "width": 16},
         "rescale_offset": True,
         "rescale_factor": 1 / 127.5,
     }
-    _vit(tmp_path, pictures=pictures, **_named())
+    _vit(tmp_path, images=images, **_named())
     classifier = TransformersClassifier(model=tmp_path)
-    assert classifier.picture_side is None
+    assert classifier.image_side is None
     processor = transformers.AutoImageProcessor.from_pretrained(tmp_path, backend="pil")
-    picture = _pictures(1)[0]
-    expected = processor(images=picture, return_tensors="np")["pixel_values"][0]
-    np.testing.assert_array_equal(classifier.prepare(picture), expected)
-    assert classifier.classify([classifier.prepare(picture)]).probabilities.shape == (1, 3)
+    image = _images(1)[0]
+    expected = processor(images=image, return_tensors="np")["pixel_values"][0]
+    np.testing.assert_array_equal(classifier.prepare(image), expected)
+    assert classifier.classify([classifier.prepare(image)]).probabilities.shape == (1, 3)
 
 
 def test_prepare__user_overrides(tmp_path):
@@ -142,14 +169,18 @@ def test_prepare__user_overrides(tmp_path):
 def test_class_names__unnamed_labels_are_none(tmp_path):
     _vit(tmp_path, num_labels=3)
     assert TransformersClassifier(model=tmp_path).class_names is None
-    assert TransformersClassifier(model=tmp_path, class_names=["x", "y", "z"]).class_names == ("x", "y", "z")
+    assert TransformersClassifier(model=tmp_path, class_names=["x", "y", "z"]).class_names == (
+        "x",
+        "y",
+        "z",
+    )
 
 
 def test_task__multi_label_from_the_configuration(tmp_path):
     model = _vit(tmp_path, problem_type="multi_label_classification", **_named())
     classifier = TransformersClassifier(model=tmp_path)
     assert classifier.task is Task.MULTI_LABEL
-    prepared = [classifier.prepare(picture) for picture in _pictures()]
+    prepared = [classifier.prepare(image) for image in _images()]
     with torch.no_grad():
         expected = torch.sigmoid(model(torch.from_numpy(np.stack(prepared))).logits).numpy()
     np.testing.assert_allclose(classifier.classify(prepared).probabilities, expected, atol=1e-6)
@@ -157,9 +188,14 @@ def test_task__multi_label_from_the_configuration(tmp_path):
 
 def test_load__backbone_without_a_trained_head(tmp_path):
     config = transformers.ViTConfig(
-        hidden_size=8, num_hidden_layers=1, num_attention_heads=2, intermediate_size=8, image_size=16, patch_size=8
+        hidden_size=8,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=8,
+        image_size=16,
+        patch_size=8,
     )
-    _saved(transformers.ViTModel(config, add_pooling_layer=False), tmp_path, VIT_PICTURES)
+    _saved(transformers.ViTModel(config, add_pooling_layer=False), tmp_path, VIT_IMAGES)
     with pytest.raises(ModelError, match=r"no trained classifier.*classifier\."):
         _ = TransformersClassifier(model=tmp_path).head
 
@@ -172,7 +208,9 @@ def test_load__broken_folder(tmp_path):
 def test_load__offline_and_not_cached(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
-    with pytest.raises(UnavailableError, match=r"the hub is off \(HF_HUB_OFFLINE\).*folder of a copy"):
+    with pytest.raises(
+        UnavailableError, match=r"the hub is off \(HF_HUB_OFFLINE\).*folder of a copy"
+    ):
         _ = TransformersClassifier(model="nobody/no-such-model").head
 
 
@@ -180,7 +218,7 @@ def test_classifier_id__weights(tmp_path):
     first = _vit(tmp_path / "a", **_named())
     with torch.no_grad():
         first.classifier.bias += 1.0
-    _saved(first, tmp_path / "b", VIT_PICTURES)
+    _saved(first, tmp_path / "b", VIT_IMAGES)
     one, two = (TransformersClassifier(model=tmp_path / name).classifier_id for name in "ab")
     assert one.startswith("transformers:a@")
     assert one.partition("@")[2] != two.partition("@")[2]

@@ -3,7 +3,11 @@ import sys
 
 import pytest
 
-from weakspot.backends.transformers_source import TransformersSettings, TransformersSource, first_line
+from weakspot.backends.transformers_source import (
+    TransformersSettings,
+    TransformersSource,
+    first_line,
+)
 from weakspot.core.errors import ConfigError, MissingExtraError, ModelError
 
 
@@ -19,7 +23,10 @@ def test_model__missing_library_is_named_with_the_install_command(monkeypatch, s
 
 
 def test_model__kind_of_number(saved):
-    assert str(_source(saved("llama"), dtype="bfloat16").model("AutoModelForCausalLM").dtype) == "torch.bfloat16"
+    assert (
+        str(_source(saved("llama"), dtype="bfloat16").model("AutoModelForCausalLM").dtype)
+        == "torch.bfloat16"
+    )
     with pytest.raises(ConfigError, match="int8"):
         _source(saved("llama"), dtype="int8").model("AutoModelForCausalLM")
 
@@ -31,7 +38,9 @@ def test_load__nothing_is_printed(saved, capfd):
 
 def test_load__weights_that_are_damaged(saved, tmp_path):
     for path in saved("llama").iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes()[: -1000 if path.suffix == ".safetensors" else None])
+        (tmp_path / path.name).write_bytes(
+            path.read_bytes()[: -1000 if path.suffix == ".safetensors" else None]
+        )
     with pytest.raises(ModelError, match="cannot load the model: Error while deserializing"):
         _source(tmp_path).model("AutoModelForCausalLM")
 
@@ -47,7 +56,10 @@ def test_load__folder_without_a_model_asks_no_network(tmp_path, monkeypatch):
 
 def test_running__errors_of_a_model_are_named():
     source = _source("some/model")
-    with pytest.raises(ModelError, match="The model cannot answer: out of memory Where: some/model"), source.running():
+    with (
+        pytest.raises(ModelError, match="The model cannot answer: out of memory Where: some/model"),
+        source.running(),
+    ):
         raise RuntimeError("out of memory\nTried to allocate 3 GiB")
 
 

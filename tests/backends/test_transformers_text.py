@@ -14,7 +14,12 @@ NESTED = {
         "is_dark": {"type": "boolean"},
         "values": {
             "type": "object",
-            "additionalProperties": {"type": "array", "items": {"type": "string", "maxLength": 5}, "minItems": 2, "maxItems": 3},
+            "additionalProperties": {
+                "type": "array",
+                "items": {"type": "string", "maxLength": 5},
+                "minItems": 2,
+                "maxItems": 3,
+            },
             "minProperties": 1,
             "maxProperties": 2,
         },
@@ -24,23 +29,34 @@ NESTED = {
 
 
 def _generator(folder, **options):
-    return TransformersTextGenerator(model=folder, device="cpu", **{"max_new_tokens": 64, **options})
+    return TransformersTextGenerator(
+        model=folder, device="cpu", **{"max_new_tokens": 64, **options}
+    )
 
 
 def test_generate__random_weights_can_only_write_what_fits(saved):
-    found = json.loads(_generator(saved("llama"), max_new_tokens=300).generate("Name things.", schema=NESTED))
+    found = json.loads(
+        _generator(saved("llama"), max_new_tokens=300).generate("Name things.", schema=NESTED)
+    )
     assert list(found) == ["kind", "n_items", "is_dark", "values"]
     assert found["kind"] in ("red", "green")
     assert type(found["n_items"]) is int
     assert type(found["is_dark"]) is bool
     assert 1 <= len(found["values"]) <= 2
-    assert all(2 <= len(items) <= 3 and all(0 < len(item) <= 5 for item in items) for items in found["values"].values())
+    assert all(
+        2 <= len(items) <= 3 and all(0 < len(item) <= 5 for item in items)
+        for items in found["values"].values()
+    )
 
 
 def test_generate__whatever_is_written_ends_in_time(saved):
     schema = {"type": "array", "items": {"type": "string"}, "minItems": 1}
     for n_most in (40, 60, 90):
-        found = json.loads(_generator(saved("llama"), max_new_tokens=n_most).generate("Name things.", schema=schema))
+        found = json.loads(
+            _generator(saved("llama"), max_new_tokens=n_most).generate(
+                "Name things.", schema=schema
+            )
+        )
         assert found
         assert all(found)
 
@@ -68,7 +84,11 @@ def test_generate__model_without_a_chat_form(saved):
     plain = _generator(saved("llama", is_chat=False))
     assert plain.generate("Name things.")
     assert plain.generate("Name things.") != _generator(saved("llama")).generate("Name things.")
-    assert json.loads(plain.generate("Name things.", schema={"type": "array", "items": {"type": "integer"}, "minItems": 1}))
+    assert json.loads(
+        plain.generate(
+            "Name things.", schema={"type": "array", "items": {"type": "integer"}, "minItems": 1}
+        )
+    )
 
 
 def test_generate__prompt_longer_than_the_model_reads(saved):
@@ -83,7 +103,10 @@ def test_generate__model_that_writes_no_text(saved):
 
 
 def test_generator_id__temperature_decides_too(saved):
-    assert _generator(saved("llama")).generator_id != _generator(saved("llama"), temperature=0.5).generator_id
+    assert (
+        _generator(saved("llama")).generator_id
+        != _generator(saved("llama"), temperature=0.5).generator_id
+    )
     assert _generator(saved("llama")).generator_id == _generator(saved("llama")).generator_id
 
 

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,11 +13,15 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from tests.backends import tiny_pipelines
 
 from weakspot.backends.endpoint_images import EndpointImageGenerator
+from weakspot.core.registry import part_class
+from weakspot.testing.renderer import render
+from weakspot.testing.scenes import Scene
 
 
-def picture_bytes(prompt, seed, size="32x24"):
+def image_bytes(prompt, seed, size="32x24"):
     """Return a PNG that prompt and seed decide."""
     width, height = (32, 24) if size == "auto" else map(int, size.split("x"))
     number = int.from_bytes(hashlib.sha256(f"{prompt}|{seed}".encode()).digest()[:8], "big")
@@ -65,7 +70,9 @@ class ImageServer:
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
-        threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        ).start()
 
     @property
     def host(self):
@@ -88,8 +95,12 @@ class ImageServer:
             step = self.misbehave.pop(0) if self.misbehave else self.answers.get(body["prompt"])
         refused = next((name for name in self.refused_fields if name in body), None)
         if step is None and refused is not None:
-            step = (400, {}, json.dumps({"error": {"message": f"Unknown parameter: '{refused}'."}}).encode())
-        drawn = picture_bytes(body["prompt"], body.get("seed"), body["size"])
+            step = (
+                400,
+                {},
+                json.dumps({"error": {"message": f"Unknown parameter: '{refused}'."}}).encode(),
+            )
+        drawn = image_bytes(body["prompt"], body.get("seed"), body["size"])
         self._answer(handler, step or (200, {}, answer_of(b64_json=bytes_of(drawn))))
 
     def give(self, handler):
@@ -117,7 +128,37 @@ def image_server(stack: ExitStack) -> ImageServer:
 
 
 def endpoint_images(_folder: Path, stack: ExitStack):
-    return partial(EndpointImageGenerator, url=image_server(stack).url, model="tiny", size="32x24", n_retries=0)
+    return partial(
+        EndpointImageGenerator, url=image_server(stack).url, model="tiny", size="32x24", n_retries=0
+    )
 
 
-BUILDERS = {("image_generators", "endpoint"): endpoint_images}
+def _part(role: str, name: str, **options: object) -> Callable[[], object]:
+    return lambda: part_class(role, name)(**options)
+
+
+def _diffusers(folder: Path, _stack: ExitStack) -> Callable[[], object]:
+    model = tiny_pipelines.save_stable_diffusion(folder / "model", checker="passes")
+    return _part("image_generators", "diffusers", model=model, device="cpu", steps=2, batch_size=2)
+
+
+def _unclip(folder: Path, _stack: ExitStack) -> Callable[[], object]:
+    model = tiny_pipelines.save_unclip_from_words(folder / "model")
+    return _part("image_generators", "unclip", model=model, device="cpu", steps=2, batch_size=2)
+
+
+def _compose(folder: Path, _stack: ExitStack) -> Callable[[], object]:
+    for kind in ("disc", "star"):
+        (folder / "shapes" / kind).mkdir(parents=True, exist_ok=True)
+        for instance in range(3):
+            scene = Scene(kinds=(kind,), colour="blue", size="large", instance=instance)
+            render(scene, side=128, marked=False).save(folder / "shapes" / kind / f"{instance}.png")
+    return _part("image_generators", "compose", images=str(folder / "shapes"), side=64)
+
+
+BUILDERS = {
+    ("image_generators", "compose"): _compose,
+    ("image_generators", "diffusers"): _diffusers,
+    ("image_generators", "endpoint"): endpoint_images,
+    ("image_generators", "unclip"): _unclip,
+}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tokenizers import pre_tokenizers
 
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.backends.torch_device import declare_torchvision_operators
 
 declare_torchvision_operators()
 
@@ -14,7 +14,12 @@ DIMENSION = 16
 LONGEST = 77
 N_TOKENS = 514
 ENDS = {"bos_token_id": 512, "eos_token_id": 513, "pad_token_id": 513}
-LAYER = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+LAYER = {
+    "hidden_size": 16,
+    "intermediate_size": 16,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+}
 
 
 def _made(save):
@@ -40,14 +45,20 @@ def _tokenizer():
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     named = [*letters, *(f"{letter}</w>" for letter in letters), "<|startoftext|>", "<|endoftext|>"]
-    return CLIPTokenizer(vocab={name: number for number, name in enumerate(named)}, merges=[], model_max_length=LONGEST)
+    return CLIPTokenizer(
+        vocab={name: number for number, name in enumerate(named)},
+        merges=[],
+        model_max_length=LONGEST,
+    )
 
 
 def _text_config(**changes):
     from transformers import CLIPTextConfig
 
     return CLIPTextConfig(
-        vocab_size=N_TOKENS, max_position_embeddings=LONGEST, **(LAYER | ENDS | {"projection_dim": DIMENSION} | changes)
+        vocab_size=N_TOKENS,
+        max_position_embeddings=LONGEST,
+        **(LAYER | ENDS | {"projection_dim": DIMENSION} | changes),
     )
 
 
@@ -107,22 +118,28 @@ def _scheduler(kind="DDIMScheduler", **options):
         options |= {"steps_offset": 1}
     if kind == "DDIMScheduler":
         options |= {"clip_sample": False}
-    return getattr(diffusers, kind)(beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", **options)
+    return getattr(diffusers, kind)(
+        beta_start=0.00085, beta_end=0.012, beta_schedule="scaled_linear", **options
+    )
 
 
 def safety_checker(*, flags):
-    """Return a real safety checker that flags every picture, or none."""
+    """Return a real safety checker that flags every image, or none."""
     from diffusers.pipelines.stable_diffusion import StableDiffusionSafetyChecker
     from transformers import CLIPConfig
 
-    made = StableDiffusionSafetyChecker(CLIPConfig(vision_config=_vision_config().to_dict(), projection_dim=DIMENSION)).eval()
+    made = StableDiffusionSafetyChecker(
+        CLIPConfig(vision_config=_vision_config().to_dict(), projection_dim=DIMENSION)
+    ).eval()
     made.concept_embeds_weights.data.fill_(-2.0 if flags else 2.0)
     made.special_care_embeds_weights.data.fill_(2.0)
     return made
 
 
 @_made
-def save_stable_diffusion(folder: Path, *, checker=None, scheduler="DDIMScheduler", is_nan=False) -> None:
+def save_stable_diffusion(
+    folder: Path, *, checker=None, scheduler="DDIMScheduler", is_nan=False
+) -> None:
     """Write a Stable Diffusion 1.x pipeline; `checker` is None, "flags" or "passes"."""
     from diffusers import StableDiffusionPipeline
 
@@ -169,7 +186,12 @@ def save_stable_diffusion_xl(folder: Path) -> None:
 @_made
 def save_flux(folder: Path) -> None:
     """Write a FLUX pipeline, which is built on a transformer and reads words by CLIP and by T5."""
-    from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxPipeline, FluxTransformer2DModel
+    from diffusers import (
+        AutoencoderKL,
+        FlowMatchEulerDiscreteScheduler,
+        FluxPipeline,
+        FluxTransformer2DModel,
+    )
     from transformers import T5Config, T5EncoderModel, T5Tokenizer
 
     pieces = [
@@ -179,13 +201,21 @@ def save_flux(folder: Path) -> None:
         ("▁", -2.0),
         *((letter, -3.0) for letter in "abcdefghijklmnopqrstuvwxyz"),
     ]
-    blocks = {"block_out_channels": (8,), "down_block_types": ("DownEncoderBlock2D",), "up_block_types": ("UpDecoderBlock2D",)}
+    blocks = {
+        "block_out_channels": (8,),
+        "down_block_types": ("DownEncoderBlock2D",),
+        "up_block_types": ("UpDecoderBlock2D",),
+    }
     FluxPipeline(
         scheduler=FlowMatchEulerDiscreteScheduler(),
-        vae=AutoencoderKL(**blocks, latent_channels=1, norm_num_groups=4, sample_size=16, shift_factor=0.1).eval(),
+        vae=AutoencoderKL(
+            **blocks, latent_channels=1, norm_num_groups=4, sample_size=16, shift_factor=0.1
+        ).eval(),
         text_encoder=_text_encoder(),
         tokenizer=_tokenizer(),
-        text_encoder_2=T5EncoderModel(T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)).eval(),
+        text_encoder_2=T5EncoderModel(
+            T5Config(vocab_size=64, d_model=16, d_kv=8, d_ff=16, num_layers=1, num_heads=2)
+        ).eval(),
         tokenizer_2=T5Tokenizer(vocab=pieces, extra_ids=0, model_max_length=64),
         transformer=FluxTransformer2DModel(
             in_channels=4,
@@ -205,7 +235,11 @@ def save_clip(folder: Path, *, processor=True) -> None:
     """Write a whole CLIP model with its tokenizer, as an embedder and as the text tower of a decoder."""
     from transformers import CLIPConfig, CLIPModel
 
-    config = CLIPConfig(text_config=_text_config().to_dict(), vision_config=_vision_config().to_dict(), projection_dim=DIMENSION)
+    config = CLIPConfig(
+        text_config=_text_config().to_dict(),
+        vision_config=_vision_config().to_dict(),
+        projection_dim=DIMENSION,
+    )
     CLIPModel(config).save_pretrained(folder)
     _tokenizer().save_pretrained(folder)
     if processor:
@@ -214,7 +248,9 @@ def save_clip(folder: Path, *, processor=True) -> None:
 
 
 def _unclip_parts():
-    from diffusers.pipelines.stable_diffusion.stable_unclip_image_normalizer import StableUnCLIPImageNormalizer
+    from diffusers.pipelines.stable_diffusion.stable_unclip_image_normalizer import (
+        StableUnCLIPImageNormalizer,
+    )
 
     normalizer = StableUnCLIPImageNormalizer(embedding_dim=DIMENSION)
     normalizer.mean.data.fill_(0.1)
@@ -224,22 +260,24 @@ def _unclip_parts():
         "image_noising_scheduler": _scheduler("DDPMScheduler"),
         "tokenizer": _tokenizer(),
         "text_encoder": _text_encoder(),
-        "unet": _unet(class_embed_type="projection", projection_class_embeddings_input_dim=2 * DIMENSION),
+        "unet": _unet(
+            class_embed_type="projection", projection_class_embeddings_input_dim=2 * DIMENSION
+        ),
         "scheduler": _scheduler(),
         "vae": _vae(),
     }
 
 
 @_made
-def save_unclip_from_pictures(folder: Path) -> None:
-    """Write a Stable unCLIP pipeline whose vectors come from an image encoder."""
+def save_unclip_from_images(folder: Path) -> None:
+    """Write a Stable unCLIP pipeline whose embeddings come from an image encoder."""
     from diffusers import StableUnCLIPImg2ImgPipeline
     from transformers import CLIPVisionModelWithProjection
 
     encoder = CLIPVisionModelWithProjection(_vision_config()).eval()
-    StableUnCLIPImg2ImgPipeline(feature_extractor=_image_processor(), image_encoder=encoder, **_unclip_parts()).save_pretrained(
-        folder
-    )
+    StableUnCLIPImg2ImgPipeline(
+        feature_extractor=_image_processor(), image_encoder=encoder, **_unclip_parts()
+    ).save_pretrained(folder)
 
 
 @_made
@@ -248,7 +286,9 @@ def save_unclip_from_words(folder: Path) -> None:
     from diffusers import PriorTransformer, StableUnCLIPPipeline
     from transformers import CLIPTextModelWithProjection
 
-    prior = PriorTransformer(num_attention_heads=2, attention_head_dim=8, embedding_dim=DIMENSION, num_layers=1)
+    prior = PriorTransformer(
+        num_attention_heads=2, attention_head_dim=8, embedding_dim=DIMENSION, num_layers=1
+    )
     StableUnCLIPPipeline(
         prior_tokenizer=_tokenizer(),
         prior_text_encoder=CLIPTextModelWithProjection(_text_config()).eval(),
@@ -284,7 +324,9 @@ def save_kandinsky(folder: Path) -> None:
         num_vq_embeddings=12,
         vq_embed_dim=4,
     )
-    KandinskyV22Pipeline(unet=unet, scheduler=_scheduler(), movq=movq.eval()).save_pretrained(folder)
+    KandinskyV22Pipeline(unet=unet, scheduler=_scheduler(), movq=movq.eval()).save_pretrained(
+        folder
+    )
 
 
 @_made

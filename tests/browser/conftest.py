@@ -15,15 +15,21 @@ N_LARGE = 50_000
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*QUIET, *SOFTWARE_GRAPHICS])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=[*QUIET, *SOFTWARE_GRAPHICS]
+        )
         yield browser
         browser.close()
 
 
 @pytest.fixture(scope="session")
-def demo_folder(demo_outcome, tmp_path_factory) -> Path:
+def demo_folder(demo_result, tmp_path_factory) -> Path:
     """A copy of the finished demo that browser tests may change."""
-    return Path(shutil.copytree(demo_outcome.report.parents[3], tmp_path_factory.mktemp("browser") / "weakspot-demo"))
+    return Path(
+        shutil.copytree(
+            demo_result.report.parents[3], tmp_path_factory.mktemp("browser") / "weakspot-demo"
+        )
+    )
 
 
 @pytest.fixture(scope="session")
@@ -34,7 +40,7 @@ def demo_address(demo_folder) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def large_folder(shared_folder, tmp_path_factory) -> Path:
-    """A project of 50,000 planted pictures whose green discs are mostly wrong; a copy that browser tests may change."""
+    """A project of 50,000 planted images whose green discs are mostly wrong; a copy that browser tests may change."""
     with shared_folder("large") as folder:
         if not (folder / "whole").exists():
             (folder / "shapes").mkdir()
@@ -42,7 +48,7 @@ def large_folder(shared_folder, tmp_path_factory) -> Path:
             (folder / "whole").touch()
         own = tmp_path_factory.mktemp("large") / "shapes"
         own.mkdir()
-        # Pictures are many and never changed: they are read where they are.
+        # Images are many and never changed: they are read where they are.
         shutil.copytree(folder / "shapes" / ".weakspot", own / ".weakspot")
         for name in ("weakspot.toml", "manifest.csv"):
             shutil.copy(folder / "shapes" / name, own / name)

@@ -22,7 +22,11 @@ QUIET = (
     "--disable-component-update",
     "--disable-sync",
 )
-SOFTWARE_GRAPHICS = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
+SOFTWARE_GRAPHICS = (
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--ignore-gpu-blocklist",
+)
 AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "axe.min.js"
 SERIOUS = ("serious", "critical")
 PAGES = (
@@ -32,7 +36,7 @@ PAGES = (
     ("/attributes", "Attributes"),
     ("/map", "Map"),
     ("/repair", "Repair"),
-    ("/search", "Search with generated pictures"),
+    ("/search", "Search with generated images"),
     ("/studies", "Studies"),
 )
 ADDRESS = re.compile(r"(http://\S+/)#token=(\S+)")
@@ -114,10 +118,17 @@ class Visit:
 
 @contextmanager
 def visiting(
-    chromium: Browser, address: str, *, width: int = 1280, height: int = 900, arrives: Callable[[Page], None] = lambda _page: None
+    chromium: Browser,
+    address: str,
+    *,
+    width: int = 1280,
+    height: int = 900,
+    arrives: Callable[[Page], None] = lambda _page: None,
 ) -> Iterator[Visit]:
-    """Come in with a new browser window; `arrives` does what a person has to do before the pages are there."""
-    context = chromium.new_context(viewport={"width": width, "height": height}, accept_downloads=True, reduced_motion="reduce")
+    """Log in with a new browser window; `arrives` does what a person has to do before the pages are there."""
+    context = chromium.new_context(
+        viewport={"width": width, "height": height}, accept_downloads=True, reduced_motion="reduce"
+    )
     visit = Visit(page=context.new_page(), address=address)
     visit.listen()
     visit.page.goto(address)

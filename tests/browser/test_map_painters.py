@@ -19,7 +19,9 @@ WebGL2RenderingContext.prototype.getParameter = function (name) {
 
 
 @pytest.mark.parametrize("is_card", [False, True], ids=["pixels", "card"])
-def test_map__drawn_either_way__shows_right_and_wrong_points_in_their_colours(chromium, large_address, is_card):
+def test_map__drawn_either_way__shows_right_and_wrong_points_in_their_colours(
+    chromium, large_address, is_card
+):
     with visiting(chromium, large_address) as visit:
         if is_card:
             visit.page.add_init_script(HIDE_IMITATION)

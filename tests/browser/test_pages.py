@@ -1,4 +1,4 @@
-"""Every page, on real photographs and on 50,000 planted pictures: it shows, it is accessible, and its console is silent."""
+"""Every page, on real photographs and on 50,000 planted images: it shows, it is accessible, and its console is silent."""
 
 import re
 
@@ -21,7 +21,9 @@ def visit(chromium, site):
 
 
 @pytest.mark.parametrize(("place", "heading"), PAGES, ids=[heading for _, heading in PAGES])
-def test_page__opened__is_accessible_in_light_and_dark_and_its_console_is_silent(visit, place, heading):
+def test_page__opened__is_accessible_in_light_and_dark_and_its_console_is_silent(
+    visit, place, heading
+):
     visit.go(place, heading)
     visit.settle()
     visit.check()
@@ -38,7 +40,9 @@ def test_page__on_a_tablet__needs_no_sideways_scrolling(chromium, site, place, h
 def test_pages__menu_by_keyboard_alone__every_page_is_reached(visit):
     visit.go("/", "Overview")
     for place, heading in PAGES[1:]:
-        link = visit.page.get_by_role("navigation", name="Pages").get_by_role("link", name=place.strip("/").capitalize())
+        link = visit.page.get_by_role("navigation", name="Pages").get_by_role(
+            "link", name=place.strip("/").capitalize()
+        )
         link.focus()
         visit.page.keyboard.press("Enter")
         visit.page.get_by_role("heading", level=1, name=heading).first.wait_for()
@@ -90,7 +94,10 @@ def test_class_view__threshold_moved__server_is_not_asked(visit):
     visit.settle()
     before = slider.get_attribute("aria-valuetext")
     asked = []
-    visit.page.on("request", lambda request: asked.append(request.url) if "/api/pictures/" not in request.url else None)
+    visit.page.on(
+        "request",
+        lambda request: asked.append(request.url) if "/api/images/" not in request.url else None,
+    )
     slider.focus()
     for _ in range(12):
         visit.page.keyboard.press("Shift+ArrowLeft")

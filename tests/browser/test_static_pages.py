@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import expect
 from tests.browser.driving import PAGES
 
-from weakspot.web.static_export import ExportRequest, export_static
+from weakspot.web.static.export import ExportRequest, export_static
 
 pytestmark = pytest.mark.network
 
@@ -25,7 +25,12 @@ def opened(chromium, exported):
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
     page.on("requestfailed", lambda request: wrong.append(request.url))
-    page.on("request", lambda request: wrong.append(request.url) if not re.match("file:|data:|blob:", request.url) else None)
+    page.on(
+        "request",
+        lambda request: (
+            wrong.append(request.url) if not re.match("file:|data:|blob:", request.url) else None
+        ),
+    )
     page.goto(exported.index.absolute().as_uri())
     page.get_by_role("heading", level=1, name="Overview").wait_for()
     yield page, exported.index.absolute().as_uri()
@@ -46,7 +51,7 @@ def test_static_page__opened_from_a_folder__shows_without_network(opened, place,
         expect(alerts).to_contain_text("not part of the exported pages")
 
 
-def test_static_classes__suggested_words_chosen__are_scored_and_split_the_pictures(opened):
+def test_static_classes__suggested_words_chosen__are_scored_and_split_the_images(opened):
     page, address = opened
     page.goto(f"{address}#/classes/apple")
     page.locator(".suggestions .chip").first.click()
@@ -56,8 +61,8 @@ def test_static_classes__suggested_words_chosen__are_scored_and_split_the_pictur
     assert page.locator("button.tile img").first.evaluate("image => image.naturalWidth") > 0
 
 
-def test_static_slices__one_opened__shows_its_pictures(opened):
+def test_static_slices__one_opened__shows_its_images(opened):
     page, address = opened
     page.goto(f"{address}#/slices")
     page.locator("a[href*='/slices/']").first.click()
-    expect(page.locator("img[src^='pictures/']").first).to_be_visible()
+    expect(page.locator("img[src^='images/']").first).to_be_visible()

@@ -21,19 +21,23 @@ def test_study__invited_person_says_a_phrase__owner_sees_it_in_the_table(chromiu
         page.get_by_role("button", name="Make a link").click()
         link = page.get_by_label("Invitation link").input_value()
         visit.check()
-        with visiting(chromium, link, arrives=_comes_in) as guest:
+        with visiting(chromium, link, arrives=_logs_in) as guest:
             _describes(guest)
         page.reload()
         expect(page.get_by_role("cell", name="green").first).to_be_visible(timeout=30_000)
         with page.expect_download() as download:
             page.get_by_role("link", name="Download as CSV").click()
-        rows = list(csv.DictReader(download.value.path().read_text(encoding="utf-8-sig").splitlines()))
-        assert [(row["person"], row["class_title"], row["phrase"]) for row in rows] == [("Ada", "disc", "green")]
+        rows = list(
+            csv.DictReader(download.value.path().read_text(encoding="utf-8-sig").splitlines())
+        )
+        assert [(row["person"], row["class_title"], row["phrase"]) for row in rows] == [
+            ("Ada", "disc", "green")
+        ]
         assert float(rows[0]["confirmed_score"]) > 0.3
         visit.check()
 
 
-def _comes_in(page):
+def _logs_in(page):
     page.get_by_label("Your name, as others will see it").fill("Ada")
     page.get_by_role("button", name="Begin").click()
 

@@ -1,21 +1,46 @@
-"""The command line as a user types it: real processes, real exit codes."""
+"""The command line as a user types it: what is shown, and exit codes."""
 
+import contextlib
+import io
 import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
+from typer.main import get_command
+from typer.testing import CliRunner
 
-LOOP_COMMANDS = ("ingest", "embed", "discover", "verify", "repair", "report", "run")
+from weakspot import __version__
+from weakspot.cli import lab
+from weakspot.cli.main import COMMANDS, RENAMED, app, main
 
 
-def _weakspot(*arguments, cwd=None):
-    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+def _weakspot(*arguments, cwd="."):
+    """Run the command line as a process would, without the seconds that starting one takes."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        mock.patch.object(sys, "argv", ["weakspot", *map(str, arguments)]),
+        mock.patch.dict(os.environ, {"COLUMNS": "200", "NO_COLOR": "1"}),
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        pytest.raises(SystemExit) as ended,
+    ):
+        main()
+    return SimpleNamespace(
+        returncode=ended.value.code or 0, stdout=out.getvalue(), stderr=err.getvalue()
+    )
+
+
+def _process(*arguments):
     command = [sys.executable, "-m", "weakspot", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, env=environment, check=False)
+    environment = {**os.environ, "COLUMNS": "200", "NO_COLOR": "1"}
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
 
 
 def _assert_clear_error(result, *parts):
@@ -26,15 +51,40 @@ def _assert_clear_error(result, *parts):
 
 
 def test_main__version():
-    result = _weakspot("--version")
-    assert (result.returncode, result.stdout) == (0, "weakspot 0.1.0\n")
+    result = _process("--version")
+    assert (result.returncode, result.stdout) == (0, f"weakspot {__version__}\n")
 
 
 def test_main__every_command_has_help():
-    for command in [*LOOP_COMMANDS, "init", "align", "doctor", "demo", "compare", "collective", "bench", "hypothesis"]:
-        result = _weakspot(command, "--help")
-        assert result.returncode == 0
-        assert "--help" in result.stdout
+    for command in (app, lab.app):
+        for one in get_command(command).commands.values():
+            result = CliRunner().invoke(
+                app, [*(["lab"] if command is lab.app else []), one.name, "--help"]
+            )
+            assert result.exit_code == 0
+            assert "--help" in result.output
+
+
+def test_main__help_lists_commands_by_topic_in_80_columns():
+    shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output
+    topics = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
+    assert topics[1:] == [f"{topic}:" for topic in (*COMMANDS, "Research")]
+    assert "..." not in shown.split("Daily work:")[1]
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("old", sorted(RENAMED))
+def test_main__a_renamed_command_says_its_new_name(old):
+    result = CliRunner().invoke(app, [old, "--json"])
+    assert result.exit_code == 2
+    assert result.stderr == f"weakspot {old} is now: {RENAMED[old]}\n"
+
+
+def test_main__verbose_logs_the_traceback_of_an_error(tmp_path):
+    quiet, loud = _process("run", "-p", tmp_path), _process("-v", "run", "-p", tmp_path)
+    assert "Traceback" not in quiet.stderr
+    assert "INFO weakspot.cli.terminal: The traceback of the error:" in loud.stderr
+    assert loud.stderr.endswith(quiet.stderr)
 
 
 def test_main__unknown_command_is_bad_input():
@@ -42,24 +92,36 @@ def test_main__unknown_command_is_bad_input():
 
 
 def test_run__no_project_here(tmp_path):
-    _assert_clear_error(_weakspot("run", cwd=tmp_path), "There is no weakspot.toml here", "weakspot init")
+    _assert_clear_error(
+        _weakspot("run", cwd=tmp_path), "There is no weakspot.toml here", "weakspot init"
+    )
 
 
 def test_run__broken_settings_are_all_reported(tmp_path):
-    (tmp_path / "weakspot.toml").write_text('sed = 1\n[discover]\nmethods = ["directions"]\nparameter = {}\n')
+    (tmp_path / "weakspot.toml").write_text(
+        'sed = 1\n[discover]\nmethods = ["directions"]\nparameter = {}\n'
+    )
     _assert_clear_error(_weakspot("run", "-p", tmp_path), "1. discover.parameter:", "2. sed:")
 
 
 def test_run__unknown_method(planted_project, tmp_path):
-    text = (planted_project / "weakspot.toml").read_text().replace('"manifest.csv"', f'"{planted_project}/manifest.csv"')
+    text = (
+        (planted_project / "weakspot.toml")
+        .read_text()
+        .replace('"manifest.csv"', f'"{planted_project}/manifest.csv"')
+    )
     (tmp_path / "weakspot.toml").write_text(text + '[discover]\nmethods = ["direction"]\n')
-    _assert_clear_error(_weakspot("run", "-p", tmp_path), "no discoverer called 'direction'", "directions")
+    _assert_clear_error(
+        _weakspot("run", "-p", tmp_path), "no discoverer called 'direction'", "directions"
+    )
 
 
 def test_init__writes_settings_that_load(tmp_path):
     (tmp_path / "photos" / "cat").mkdir(parents=True)
     (tmp_path / "model.onnx").write_bytes(b"")
-    first = _weakspot("init", "project", "--data", "photos", "--classifier", "model.onnx", cwd=tmp_path)
+    first = _weakspot(
+        "init", "project", "--data", "photos", "--classifier", "model.onnx", cwd=tmp_path
+    )
     assert first.returncode == 0
     text = (tmp_path / "project" / "weakspot.toml").read_text()
     assert 'source = "../photos"' in text
@@ -78,7 +140,14 @@ def test_run__whole_loop_with_given_predictions(planted_project):
     assert found["names"][0]["contrast"] == "green"
     assert top["rate_inside"] > 0.8
     assert record["command"].startswith("weakspot run")
-    assert {stage["stage"] for stage in record["stages"]} >= {"ingest", "embed", "discover", "describe", "verify", "repair"}
+    assert {stage["stage"] for stage in record["stages"]} >= {
+        "ingest",
+        "embed",
+        "discover",
+        "describe",
+        "verify",
+        "repair",
+    }
 
 
 def test_run__exit_code_one_above_the_threshold(planted_project):
@@ -101,7 +170,10 @@ def test_stages__one_by_one_give_the_same_answer_as_run(planted_project):
 def test_repair__says_why_there_is_none(planted_project):
     record = json.loads(_weakspot("run", "-p", planted_project, "--json").stdout)
     assert record["repairs"] == []
-    assert any("features under the classifier's last layer are not known" in note["note"] for note in record["notes"])
+    assert any(
+        "features under the classifier's last layer are not known" in note["note"]
+        for note in record["notes"]
+    )
 
 
 def test_report__writes_three_files(planted_project):
@@ -126,7 +198,9 @@ def test_doctor__offline_as_json():
     assert "directions" in findings["registered"]["discoverers"]
 
 
-@pytest.mark.parametrize("arguments", [("align", "out"), ("align", "out", "--vectors", "v.npy")])
+@pytest.mark.parametrize(
+    "arguments", [("lab", "align", "out"), ("lab", "align", "out", "--embeddings", "v.npy")]
+)
 def test_align__needs_something_to_learn_from(arguments, tmp_path):
     _assert_clear_error(_weakspot(*arguments, cwd=tmp_path), "nothing to learn from")
 

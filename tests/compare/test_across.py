@@ -1,11 +1,11 @@
 import numpy as np
 import pytest
 
-from weakspot.compare.across import SliceOutcomes, differences, measured, paired_interval
+from weakspot.compare.across import SlicePredictions, differences, measure_slices, paired_interval
 from weakspot.core.statistics import fisher_p, mcnemar_p
 
 
-def _outcomes(**changes):
+def _predictions(**changes):
     inside = (True,) * 20 + (False,) * 20
     weak = (True,) * 15 + (False,) * 5 + (True,) * 2 + (False,) * 18
     strong = (True,) * 3 + (False,) * 17 + (True,) * 2 + (False,) * 18
@@ -16,12 +16,17 @@ def _outcomes(**changes):
         "inside": inside,
         "failed": {"weak": weak, "strong": strong},
     }
-    return SliceOutcomes(**{**given, **changes})
+    return SlicePredictions(**{**given, **changes})
 
 
 def test_measured__counts_tests_and_holds():
-    weak, strong = measured([_outcomes()])
-    assert (weak.n_inside, weak.failures_inside, weak.n_outside, weak.failures_outside) == (20, 15, 20, 2)
+    weak, strong = measure_slices([_predictions()])
+    assert (weak.n_inside, weak.failures_inside, weak.n_outside, weak.failures_outside) == (
+        20,
+        15,
+        20,
+        2,
+    )
     assert weak.p_value == pytest.approx(fisher_p(15, 20, 2, 20))
     assert weak.q_value == pytest.approx(2 * weak.p_value)
     assert weak.holds
@@ -30,14 +35,14 @@ def test_measured__counts_tests_and_holds():
 
 
 def test_measured__too_few_members_are_not_tested():
-    small = _outcomes(inside=(True,) * 4 + (False,) * 36)
-    found = measured([small, _outcomes(slice_id="t")])
+    small = _predictions(inside=(True,) * 4 + (False,) * 36)
+    found = measure_slices([small, _predictions(slice_id="t")])
     assert [one.q_value for one in found[:2]] == [1.0, 1.0]
     assert found[2].q_value == pytest.approx(2 * found[2].p_value)
 
 
 def test_differences__paired_on_members_only():
-    (found,) = differences([_outcomes()])
+    (found,) = differences([_predictions()])
     assert (found.first, found.second, found.n_samples) == ("weak", "strong", 20)
     assert (found.only_first_fails, found.only_second_fails) == (12, 0)
     assert found.difference == 0.6
@@ -46,7 +51,7 @@ def test_differences__paired_on_members_only():
 
 
 def test_differences__a_slice_without_members_is_left_out():
-    assert differences([_outcomes(inside=(False,) * 40)]) == ()
+    assert differences([_predictions(inside=(False,) * 40)]) == ()
 
 
 def test_paired_interval__covers_the_truth_as_often_as_promised():

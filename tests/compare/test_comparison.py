@@ -1,7 +1,15 @@
 import numpy as np
+import pytest
 
-from weakspot.compare.across import SliceOutcomes
-from weakspot.compare.comparison import Comparison, compared, comparison_page
+from weakspot.compare.across import SlicePredictions
+from weakspot.compare.comparison import (
+    Comparison,
+    compare_failures,
+    comparison_page,
+    failure_iou,
+    families,
+)
+from weakspot.core.errors import DataError
 
 
 def _comparison():
@@ -9,10 +17,14 @@ def _comparison():
     weak = (True,) * 15 + (False,) * 5 + (True,) * 2 + (False,) * 18
     also = (True,) * 14 + (False,) * 24 + (True,) * 2
     failed = {"weak <model>": np.array(weak), "other": np.array(also)}
-    outcomes = SliceOutcomes(
-        slice_id="s", title="disc: green", found_on="weak <model>", inside=inside, failed={"weak <model>": weak, "other": also}
+    predictions = SlicePredictions(
+        slice_id="s",
+        title="disc: green",
+        found_on="weak <model>",
+        inside=inside,
+        failed={"weak <model>": weak, "other": also},
     )
-    return compared(failed, [outcomes], notes=["A note."])
+    return compare_failures(failed, [predictions], notes=["A note."])
 
 
 def test_compared__a_slice_that_holds_everywhere_is_shared():
@@ -39,6 +51,28 @@ def test_comparison_page__escapes_names_and_needs_no_network():
 
 
 def test_comparison_page__says_when_there_is_no_slice():
-    page = comparison_page(compared({"one": np.array([True, False]), "two": np.array([False, False])}, []))
+    page = comparison_page(
+        compare_failures({"one": np.array([True, False]), "two": np.array([False, False])}, [])
+    )
     assert "None of the classifiers has a confirmed slice" in page
     assert "no slice on which two classifiers could be compared" in page
+
+
+def test_failure_iou__counts_by_hand():
+    first = np.array([True, True, True, False, False])
+    second = np.array([False, True, True, True, False])
+    third = np.zeros(5, dtype=bool)
+    found = failure_iou([first, second, third])
+    assert found.tolist() == [[1.0, 0.5, 0.0], [0.5, 1.0, 0.0], [0.0, 0.0, 1.0]]
+
+
+def test_failure_iou__different_samples_are_refused():
+    with pytest.raises(DataError, match="same samples"):
+        failure_iou([np.array([True]), np.array([True, False])])
+
+
+def test_families__groups_by_mean_overlap():
+    overlaps = np.array([[1.0, 0.8, 0.1], [0.8, 1.0, 0.2], [0.1, 0.2, 1.0]])
+    assert families(("a", "b", "c"), overlaps) == (("a", "b"), ("c",))
+    assert families(("a", "b", "c"), overlaps, least=0.1) == (("a", "b", "c"),)
+    assert families(("a",), np.ones((1, 1))) == (("a",),)

@@ -4,7 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.linalg import sqrtm
 
-from weakspot.compare.distances import distances_to, frechet_distance, kernel_distance, unbiased_frechet
+from weakspot.compare.distances import (
+    distances_to,
+    frechet_distance,
+    kernel_distance,
+    unbiased_frechet,
+)
 from weakspot.core.errors import DataError, NotEnoughDataError
 
 
@@ -23,14 +28,18 @@ def _textbook_frechet(one, other):
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000), n=st.integers(12, 60), m=st.integers(12, 60), d=st.integers(2, 8))
+@given(
+    seed=st.integers(0, 10_000), n=st.integers(12, 60), m=st.integers(12, 60), d=st.integers(2, 8)
+)
 def test_frechet_distance__is_the_textbook_formula_where_covariances_have_full_rank(seed, n, m, d):
     one, other = _draws(seed, n, d), _draws(seed + 1, m, d, mean=0.5, scale=2.0)
     assert frechet_distance(one, other) == pytest.approx(_textbook_frechet(one, other), rel=1e-6)
 
 
 @settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000), n=st.integers(2, 30), m=st.integers(2, 30), d=st.integers(1, 40))
+@given(
+    seed=st.integers(0, 10_000), n=st.integers(2, 30), m=st.integers(2, 30), d=st.integers(1, 40)
+)
 def test_frechet_distance__is_symmetric_zero_for_itself_and_blind_to_rotation(seed, n, m, d):
     one, other, turn = _draws(seed, n, d), _draws(seed + 1, m, d, mean=1.0), _rotation(seed, d)
     distance = frechet_distance(one, other)
@@ -44,17 +53,22 @@ def test_frechet_distance__is_symmetric_zero_for_itself_and_blind_to_rotation(se
 def test_frechet_distance__closed_form_of_two_normal_distributions():
     # |difference of means|^2 + sum of (difference of deviations)^2 when axes are the same.
     deviations, others = np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 1.0])
-    one, other = _draws(0, 200_000, 3) * deviations, _draws(1, 200_000, 3) * others + np.array([1.0, 0.0, -2.0])
+    one, other = (
+        _draws(0, 200_000, 3) * deviations,
+        _draws(1, 200_000, 3) * others + np.array([1.0, 0.0, -2.0]),
+    )
     assert frechet_distance(one, other) == pytest.approx(5.0 + 5.0, rel=0.02)
 
 
-def test_frechet_distance__few_vectors_of_many_dimensions_stay_exact():
+def test_frechet_distance__few_embeddings_of_many_dimensions_stay_exact():
     one, other = _draws(0, 6, 200), _draws(1, 9, 200)
     basis = np.linalg.qr(np.concatenate([one, other]).T)[0]
-    # In the 15 dimensions that the vectors span the same formula can be had by way of eigenvalues.
+    # In the 15 dimensions that the embeddings span the same formula is available by way of eigenvalues.
     first, second = np.cov((one @ basis).T), np.cov((other @ basis).T)
     roots = np.sqrt(np.maximum(np.linalg.eigvals(first @ second).real, 0.0)).sum()
-    expected = ((one.mean(0) - other.mean(0)) ** 2).sum() + np.trace(first) + np.trace(second) - 2 * roots
+    expected = (
+        ((one.mean(0) - other.mean(0)) ** 2).sum() + np.trace(first) + np.trace(second) - 2 * roots
+    )
     assert frechet_distance(one, other) == pytest.approx(expected, rel=1e-4)
 
 
@@ -64,7 +78,7 @@ def test_frechet_distance__one_direction_only():
     assert frechet_distance(one, one + np.array([0.0, 2.0, 0.0])) == pytest.approx(4.0)
 
 
-def test_unbiased_frechet__few_pictures_no_longer_add_to_it():
+def test_unbiased_frechet__few_images_no_longer_add_to_it():
     plain, corrected = [], []
     for seed in range(6):
         one, other = _draws(seed, 200, 10), _draws(seed + 100, 200, 10)
@@ -107,10 +121,12 @@ def test_kernel_distance__blind_to_rotation_and_repeatable():
     one, other, turn = _draws(0, 50, 6), _draws(1, 40, 6, scale=2.0), _rotation(3, 6)
     found = kernel_distance(one, other, seed=4)
     assert kernel_distance(one, other, seed=4) == found
-    assert kernel_distance(one @ turn, other @ turn, seed=4).value == pytest.approx(found.value, rel=1e-9)
+    assert kernel_distance(one @ turn, other @ turn, seed=4).value == pytest.approx(
+        found.value, rel=1e-9
+    )
 
 
-def test_kernel_distance__two_pictures_have_no_error():
+def test_kernel_distance__two_images_have_no_error():
     found = kernel_distance(_draws(0, 2, 3), _draws(1, 2, 3), seed=0)
     assert found.standard_error is None
     assert np.isfinite(found.value)
@@ -125,28 +141,35 @@ def test_distances_to__sets_of_other_sizes_are_compared_on_equally_many():
     reference = _draws(0, 400, 16)
     large, small = _draws(1, 400, 16), _draws(2, 40, 16)
     holed = np.concatenate([large, np.full((3, 16), np.nan)])
-    rows = {row.name: row for row in distances_to(reference, {"large": holed, "small": small, "one": small[:1]}, space="s", seed=0)}
+    rows = {
+        row.name: row
+        for row in distances_to(
+            reference, {"large": holed, "small": small, "one": small[:1]}, space="s", seed=0
+        )
+    }
     assert set(rows) == {"large", "small"}
-    assert rows["large"].n_pictures == 400
+    assert rows["large"].n_images == 400
     assert rows["large"].n_equal == rows["small"].n_equal == 40
-    # All three sets come from one distribution: all of them look farther with fewer pictures, and alike with equally many.
+    # All three sets come from one distribution: all of them look farther with fewer images, and alike with equally many.
     assert rows["small"].frechet > 2 * rows["large"].frechet
     assert rows["small"].frechet_equal == pytest.approx(rows["large"].frechet_equal, rel=0.25)
     assert rows["large"].warning == ""
-    assert "40 pictures for 16 dimensions: few pictures" in rows["small"].warning
+    assert "40 images for 16 dimensions: few images" in rows["small"].warning
 
 
-@pytest.mark.parametrize(("n_pictures", "words"), [(10, "lack rank"), (40, "few pictures"), (80, "")])
-def test_warning__says_when_there_are_too_few_pictures(n_pictures, words):
-    (row,) = distances_to(_draws(0, 400, 16), {"set": _draws(1, n_pictures, 16)}, space="s", seed=0)
+@pytest.mark.parametrize(("n_images", "words"), [(10, "lack rank"), (40, "few images"), (80, "")])
+def test_warning__says_when_there_are_too_few_images(n_images, words):
+    (row,) = distances_to(_draws(0, 400, 16), {"set": _draws(1, n_images, 16)}, space="s", seed=0)
     assert (words in row.warning) if words else row.warning == ""
 
 
-@pytest.mark.parametrize("measure", [frechet_distance, lambda one, other: kernel_distance(one, other, seed=0)])
+@pytest.mark.parametrize(
+    "measure", [frechet_distance, lambda one, other: kernel_distance(one, other, seed=0)]
+)
 def test_distances__what_cannot_be_compared_is_refused(measure):
     with pytest.raises(DataError, match="same length"):
         measure(_draws(0, 4, 3), _draws(0, 4, 2))
     with pytest.raises(DataError, match="finite"):
         measure(np.full((4, 3), np.nan), _draws(0, 4, 3))
-    with pytest.raises(NotEnoughDataError, match="two pictures"):
+    with pytest.raises(NotEnoughDataError, match="two images"):
         measure(_draws(0, 1, 3), _draws(0, 4, 3))

@@ -20,12 +20,17 @@ def _answers(ranks, labels=None):
 
 def test_transfer_matrix__top_one_and_top_three():
     matrix = transfer_matrix(
-        {"set": {"own": _answers([1, 2, 3, 4]), "other": _answers([0, 2, 3, 0], labels=[1, 2, 3, 4])}},
+        {
+            "set": {
+                "own": _answers([1, 2, 3, 4]),
+                "other": _answers([0, 2, 3, 0], labels=[1, 2, 3, 4]),
+            }
+        },
         NAMES,
         made_for={"set": "own"},
     )
     own, other = matrix.cell("set", "own"), matrix.cell("set", "other")
-    assert (own.n_pictures, own.n_wrong, own.n_wrong_of_top, own.is_own) == (4, 4, 2, True)
+    assert (own.n_images, own.n_wrong, own.n_wrong_of_top, own.is_own) == (4, 4, 2, True)
     assert (other.n_wrong, other.n_wrong_of_top, other.is_own) == (2, 1, False)
     assert matrix.rates() == ((1.0, 0.5),)
     assert matrix.rates(of_top=True) == ((0.5, 0.25),)
@@ -34,15 +39,17 @@ def test_transfer_matrix__top_one_and_top_three():
     assert len(matrix.notes) == 1
 
 
-def test_transfer_matrix__pictures_without_an_answer_do_not_count():
+def test_transfer_matrix__images_without_an_answer_do_not_count():
     found = _answers([1, 0, 1])
     found.probabilities[0] = np.nan
     cell = transfer_matrix({"set": {"m": found}}, NAMES).cell("set", "m")
-    assert (cell.n_pictures, cell.n_wrong) == (2, 1)
+    assert (cell.n_images, cell.n_wrong) == (2, 1)
 
 
 def test_transfer_matrix__three_classes_cannot_be_wrong_of_three():
-    answers = Answers(probabilities=np.array([[0.1, 0.2, 0.7]], dtype=np.float32), labels=np.array([0]))
+    answers = Answers(
+        probabilities=np.array([[0.1, 0.2, 0.7]], dtype=np.float32), labels=np.array([0])
+    )
     matrix = transfer_matrix({"set": {"m": answers}}, NAMES[:3])
     assert matrix.rates(of_top=True) == ((0.0,),)
     assert "always among the 3 likeliest" in matrix.notes[0]

@@ -11,7 +11,7 @@ def test_unit_rows__lengths_and_zero_rows():
     assert given[0, 0] == 3.0
 
 
-def test_unit_rows__missing_vectors_stay_missing():
+def test_unit_rows__missing_embeddings_stay_missing():
     assert np.isnan(unit_rows(np.full((1, 2), np.nan))).all()
 
 

@@ -23,10 +23,17 @@ def _by_hand(codes, failed, max_order, min_support):
     found = []
     for order in range(1, max_order + 1):
         for attributes in combinations(range(codes.shape[1]), order):
-            for values in product(*(sorted(set(codes[:, attribute].tolist()) - {0}) for attribute in attributes)):
-                inside = [all(row[a] == v for a, v in zip(attributes, values, strict=True)) for row in codes.tolist()]
+            for values in product(
+                *(sorted(set(codes[:, attribute].tolist()) - {0}) for attribute in attributes)
+            ):
+                inside = [
+                    all(row[a] == v for a, v in zip(attributes, values, strict=True))
+                    for row in codes.tolist()
+                ]
                 if sum(inside) >= min_support:
-                    n_failed = sum(one and bad for one, bad in zip(inside, failed.tolist(), strict=True))
+                    n_failed = sum(
+                        one and bad for one, bad in zip(inside, failed.tolist(), strict=True)
+                    )
                     found.append((attributes, values, sum(inside), n_failed))
     return found
 
@@ -72,7 +79,9 @@ def test_count_combinations__blocks_and_threads_give_what_single_passes_give(mon
         for name in ("attributes", "codes", "n_inside", "failed_inside"):
             assert np.array_equal(getattr(found, name), getattr(other, name)), name
     triple = (codes[:, 1] == 2) & (codes[:, 4] == 6) & (codes[:, 8] == 1)
-    place = _as_told(found).index(((1, 4, 8), (2, 6, 1), int(triple.sum()), int(failed[triple].sum())))
+    place = _as_told(found).index(
+        ((1, 4, 8), (2, 6, 1), int(triple.sum()), int(failed[triple].sum()))
+    )
     assert np.array_equal(found.inside(codes, place), triple)
 
 
@@ -91,7 +100,11 @@ def test_count_combinations__many_values_of_one_attribute():
 
 
 def test_count_combinations__nothing_to_count():
-    for codes in (np.zeros((5, 2), np.uint8), np.zeros((5, 0), np.uint8), np.zeros((0, 3), np.uint8)):
+    for codes in (
+        np.zeros((5, 2), np.uint8),
+        np.zeros((5, 0), np.uint8),
+        np.zeros((0, 3), np.uint8),
+    ):
         found = count_combinations(codes, np.zeros(len(codes), bool))
         assert len(found) == 0
         assert found.attributes.shape == (0, 3)
@@ -107,7 +120,7 @@ def test_count_combinations__nothing_to_count():
         (np.full((5, 2), 70_000), {}, "between 0 and"),
         (np.zeros((5, 2), np.uint8), {"max_order": 4}, "order"),
         (np.zeros((5, 2), np.uint8), {"min_support": 0}, "support"),
-        (np.zeros((4, 2), np.uint8), {}, "one outcome a sample"),
+        (np.zeros((4, 2), np.uint8), {}, "one prediction a sample"),
     ],
 )
 def test_count_combinations__refuses_what_it_cannot_count(codes, options, match):
@@ -122,14 +135,19 @@ def test_count_combinations__too_many_combinations_are_refused(monkeypatch):
 
 
 def test_affordable_order__is_lowered_by_many_values_and_many_combinations():
-    codes = np.stack([np.arange(4_000) % 400 + 1] * 3 + [np.arange(4_000) % 2 + 1], axis=1).astype(np.uint16)
+    codes = np.stack([np.arange(4_000) % 400 + 1] * 3 + [np.arange(4_000) % 2 + 1], axis=1).astype(
+        np.uint16
+    )
     options = {"max_order": 3, "min_support": 10}
     assert affordable_order(codes[:, 1:], **options, most=1_000_000) == 3
     assert affordable_order(codes, **options, most=1_000_000) == 2
     assert affordable_order(codes[:, 2:], **options, most=700) == 1
     with pytest.raises(InputError, match="too many values"):
         count_combinations(codes, np.zeros(4_000, bool), min_support=10)
-    assert len(count_combinations(codes, np.zeros(4_000, bool), max_order=2, min_support=10)) == 3 * 400 + 2 + 3 * 400 + 3 * 400
+    assert (
+        len(count_combinations(codes, np.zeros(4_000, bool), max_order=2, min_support=10))
+        == 3 * 400 + 2 + 3 * 400 + 3 * 400
+    )
 
 
 def test_bound_on_combinations__counts_products_and_support():
@@ -142,14 +160,21 @@ def test_evidence_of__is_half_the_likelihood_ratio():
     codes = np.array([[1]] * 10 + [[2]] * 30, dtype=np.uint8)
     failed = np.array([True] * 6 + [False] * 4 + [True] * 3 + [False] * 27)
     evidence = evidence_of(count_combinations(codes, failed))
-    expected = 6 * np.log(0.6 / 0.225) + 4 * np.log(0.4 / 0.775) + 3 * np.log(0.1 / 0.225) + 27 * np.log(0.9 / 0.775)
+    expected = (
+        6 * np.log(0.6 / 0.225)
+        + 4 * np.log(0.4 / 0.775)
+        + 3 * np.log(0.1 / 0.225)
+        + 27 * np.log(0.9 / 0.775)
+    )
     assert evidence[0] == pytest.approx(expected)
     assert evidence[1] == -np.inf
     assert scores_of(count_combinations(codes, failed))[0] == pytest.approx(expected - np.log(2))
 
 
 def test_penalties_of__depend_on_the_number_of_the_same_order():
-    found = count_combinations(np.array([[1, 1], [1, 2], [2, 2]], dtype=np.uint8), np.array([True, False, False]))
+    found = count_combinations(
+        np.array([[1, 1], [1, 2], [2, 2]], dtype=np.uint8), np.array([True, False, False])
+    )
     assert found.orders.tolist() == [1, 1, 1, 1, 2, 2, 2]
     assert penalties_of(found) == pytest.approx(np.log([4, 4, 4, 4, 3, 3, 3]))
 
@@ -163,7 +188,9 @@ def test_shuffled_failures__maxima_are_those_of_recounting(share):
     maxima = ShuffledFailures(counter, failed).maxima(6, np.random.default_rng(8))
     expected = []
     n_few = min(int(failed.sum()), int((~failed).sum()))
-    for order in np.random.default_rng(8).permuted(np.tile(np.arange(300, dtype=np.int32), (6, 1)), axis=1):
+    for order in np.random.default_rng(8).permuted(
+        np.tile(np.arange(300, dtype=np.int32), (6, 1)), axis=1
+    ):
         few = np.isin(np.arange(300), order[:n_few])
         expected.append(scores_of(counter.count(few if share < 0.5 else ~few)).max())
     assert maxima.tolist() == expected
@@ -172,11 +199,15 @@ def test_shuffled_failures__maxima_are_those_of_recounting(share):
 def test_shuffled_failures__threads_and_pieces_change_nothing(monkeypatch):
     draws = np.random.default_rng(4)
     codes, failed = draws.integers(0, 4, (500, 6)).astype(np.uint8), draws.random(500) < 0.3
-    once = ShuffledFailures(CombinationCounter.of(codes, min_support=5, n_threads=1), failed).maxima(8, np.random.default_rng(1))
+    once = ShuffledFailures(
+        CombinationCounter.of(codes, min_support=5, n_threads=1), failed
+    ).maxima(8, np.random.default_rng(1))
     monkeypatch.setattr("weakspot.core.combinations.nulls.LEAST_WORK_PER_THREAD", 1)
     monkeypatch.setattr("weakspot.core.combinations.nulls.MOST_DEALT", 1_500)
     monkeypatch.setattr("weakspot.core.combinations.cells.MOST_CELLS", 100)
-    again = ShuffledFailures(CombinationCounter.of(codes, min_support=5, n_threads=3), failed).maxima(8, np.random.default_rng(1))
+    again = ShuffledFailures(
+        CombinationCounter.of(codes, min_support=5, n_threads=3), failed
+    ).maxima(8, np.random.default_rng(1))
     assert once.tolist() == again.tolist()
 
 
@@ -188,6 +219,8 @@ def test_shuffled_failures__observed_maximum_keeps_its_level():
         counter = CombinationCounter.of(codes, min_support=5, n_threads=1)
         found = counter.count(failed)
         observed = scores_of(found).max()
-        below += (1 + np.sum(ShuffledFailures(counter, failed).maxima(19, draws) >= observed)) / 20 <= 0.1
+        below += (
+            1 + np.sum(ShuffledFailures(counter, failed).maxima(19, draws) >= observed)
+        ) / 20 <= 0.1
     # 200 worlds at level 0.1: 20 are expected, 33 is three standard deviations more.
     assert 7 <= below <= 33

@@ -26,10 +26,16 @@ def test_fisher_ps__equals_the_single_test_for_any_tables(tables):
 def test_fisher_ps__equals_the_single_test_for_every_table_of_a_class(n_samples, n_failed, data):
     n_failed = min(n_failed, n_samples)
     sizes = data.draw(st.lists(st.integers(0, n_samples), min_size=1, max_size=30))
-    inside = [data.draw(st.integers(max(0, n_failed - (n_samples - size)), min(size, n_failed))) for size in sizes]
+    inside = [
+        data.draw(st.integers(max(0, n_failed - (n_samples - size)), min(size, n_failed)))
+        for size in sizes
+    ]
     inside, sizes = np.array(inside), np.array(sizes)
     found = fisher_ps(inside, sizes, n_failed - inside, n_samples - sizes)
-    expected = [fisher_p(*map(int, table)) for table in zip(inside, sizes, n_failed - inside, n_samples - sizes, strict=True)]
+    expected = [
+        fisher_p(*map(int, table))
+        for table in zip(inside, sizes, n_failed - inside, n_samples - sizes, strict=True)
+    ]
     assert found == pytest.approx(expected, rel=1e-11)
 
 
@@ -44,12 +50,17 @@ def test_fisher_ps__equals_the_single_test_for_every_table_of_a_class(n_samples,
     ],
 )
 def test_fisher_ps__keeps_its_digits_far_out_and_for_large_counts(table):
-    assert fisher_ps(*map(np.array, table))[0] == pytest.approx(fisher_p(*table), rel=1e-6, abs=1e-300)
+    assert fisher_ps(*map(np.array, table))[0] == pytest.approx(
+        fisher_p(*table), rel=1e-6, abs=1e-300
+    )
 
 
 def test_fisher_ps__known_values_and_edges():
     found = fisher_ps(
-        np.array([3, 4, 0, 0, 5, 2]), np.array([4, 4, 0, 5, 5, 2]), np.array([1, 0, 3, 2, 0, 2]), np.array([4, 4, 9, 5, 0, 2])
+        np.array([3, 4, 0, 0, 5, 2]),
+        np.array([4, 4, 0, 5, 5, 2]),
+        np.array([1, 0, 3, 2, 0, 2]),
+        np.array([4, 4, 9, 5, 0, 2]),
     )
     assert found == pytest.approx([17 / 70, 1 / 70, 1.0, 1.0, 1.0, 1.0])
     assert fisher_ps(np.zeros(0, int), 0, 0, 0).shape == (0,)
@@ -72,7 +83,12 @@ def test_fisher_ps__does_not_depend_on_the_company():
 def test_wilson_intervals__equal_the_single_interval(tables, level):
     counts, totals = np.array(tables)[:, :2].T
     lows, highs = wilson_intervals(counts, totals, level=level)
-    expected = np.array([wilson_interval(int(count), int(total), level=level) for count, total in zip(counts, totals, strict=True)])
+    expected = np.array(
+        [
+            wilson_interval(int(count), int(total), level=level)
+            for count, total in zip(counts, totals, strict=True)
+        ]
+    )
     assert lows == pytest.approx(expected[:, 0], rel=1e-12, abs=1e-15)
     assert highs == pytest.approx(expected[:, 1], rel=1e-12)
 

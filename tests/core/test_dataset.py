@@ -19,19 +19,31 @@ def single():
 
 @pytest.fixture
 def multi():
-    return dataset_from_columns(class_names=["cat", "dog", "owl"], label_lists=[[0, 2], [], None, [1]])
+    return dataset_from_columns(
+        class_names=["cat", "dog", "owl"], label_lists=[[0, 2], [], None, [1]]
+    )
 
 
 def test_dataset__single_label_columns(single):
     assert (len(single), single.n_classes, single.task) == (4, 2, Task.SINGLE_LABEL)
     assert single.labels.tolist() == [0, 1, -1, 1]
     assert single.is_labelled.tolist() == [True, True, False, True]
-    assert single.label_matrix.tolist() == [[True, False], [False, True], [False, False], [False, True]]
+    assert single.label_matrix.tolist() == [
+        [True, False],
+        [False, True],
+        [False, False],
+        [False, True],
+    ]
 
 
 def test_dataset__multi_label_columns(multi):
     assert multi.task is Task.MULTI_LABEL
-    assert multi.label_matrix.tolist() == [[True, False, True], [False, False, False], [False, False, False], [False, True, False]]
+    assert multi.label_matrix.tolist() == [
+        [True, False, True],
+        [False, False, False],
+        [False, False, False],
+        [False, True, False],
+    ]
     # A sample with an empty list is known to have no label; one with null is unlabelled.
     assert multi.is_labelled.tolist() == [True, True, False, True]
     with pytest.raises(DataError, match="label_matrix"):
@@ -50,11 +62,11 @@ def test_dataset__ids_hashes_and_locations(single):
     assert single.content_hashes(np.array([1])) == ["b"]
     assert single.locations() == ["a.png", None, "c.png", "d.png"]
     assert single.locations(np.array([1, 2])) == [None, "c.png"]
-    assert single.has_pictures
+    assert single.has_images
 
 
-def test_dataset__without_pictures(multi):
-    assert not multi.has_pictures
+def test_dataset__without_images(multi):
+    assert not multi.has_images
     assert len(set(multi.sample_ids())) == 4
 
 
@@ -71,13 +83,13 @@ def test_class_code__by_name(single):
         single.class_code("owl")
 
 
-def test_with_outcomes__replaces_all_of_them(single):
-    assert not single.has_outcomes
-    first = single.with_outcomes(predictions=np.array([0, 0, 0, 0]))
-    second = first.with_outcomes(probabilities=np.full((4, 2), 0.5, dtype=np.float32))
-    assert first.has_outcomes
+def test_with_predictions__replaces_all_of_them(single):
+    assert not single.has_predictions
+    first = single.with_predictions(predictions=np.array([0, 0, 0, 0]))
+    second = first.with_predictions(probabilities=np.full((4, 2), 0.5, dtype=np.float32))
+    assert first.has_predictions
     assert second.predictions is None
-    assert not single.has_outcomes
+    assert not single.has_predictions
 
 
 def test_dataset_from_columns__exactly_one_kind_of_labels():
@@ -105,12 +117,17 @@ def test_with_labels__single_label(single):
 def test_with_labels__multi_label(multi):
     changed = multi.with_labels(np.array([0, 2, 3]), [None, [0, 2], []])
     assert changed.is_labelled.tolist() == [False, True, True, True]
-    assert changed.label_matrix.tolist() == [[False] * 3, [False] * 3, [True, False, True], [False] * 3]
+    assert changed.label_matrix.tolist() == [
+        [False] * 3,
+        [False] * 3,
+        [True, False, True],
+        [False] * 3,
+    ]
     assert multi.is_labelled.tolist() == [True, True, False, True]
 
 
-def test_with_labels__keeps_outcomes(single):
-    known = single.with_outcomes(predictions=np.array([0, 0, 1, 1]))
+def test_with_labels__keeps_predictions(single):
+    known = single.with_predictions(predictions=np.array([0, 0, 1, 1]))
     assert known.with_labels(np.array([2]), [1]).predictions.tolist() == [0, 0, 1, 1]
 
 
@@ -127,7 +144,13 @@ def test_with_labels__refuses_what_is_no_label(single, multi):
 
 
 def _two(first=None, second=None, **changes):
-    own = {"class_names": ["cat", "dog"], "labels": [0, 1], "splits": ["train", "test"], "sample_ids": ["a", "b"], **(first or {})}
+    own = {
+        "class_names": ["cat", "dog"],
+        "labels": [0, 1],
+        "splits": ["train", "test"],
+        "sample_ids": ["a", "b"],
+        **(first or {}),
+    }
     other = {
         "class_names": ["cat", "dog"],
         "labels": [1],
@@ -156,13 +179,15 @@ def test_joined__rows_of_the_first_come_first_and_stay_as_they_are():
     assert len(first) == 2
 
 
-def test_joined__outcomes_that_one_lacks_are_unknown():
-    first, second = _two({"probabilities": np.full((2, 2), 0.5, dtype=np.float32), "predictions": np.array([0, 1])})
+def test_joined__predictions_that_one_lacks_are_unknown():
+    first, second = _two(
+        {"probabilities": np.full((2, 2), 0.5, dtype=np.float32), "predictions": np.array([0, 1])}
+    )
     both = first.joined(second)
     assert both.predictions.tolist() == [0, 1, -1]
     assert np.isnan(both.probabilities[2]).all()
     assert second.joined(first).predictions.tolist() == [-1, 0, 1]
-    assert not _two()[0].joined(second).has_outcomes
+    assert not _two()[0].joined(second).has_predictions
 
 
 def test_joined__free_columns_keep_the_types_of_the_first():
@@ -178,8 +203,12 @@ def test_joined__free_columns_keep_the_types_of_the_first():
 
 
 def test_joined__several_labels():
-    first = dataset_from_columns(class_names=["cat", "dog"], label_lists=[[0, 1], None], sample_ids=["a", "b"])
-    second = dataset_from_columns(class_names=["cat", "dog"], label_lists=[[1]], sample_ids=["c"], splits=["synthetic"])
+    first = dataset_from_columns(
+        class_names=["cat", "dog"], label_lists=[[0, 1], None], sample_ids=["a", "b"]
+    )
+    second = dataset_from_columns(
+        class_names=["cat", "dog"], label_lists=[[1]], sample_ids=["c"], splits=["synthetic"]
+    )
     both = first.joined(second)
     assert both.label_matrix.tolist() == [[True, True], [False, False], [False, True]]
     assert both.is_labelled.tolist() == [True, False, True]

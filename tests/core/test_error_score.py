@@ -12,14 +12,19 @@ def _by_hand(similarities, failed):
     """Every threshold that can matter, one by one: (best score, highest threshold that reaches it)."""
     values = np.unique(similarities.astype(np.float64))
     cuts = [*((values[:-1] + values[1:]) / 2), np.inf]
-    scores = [np.mean(similarities[failed] >= cut) - np.mean(similarities[~failed] >= cut) for cut in cuts]
+    scores = [
+        np.mean(similarities[failed] >= cut) - np.mean(similarities[~failed] >= cut) for cut in cuts
+    ]
     best = max(scores)
-    return best, max(cut for cut, score in zip(cuts, scores, strict=True) if score > best - 1e-12) if best > 1e-12 else np.inf
+    return best, max(
+        cut for cut, score in zip(cuts, scores, strict=True) if score > best - 1e-12
+    ) if best > 1e-12 else np.inf
 
 
 def test_error_scores__written_out():
     similarities = np.array(
-        [[0.9, 0.8, 0.3, 0.2], [0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.5, 0.5], [0.4, 0.1, 0.3, 0.2]], dtype=np.float32
+        [[0.9, 0.8, 0.3, 0.2], [0.1, 0.2, 0.3, 0.4], [0.5, 0.5, 0.5, 0.5], [0.4, 0.1, 0.3, 0.2]],
+        dtype=np.float32,
     )
     failed = np.array([True, True, False, False])
     found = error_scores(similarities, failed)
@@ -36,7 +41,9 @@ def test_error_scores__equal_similarities_are_never_cut_apart():
 
 
 def test_error_scores__both_zeros_are_equal():
-    found = error_scores(np.array([[0.0, -0.0, -1.0]], dtype=np.float32), np.array([True, False, False]))
+    found = error_scores(
+        np.array([[0.0, -0.0, -1.0]], dtype=np.float32), np.array([True, False, False])
+    )
     assert found.score.tolist() == [0.5]
     assert found.threshold.tolist() == [-0.5]
 
@@ -44,7 +51,9 @@ def test_error_scores__both_zeros_are_equal():
 def test_error_scores__large_and_tiny_numbers_keep_all_digits():
     just_above = np.nextafter(np.float32(3e30), np.float32(np.inf))
     tiny = np.float32(1e-45)
-    similarities = np.array([[just_above, 3e30, 3e30], [tiny, 0.0, -tiny], [-2.0, -2.0000002, -5e20]], dtype=np.float32)
+    similarities = np.array(
+        [[just_above, 3e30, 3e30], [tiny, 0.0, -tiny], [-2.0, -2.0000002, -5e20]], dtype=np.float32
+    )
     found = error_scores(similarities, np.array([True, False, False]))
     assert found.score.tolist() == [1.0, 1.0, 1.0]
     assert (similarities >= found.threshold[:, None]).tolist() == [[True, False, False]] * 3
@@ -57,8 +66,12 @@ def test_error_scores__nothing_to_tell_apart(failed):
 
 
 def test_error_scores__no_phrases_and_no_samples():
-    assert error_scores(np.zeros((0, 3), dtype=np.float32), np.array([True, False, True])).score.shape == (0,)
-    assert error_scores(np.zeros((2, 0), dtype=np.float32), np.zeros(0, dtype=np.bool_)).score.tolist() == [0.0, 0.0]
+    assert error_scores(
+        np.zeros((0, 3), dtype=np.float32), np.array([True, False, True])
+    ).score.shape == (0,)
+    assert error_scores(
+        np.zeros((2, 0), dtype=np.float32), np.zeros(0, dtype=np.bool_)
+    ).score.tolist() == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -81,7 +94,9 @@ VALUES = st.one_of(st.sampled_from([-0.25, -0.0, 0.0, 0.25, 0.5]), st.floats(-3,
 @settings(max_examples=200, deadline=None)
 @given(data=st.data(), n_samples=st.integers(2, 12), n_phrases=st.integers(1, 4))
 def test_error_scores__equal_every_threshold_tried_by_hand(data, n_samples, n_phrases):
-    drawn = data.draw(st.lists(VALUES, min_size=n_samples * n_phrases, max_size=n_samples * n_phrases))
+    drawn = data.draw(
+        st.lists(VALUES, min_size=n_samples * n_phrases, max_size=n_samples * n_phrases)
+    )
     similarities = np.array(drawn, dtype=np.float32).reshape(n_phrases, n_samples)
     failed = np.array(data.draw(st.lists(st.booleans(), min_size=n_samples, max_size=n_samples)))
     failed[0], failed[-1] = True, False
@@ -106,10 +121,13 @@ def test_error_scores__many_blocks_equal_one_row_each():
 def test_phrase_scores__equal_those_of_the_product(monkeypatch):
     monkeypatch.setattr("weakspot.core.error_score.PRODUCT_VALUES", 1000)
     draws = np.random.default_rng(1)
-    phrases, vectors = unit_rows(draws.normal(size=(23, 16))), unit_rows(draws.normal(size=(200, 16)))
+    phrases, embeddings = (
+        unit_rows(draws.normal(size=(23, 16))),
+        unit_rows(draws.normal(size=(200, 16))),
+    )
     failed = draws.random(200) < 0.4
-    whole = error_scores(phrases @ vectors.T, failed)
-    found = phrase_scores(phrases, vectors, failed)
+    whole = error_scores(phrases @ embeddings.T, failed)
+    found = phrase_scores(phrases, embeddings, failed)
     assert found.score == pytest.approx(whole.score, abs=1e-9)
     assert found.threshold == pytest.approx(whole.threshold, abs=1e-6)
 
@@ -122,24 +140,35 @@ def test_score_at__can_be_negative():
 
 def test_error_score_null__exact_for_a_tiny_set():
     # Of the 6 ways to place 2 failures among 4 samples, 1 scores 1 and 4 score at least 0.5; a family of three has 3 that score 1.
-    similarities = np.array([[4.0, 3.0, 2.0, 1.0], [4.0, 2.0, 3.0, 1.0], [1.0, 2.0, 3.0, 4.0]], dtype=np.float32)
+    similarities = np.array(
+        [[4.0, 3.0, 2.0, 1.0], [4.0, 2.0, 3.0, 1.0], [1.0, 2.0, 3.0, 4.0]], dtype=np.float32
+    )
     failed = np.array([True, True, False, False])
-    null = error_score_null(similarities, failed, n_permutations=30_000, generator=np.random.default_rng(0))
+    null = error_score_null(
+        similarities, failed, n_permutations=30_000, generator=np.random.default_rng(0)
+    )
     assert null.p_value == pytest.approx([1 / 6, 4 / 6, 1.0], abs=0.01)
     assert null.family_p[0] == pytest.approx(3 / 6, abs=0.01)
     assert null.family_p[2] == 1.0
 
 
-def test_error_score_null__counts_the_observed_outcomes():
+def test_error_score_null__counts_the_observed_predictions():
     similarities = np.linspace(0, 1, 40, dtype=np.float32)[None]
-    null = error_score_null(similarities, np.arange(40) >= 30, n_permutations=99, generator=np.random.default_rng(0))
+    null = error_score_null(
+        similarities, np.arange(40) >= 30, n_permutations=99, generator=np.random.default_rng(0)
+    )
     assert null.p_value.tolist() == [0.01]
 
 
 def test_error_score_null__chance_reaches_its_level_and_no_more():
     draws = np.random.default_rng(2)
     found = [
-        error_score_null(draws.normal(size=(10, 40)).astype(np.float32), draws.random(40) < 0.3, n_permutations=99, generator=draws)
+        error_score_null(
+            draws.normal(size=(10, 40)).astype(np.float32),
+            draws.random(40) < 0.3,
+            n_permutations=99,
+            generator=draws,
+        )
         for _ in range(200)
     ]
     # Ten independent phrases: the best of them is within its level, single ones are not.
@@ -152,7 +181,9 @@ def test_error_score_null__wide_sums_do_not_overflow():
     n_samples = 100_000
     similarities = np.arange(n_samples, dtype=np.float32)[None]
     failed = np.arange(n_samples) >= n_samples // 2
-    null = error_score_null(similarities, failed, n_permutations=3, generator=np.random.default_rng(0))
+    null = error_score_null(
+        similarities, failed, n_permutations=3, generator=np.random.default_rng(0)
+    )
     assert null.p_value.tolist() == [0.25]
 
 
@@ -160,10 +191,15 @@ def test_error_score_null__same_generator_same_answer_and_no_phrases():
     similarities = np.random.default_rng(3).normal(size=(5, 20)).astype(np.float32)
     failed = np.arange(20) < 6
     first, second = (
-        error_score_null(similarities, failed, n_permutations=50, generator=np.random.default_rng(4)) for _ in range(2)
+        error_score_null(
+            similarities, failed, n_permutations=50, generator=np.random.default_rng(4)
+        )
+        for _ in range(2)
     )
     assert first.p_value.tolist() == second.p_value.tolist()
-    empty = error_score_null(similarities[:0], failed, n_permutations=5, generator=np.random.default_rng(4))
+    empty = error_score_null(
+        similarities[:0], failed, n_permutations=5, generator=np.random.default_rng(4)
+    )
     assert (empty.p_value.shape, empty.family_p.shape) == ((0,), (0,))
     with pytest.raises(InputError, match="at least one shuffle"):
         error_score_null(similarities, failed, n_permutations=0, generator=np.random.default_rng(4))

@@ -14,14 +14,19 @@ from weakspot.core.errors import (
     WeakspotError,
     raise_all,
 )
+from weakspot.media.images import UnreadableImageError
 from weakspot.media.locations import UnreadableLocationError
-from weakspot.media.pictures import UnreadablePictureError
 
 
 def test_weakspot_error__sentence_with_all_parts():
     error = DataError("The label is unknown.", where="row 3", given="aple", fix="Write apple.")
     assert str(error) == "The label is unknown. Where: row 3. Given: 'aple'. To do: Write apple."
-    assert (error.what, error.where, error.given, error.fix) == ("The label is unknown.", "row 3", "aple", "Write apple.")
+    assert (error.what, error.where, error.given, error.fix) == (
+        "The label is unknown.",
+        "row 3",
+        "aple",
+        "Write apple.",
+    )
 
 
 def test_weakspot_error__parts_that_were_not_given_are_left_out():
@@ -29,7 +34,9 @@ def test_weakspot_error__parts_that_were_not_given_are_left_out():
     assert str(WeakspotError("Bad.", given=0)) == "Bad. Given: 0."
 
 
-@pytest.mark.parametrize("kind", [ConfigError, DataError, ModelError, UnavailableError, StoreError, NotEnoughDataError])
+@pytest.mark.parametrize(
+    "kind", [ConfigError, DataError, ModelError, UnavailableError, StoreError, NotEnoughDataError]
+)
 def test_weakspot_error__one_tree_with_exit_code_2(kind):
     assert issubclass(kind, WeakspotError)
     assert kind("x").exit_code == 2
@@ -38,16 +45,25 @@ def test_weakspot_error__one_tree_with_exit_code_2(kind):
 
 def test_missing_extra_error__says_what_to_install():
     error = MissingExtraError("timm", extra="hub", purpose="timm classifiers")
-    assert str(error) == "timm classifiers need the library 'timm'. To do: pip install 'weakspot[hub]'"
+    assert (
+        str(error) == "timm classifiers need the library 'timm'. To do: pip install 'weakspot[hub]'"
+    )
     assert (error.library, error.extra) == ("timm", "hub")
 
 
 def test_raise_all__lists_every_problem():
     with pytest.raises(ConfigError) as caught:
         raise_all(
-            ["seed is text", "k is 0"], error=ConfigError, what="Two settings are wrong:", where="weakspot.toml", fix="Edit it."
+            ["seed is text", "k is 0"],
+            error=ConfigError,
+            what="Two settings are wrong:",
+            where="weakspot.toml",
+            fix="Edit it.",
         )
-    assert str(caught.value) == "Two settings are wrong:\n  1. seed is text\n  2. k is 0\n Where: weakspot.toml. To do: Edit it."
+    assert (
+        str(caught.value)
+        == "Two settings are wrong:\n  1. seed is text\n  2. k is 0\n Where: weakspot.toml. To do: Edit it."
+    )
 
 
 def test_raise_all__no_problems():
@@ -59,7 +75,7 @@ def test_raise_all__no_problems():
     [
         ModelError("It fails.", where="here", given={"a": 1}, fix="Mend it."),
         MissingExtraError("torch", extra="torch", purpose="Networks"),
-        UnreadablePictureError("truncated"),
+        UnreadableImageError("truncated"),
         UnreadableLocationError("missing-file", "a.jpg"),
     ],
 )

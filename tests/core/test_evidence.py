@@ -6,11 +6,11 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import (
     Cause,
     CauseFinding,
+    ConfusedWith,
     Evidence,
     Interval,
     LabelFinding,
     Measurement,
-    Pull,
     Share,
     Verdict,
     effect_size,
@@ -18,7 +18,7 @@ from weakspot.core.evidence import (
 )
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import AllOfRule, AnyOfRule, IdRule, LinearRule
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 
 EVIDENCE = Evidence(
@@ -61,34 +61,56 @@ def test_evidence__closed_and_frozen():
 
 def test_evidence__new_facts_survive_json():
     share = Share.of(3, 4)
-    pull = Pull(
-        answer="pear", inside=share, outside=share, among_failures=share, among_other_failures=share, p_value=0.1, is_real=False
+    confused_with = ConfusedWith(
+        answer="pear",
+        inside=share,
+        outside=share,
+        among_failures=share,
+        among_other_failures=share,
+        p_value=0.1,
+        is_real=False,
     )
-    labels = LabelFinding(n_suspect=3, share=0.75, inside=share, outside=share, witnesses=("neighbours",), is_flagged=True)
+    labels = LabelFinding(
+        n_suspect=3,
+        share=0.75,
+        inside=share,
+        outside=share,
+        witnesses=("neighbours",),
+        is_flagged=True,
+    )
     full = EVIDENCE.model_copy(
         update={
-            "control": "fwer",
+            "correction": "fwer",
             "same_as": "other",
             "effect": effect_size((8, 10, 0, 20)),
             "labels": labels,
-            "cause": CauseFinding(cause=Cause.SHIFT, in_training=share, pull=pull),
-            "elsewhere": (Measurement(measured_on=EVIDENCE.measured_on, inside=share, outside=share, gap=0.0),),
+            "cause": CauseFinding(
+                cause=Cause.SHIFT, in_training=share, confused_with=confused_with
+            ),
+            "elsewhere": (
+                Measurement(measured_on=EVIDENCE.measured_on, inside=share, outside=share, gap=0.0),
+            ),
         }
     )
     assert Evidence.model_validate_json(full.model_dump_json()) == full
 
 
 def test_evidence__records_of_earlier_runs_are_read():
-    new = ("control", "weight", "same_as", "effect", "labels", "elsewhere")
+    new = ("correction", "weight", "same_as", "effect", "labels", "elsewhere")
     old = {key: value for key, value in EVIDENCE.model_dump(mode="json").items() if key not in new}
     assert Evidence.model_validate(old) == EVIDENCE
+    assert Evidence.model_validate({**old, "control": "fwer"}).correction == "fwer"
 
 
 def test_share__of_counts_and_of_nothing():
     share = Share.of(8, 10)
     assert share.value == 0.8
-    assert (share.interval.low, share.interval.high) == pytest.approx((0.490162, 0.943318), abs=1e-6)
-    assert Share.of(0, 0) == Share(count=0, total=0, value=0.0, interval=Interval(low=0.0, high=1.0))
+    assert (share.interval.low, share.interval.high) == pytest.approx(
+        (0.490162, 0.943318), abs=1e-6
+    )
+    assert Share.of(0, 0) == Share(
+        count=0, total=0, value=0.0, interval=Interval(low=0.0, high=1.0)
+    )
 
 
 def test_effect_size__ratio_and_its_absence():
@@ -99,22 +121,46 @@ def test_effect_size__ratio_and_its_absence():
     assert effect_size((0, 0, 3, 20)) is None
 
 
-def test_sides_of__samples_without_vectors_are_on_neither_side():
-    vectors = np.array([[1.0], [1.0], [-1.0], [-1.0], [np.nan]], dtype=np.float32)
-    dataset = dataset_from_columns(class_names=["a", "b"], labels=[0] * 5, predictions=np.array([1, 0, 1, 0, 1]))
-    samples = SampleSet(dataset=dataset, rows=np.arange(5), spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
+def test_sides_of__samples_without_embeddings_are_on_neither_side():
+    embeddings = np.array([[1.0], [1.0], [-1.0], [-1.0], [np.nan]], dtype=np.float32)
+    dataset = dataset_from_columns(
+        class_names=["a", "b"], labels=[0] * 5, predictions=np.array([1, 0, 1, 0, 1])
+    )
+    samples = SampleSet(
+        dataset=dataset,
+        rows=np.arange(5),
+        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
+    )
     rule = LinearRule(encoder_id="toy", direction=(1.0,))
     found = FailureSlice(class_name="a", rule=rule, method="hand", found_on=DataUse.of(samples))
     problems = class_problems(dataset, samples.rows, FailureCriterion())
     sides = sides_of(found, samples, problems)
     assert sides.table == (1, 2, 1, 2)
     assert sides.outside.tolist() == [False, False, True, True, False]
-    assert sides_of(found.model_copy(update={"class_name": "b"}), samples, problems).table == (0, 0, 0, 0)
+    assert sides_of(found.model_copy(update={"class_name": "b"}), samples, problems).table == (
+        0,
+        0,
+        0,
+        0,
+    )
     listed = IdRule(sample_ids=tuple(dataset.sample_ids()[:3]))
-    assert sides_of(found.model_copy(update={"rule": listed}), samples, problems).table == (2, 3, 1, 2)
+    assert sides_of(found.model_copy(update={"rule": listed}), samples, problems).table == (
+        2,
+        3,
+        1,
+        2,
+    )
     both = found.model_copy(update={"rule": AllOfRule(rules=(rule, listed))})
     assert sides_of(both, samples, problems).table == (1, 2, 1, 2)
     either = found.model_copy(update={"rule": AnyOfRule(rules=(rule, listed))})
-    assert sides_of(either, samples, problems).outside.tolist() == [False, False, False, True, False]
-    everybody = found.model_copy(update={"rule": AnyOfRule(rules=(rule, IdRule(sample_ids=tuple(dataset.sample_ids()))))})
+    assert sides_of(either, samples, problems).outside.tolist() == [
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
+    everybody = found.model_copy(
+        update={"rule": AnyOfRule(rules=(rule, IdRule(sample_ids=tuple(dataset.sample_ids()))))}
+    )
     assert sides_of(everybody, samples, problems).inside.all()

@@ -9,7 +9,6 @@ from weakspot.core.failures import (
     best_f1_thresholds,
     class_problems,
     describe_criterion,
-    names_of,
     predicted_classes,
     predicted_labels,
     top_classes,
@@ -32,7 +31,9 @@ TREE = LabelHierarchy(parents={"robin": "bird", "crow": "bird", "trout": "fish",
 
 @pytest.fixture
 def birds():
-    return dataset_from_columns(class_names=["robin", "crow", "trout", "pike"], labels=LABELS, probabilities=PROBABILITIES)
+    return dataset_from_columns(
+        class_names=["robin", "crow", "trout", "pike"], labels=LABELS, probabilities=PROBABILITIES
+    )
 
 
 @pytest.mark.parametrize(
@@ -59,7 +60,7 @@ def test_failed__every_kind(birds, criterion, expected):
 
 
 def test_failed__given_predictions_win_over_probabilities(birds):
-    told = birds.with_outcomes(predictions=np.array([0, 0, 0, 0]), probabilities=PROBABILITIES)
+    told = birds.with_predictions(predictions=np.array([0, 0, 0, 0]), probabilities=PROBABILITIES)
     assert FailureCriterion().failed(told, np.arange(4)).tolist() == [False, False, True, True]
 
 
@@ -91,7 +92,7 @@ def test_failed__unknown_target(birds):
 
 def test_class_problems__single_label(birds):
     problems = class_problems(birds, np.arange(4), FailureCriterion())
-    assert names_of(problems) == ("robin", "crow", "trout")
+    assert tuple(problem.title for problem in problems) == ("robin", "crow", "trout")
     robin = problems[0]
     assert robin.rows.tolist() == [0, 1]
     assert (robin.n_failed, robin.n_right, robin.side) == (1, 1, None)
@@ -99,7 +100,9 @@ def test_class_problems__single_label(birds):
 
 
 def test_class_problems__unlabelled_rows_and_unknown_predictions_are_left_out():
-    told = dataset_from_columns(class_names=["a", "b"], labels=[0, -1, 0, 1], predictions=np.array([0, 0, -1, 0]))
+    told = dataset_from_columns(
+        class_names=["a", "b"], labels=[0, -1, 0, 1], predictions=np.array([0, 0, -1, 0])
+    )
     problems = class_problems(told, np.arange(4), FailureCriterion())
     assert [problem.rows.tolist() for problem in problems] == [[0], [3]]
     assert np.isnan(problems[0].confidence).all()
@@ -107,7 +110,9 @@ def test_class_problems__unlabelled_rows_and_unknown_predictions_are_left_out():
 
 def test_class_problems__nothing_known_of_the_classifier():
     with pytest.raises(DataError, match="Nothing is known of what the classifier said"):
-        class_problems(dataset_from_columns(class_names=["a"], labels=[0]), np.array([0]), FailureCriterion())
+        class_problems(
+            dataset_from_columns(class_names=["a"], labels=[0]), np.array([0]), FailureCriterion()
+        )
 
 
 @pytest.fixture
@@ -121,7 +126,10 @@ def scans():
 
 
 def test_class_problems__multi_label_has_two_sides_a_label(scans):
-    problems = {problem.title: problem for problem in class_problems(scans, np.arange(4), FailureCriterion())}
+    problems = {
+        problem.title: problem
+        for problem in class_problems(scans, np.arange(4), FailureCriterion())
+    }
     assert list(problems) == ["effusion", "no effusion", "mass", "no mass"]
     assert problems["effusion"].rows.tolist() == [0]
     assert problems["effusion"].failed.tolist() == [False]
@@ -133,8 +141,13 @@ def test_class_problems__multi_label_has_two_sides_a_label(scans):
 
 
 def test_class_problems__multi_label_thresholds_and_low_confidence(scans):
-    lowered = scans.with_outcomes(probabilities=scans.probabilities, thresholds=np.array([0.95, 0.15], dtype=np.float32))
-    problems = {problem.title: problem for problem in class_problems(lowered, np.arange(4), FailureCriterion())}
+    lowered = scans.with_predictions(
+        probabilities=scans.probabilities, thresholds=np.array([0.95, 0.15], dtype=np.float32)
+    )
+    problems = {
+        problem.title: problem
+        for problem in class_problems(lowered, np.arange(4), FailureCriterion())
+    }
     assert problems["effusion"].failed.tolist() == [True]
     assert problems["no mass"].failed.tolist() == [True]
     strict = FailureCriterion(kind="low-confidence", threshold=0.75)
@@ -144,13 +157,17 @@ def test_class_problems__multi_label_thresholds_and_low_confidence(scans):
 
 
 def test_class_problems__multi_label_target_looks_at_those_that_lack_it(scans):
-    problems = class_problems(scans, np.arange(4), FailureCriterion(kind="target", target="effusion"))
-    assert names_of(problems) == ("no effusion",)
+    problems = class_problems(
+        scans, np.arange(4), FailureCriterion(kind="target", target="effusion")
+    )
+    assert tuple(problem.title for problem in problems) == ("no effusion",)
     assert problems[0].failed.tolist() == [True, False]
 
 
 def test_predicted_labels__given_as_a_matrix():
-    told = dataset_from_columns(class_names=["a"], label_lists=[[0], []], predicted_matrix=np.array([[False], [True]]))
+    told = dataset_from_columns(
+        class_names=["a"], label_lists=[[0], []], predicted_matrix=np.array([[False], [True]])
+    )
     assert predicted_labels(told, np.array([1, 0])).tolist() == [[True], [False]]
     problems = class_problems(told, np.arange(2), FailureCriterion())
     assert [problem.failed.tolist() for problem in problems] == [[True], [True]]
@@ -161,7 +178,9 @@ def test_predicted_classes__likeliest_class(birds):
 
 
 def test_top_classes__ties_go_to_the_lower_number():
-    found = top_classes(np.array([[0.2, 0.5, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]], dtype=np.float32), 2)
+    found = top_classes(
+        np.array([[0.2, 0.5, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]], dtype=np.float32), 2
+    )
     assert found.tolist() == [[1, 0], [0, 1]]
 
 
@@ -179,7 +198,9 @@ def test_top_classes__ties_go_to_the_lower_number():
     ],
 )
 def test_best_f1_thresholds__by_hand(scores, truth, threshold):
-    found = best_f1_thresholds(np.array(scores, dtype=np.float32)[:, None], np.array(truth)[:, None])
+    found = best_f1_thresholds(
+        np.array(scores, dtype=np.float32)[:, None], np.array(truth)[:, None]
+    )
     np.testing.assert_allclose(found, [threshold], atol=1e-6)
 
 
@@ -191,10 +212,18 @@ def test_best_f1_thresholds__every_label_by_itself():
 
 def test_describe_criterion__every_kind():
     assert describe_criterion(FailureCriterion()) == "the predicted label is not the true one"
-    assert describe_criterion(FailureCriterion(kind="top-k", k=5)) == "the true label is not among the 5 likeliest"
+    assert (
+        describe_criterion(FailureCriterion(kind="top-k", k=5))
+        == "the true label is not among the 5 likeliest"
+    )
     assert "shares the true label's parent" in describe_criterion(FailureCriterion(kind="parent"))
-    assert describe_criterion(FailureCriterion(kind="low-confidence", threshold=0.3)).endswith("below 0.3")
-    assert describe_criterion(FailureCriterion(kind="target", target="cat")) == "the sample is taken for 'cat'"
+    assert describe_criterion(FailureCriterion(kind="low-confidence", threshold=0.3)).endswith(
+        "below 0.3"
+    )
+    assert (
+        describe_criterion(FailureCriterion(kind="target", target="cat"))
+        == "the sample is taken for 'cat'"
+    )
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 5])
@@ -204,7 +233,24 @@ def test_failed__top_k_agrees_with_sorting_also_for_ties_and_missing_numbers(k):
     probabilities = (random.integers(0, 4, size=(400, 6)) / 10).astype(np.float32)
     probabilities[random.random((400, 6)) < 0.05] = np.nan
     labels = random.integers(0, 6, size=400)
-    dataset = dataset_from_columns(class_names=list("abcdef"), labels=labels, probabilities=probabilities)
+    dataset = dataset_from_columns(
+        class_names=list("abcdef"), labels=labels, probabilities=probabilities
+    )
     likeliest = top_classes(probabilities, k)
     expected = [label not in row for label, row in zip(labels, likeliest, strict=True)]
     assert FailureCriterion(kind="top-k", k=k).failed(dataset, np.arange(400)).tolist() == expected
+
+
+def test_class_problems__groups_of_every_class_and_of_some_of_its_rows():
+    dataset = dataset_from_columns(
+        class_names=["a", "b"],
+        labels=[0, 0, 0, 0, 1, 1],
+        predictions=np.zeros(6, dtype=np.int64),
+        groups=["x", "x", "y", None, "x", "z"],
+    )
+    first, second = class_problems(dataset, np.arange(6), FailureCriterion())
+    assert first.groups.tolist() == [0, 0, 1, 2]
+    assert second.groups is None
+    assert first.only(np.array([3, 1, 0])).groups.tolist() == [1, 0, 0]
+    assert first.only(np.array([3, 1])).groups is None
+    assert first.only(np.array([3, 1])).rows.tolist() == [3, 1]

@@ -7,29 +7,53 @@ from weakspot.core.heads import Head
 
 
 def test_probabilities__softmax_by_hand():
-    head = Head(weights=np.array([[1.0, 0.0], [0.0, 2.0]], dtype=np.float32), bias=np.array([0.0, np.log(2)], dtype=np.float32))
+    head = Head(
+        weights=np.array([[1.0, 0.0], [0.0, 2.0]], dtype=np.float32),
+        bias=np.array([0.0, np.log(2)], dtype=np.float32),
+    )
     features = np.array([[0.0, 0.0], [np.log(2), 0.0]], dtype=np.float32)
-    np.testing.assert_allclose(head.logits(features), [[0, np.log(2)], [np.log(2), np.log(2)]], atol=1e-6)
-    np.testing.assert_allclose(head.probabilities(features), [[1 / 3, 2 / 3], [0.5, 0.5]], atol=1e-6)
+    np.testing.assert_allclose(
+        head.logits(features), [[0, np.log(2)], [np.log(2), np.log(2)]], atol=1e-6
+    )
+    np.testing.assert_allclose(
+        head.probabilities(features), [[1 / 3, 2 / 3], [0.5, 0.5]], atol=1e-6
+    )
 
 
 def test_probabilities__one_sigmoid_a_label():
-    head = Head(weights=np.eye(2, dtype=np.float32), bias=np.zeros(2, dtype=np.float32), task=Task.MULTI_LABEL)
+    head = Head(
+        weights=np.eye(2, dtype=np.float32),
+        bias=np.zeros(2, dtype=np.float32),
+        task=Task.MULTI_LABEL,
+    )
     found = head.probabilities(np.array([[np.log(3), -np.log(4)]], dtype=np.float32))
     np.testing.assert_allclose(found, [[0.75, 0.2]], atol=1e-6)
 
 
 @pytest.mark.parametrize("task", list(Task))
 def test_probabilities__huge_logits_stay_finite(task):
-    head = Head(weights=np.array([[1e6], [-1e6]], dtype=np.float32), bias=np.zeros(2, dtype=np.float32), task=task)
-    np.testing.assert_allclose(head.probabilities(np.array([[1.0]], dtype=np.float32)), [[1.0, 0.0]], atol=1e-6)
+    head = Head(
+        weights=np.array([[1e6], [-1e6]], dtype=np.float32),
+        bias=np.zeros(2, dtype=np.float32),
+        task=task,
+    )
+    np.testing.assert_allclose(
+        head.probabilities(np.array([[1.0]], dtype=np.float32)), [[1.0, 0.0]], atol=1e-6
+    )
 
 
 def test_cooled__divides_logits_and_predicts_the_same():
-    head = Head(weights=np.array([[3.0], [1.0]], dtype=np.float32), bias=np.array([0.0, 1.0], dtype=np.float32))
+    head = Head(
+        weights=np.array([[3.0], [1.0]], dtype=np.float32),
+        bias=np.array([0.0, 1.0], dtype=np.float32),
+    )
     cooled = head.cooled(2.0)
     np.testing.assert_allclose(cooled.logits(np.array([[2.0]], dtype=np.float32)), [[3.0, 1.5]])
-    np.testing.assert_allclose(cooled.probabilities(np.array([[2.0]], dtype=np.float32)), [[0.8175745, 0.1824255]], atol=1e-6)
+    np.testing.assert_allclose(
+        cooled.probabilities(np.array([[2.0]], dtype=np.float32)),
+        [[0.8175745, 0.1824255]],
+        atol=1e-6,
+    )
     assert cooled.weights.dtype == np.float32
 
 
@@ -42,7 +66,10 @@ def test_cooled__refuses_temperatures_that_are_none(temperature):
 
 def test_reordered__cases():
     names = ("apple", "pear")
-    head = Head(weights=np.array([[1.0], [2.0]], dtype=np.float32), bias=np.array([0.5, -0.5], dtype=np.float32))
+    head = Head(
+        weights=np.array([[1.0], [2.0]], dtype=np.float32),
+        bias=np.array([0.5, -0.5], dtype=np.float32),
+    )
     assert head.reordered(names, None) is head
     assert head.reordered(names, list(names)) is head
     turned = head.reordered(names, ["pear", "apple"])

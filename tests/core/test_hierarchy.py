@@ -6,7 +6,11 @@ from weakspot.core.hierarchy import LabelHierarchy
 
 def test_parent__direct_parent_or_the_label_itself():
     tree = LabelHierarchy(parents={"robin": "bird", "bird": "animal"})
-    assert (tree.parent("robin"), tree.parent("bird"), tree.parent("trout")) == ("bird", "animal", "trout")
+    assert (tree.parent("robin"), tree.parent("bird"), tree.parent("trout")) == (
+        "bird",
+        "animal",
+        "trout",
+    )
 
 
 def test_parent_codes__siblings_share_a_number():
@@ -19,7 +23,9 @@ def test_parent_codes__a_class_that_is_the_parent_of_another():
     assert tree.parent_codes(("robin", "bird")).tolist() == [0, 0]
 
 
-@pytest.mark.parametrize("parents", [{"a": "b", "b": "a"}, {"a": "a"}, {"a": "b", "b": "c", "c": "b"}])
+@pytest.mark.parametrize(
+    "parents", [{"a": "b", "b": "a"}, {"a": "a"}, {"a": "b", "b": "c", "c": "b"}]
+)
 def test_label_hierarchy__circles_are_refused(parents):
     with pytest.raises(DataError, match="runs in a circle.*label 'a'"):
         LabelHierarchy(parents=parents)

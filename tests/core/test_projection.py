@@ -33,7 +33,9 @@ def test_apply__hidden_unit_is_silent_below_zero() -> None:
 
 
 def test_apply__wrong_width() -> None:
-    with pytest.raises(ModelError, match=r"sentence vectors have the wrong shape.*\(1, 3\).*\[rows, 2\]"):
+    with pytest.raises(
+        ModelError, match=r"sentence embeddings have the wrong shape.*\(1, 3\).*\[rows, 2\]"
+    ):
         small_projection().apply(np.zeros((1, 3)))
 
 
@@ -50,14 +52,6 @@ def test_uncentre__undoes_centre() -> None:
     made = small_projection().uncentre(small_projection().centre(5.0 * images))
 
     np.testing.assert_allclose(made, images, atol=1e-6)
-
-
-def test_recentre__takes_the_mean_of_the_given_vectors_away() -> None:
-    images = np.array([[0.6, 0.8], [0.6, -0.8]], dtype=np.float32)
-
-    made = small_projection().recentre(small_projection().centre(images))
-
-    np.testing.assert_allclose(made, [[0.0, 1.0], [0.0, -1.0]], atol=1e-6)
 
 
 def test_text_projection__shapes_that_do_not_fit() -> None:

@@ -1,15 +1,21 @@
+from collections.abc import Mapping
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from pydantic import ValidationError
 
-from weakspot.core.record import PackedArray
+from weakspot.core.record import PackedArray, Record
 
 
 def test_packed_array__gives_back_shape_and_numbers():
     packed = PackedArray.of(np.array([[1.0, -2.5, 0.1], [3.0, 4.0, 1e-20]]))
     assert packed.shape == (2, 3)
     assert packed.values.dtype == np.float32
-    assert packed.values.tolist() == np.array([[1.0, -2.5, 0.1], [3.0, 4.0, 1e-20]], dtype=np.float32).tolist()
+    assert (
+        packed.values.tolist()
+        == np.array([[1.0, -2.5, 0.1], [3.0, 4.0, 1e-20]], dtype=np.float32).tolist()
+    )
 
 
 def test_packed_array__is_little_endian_text():
@@ -43,3 +49,22 @@ def test_packed_array__takes_views_and_empty_arrays():
 
 def test_packed_array__keeps_its_data_out_of_its_text():
     assert repr(PackedArray.of(np.zeros(2))) == "PackedArray(shape=(2,))"
+
+
+class _Renamed(Record):
+    earlier_names: ClassVar[Mapping[str, str]] = {"fate": "status"}
+    earlier_values: ClassVar[Mapping[str, Mapping[str, str]]] = {"space": {"joint": "clip"}}
+
+    status: str
+    space: str = "clip"
+
+
+def test_record__earlier_names_and_values_are_read_and_todays_are_written():
+    again = _Renamed.model_validate_json('{"fate": "joint", "space": "joint"}')
+    assert again == _Renamed(status="joint", space="clip")
+    assert again.model_dump() == {"status": "joint", "space": "clip"}
+
+
+def test_record__unknown_names_are_still_refused():
+    with pytest.raises(ValidationError, match="doom"):
+        _Renamed.model_validate({"status": "gone", "doom": "x"})

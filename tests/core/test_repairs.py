@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from weakspot.core.evidence import Interval
-from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome, RepairPlan
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairPlan, RepairResult
 from weakspot.core.rules import IdRule
 from weakspot.core.slices import DataUse, FailureSlice
 
@@ -24,7 +24,13 @@ def _change(**other):
 
 
 def _arm(name, **other):
-    return RepairArm(arm=name, is_baseline=name != "slice-balanced", note="n", n_trained=3, **{"changes": (_change(),), **other})
+    return RepairArm(
+        arm=name,
+        is_baseline=name != "slice-balanced",
+        note="n",
+        n_trained=3,
+        **{"changes": (_change(),), **other},
+    )
 
 
 def test_group_change__accuracies():
@@ -49,15 +55,19 @@ def test_repair_arm__change_of_a_kind_and_a_group():
     assert arm.change_of(GroupKind.CLASS) is None
 
 
-def test_repair_outcome__the_repair_among_its_baselines():
-    plan = RepairPlan(slice_ids=("abc",), repairer="slice-balanced", parameters={"x": 1}, trained_on=USE)
-    outcome = RepairOutcome(plan=plan, measured_on=USE, arms=(_arm("random"), _arm("slice-balanced")))
-    assert outcome.repaired.arm == "slice-balanced"
-    assert RepairOutcome.model_validate_json(outcome.model_dump_json()) == outcome
+def test_repair_prediction__the_repair_among_its_baselines():
+    plan = RepairPlan(
+        slice_ids=("abc",), repairer="slice-balanced", parameters={"x": 1}, trained_on=USE
+    )
+    result = RepairResult(plan=plan, measured_on=USE, arms=(_arm("random"), _arm("slice-balanced")))
+    assert result.repaired.arm == "slice-balanced"
+    assert RepairResult.model_validate_json(result.model_dump_json()) == result
 
 
 def test_repair_plan__carries_its_slices_through_json():
-    found = FailureSlice(class_name="cat", rule=IdRule(sample_ids=("s3",)), method="m", found_on=USE)
+    found = FailureSlice(
+        class_name="cat", rule=IdRule(sample_ids=("s3",)), method="m", found_on=USE
+    )
     plan = RepairPlan(slice_ids=(found.slice_id,), repairer="up-weight", slices=(found,))
     again = RepairPlan.model_validate_json(plan.model_dump_json())
     assert again.slices[0].slice_id == found.slice_id

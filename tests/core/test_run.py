@@ -2,7 +2,14 @@ import pytest
 
 from weakspot.core.evidence import Evidence, Interval, Verdict
 from weakspot.core.rules import IdRule
-from weakspot.core.run import RECORD_VERSION, ClassifierFacts, ClassNote, RunRecord, StageRecord, no_progress
+from weakspot.core.run import (
+    RECORD_VERSION,
+    ClassifierFacts,
+    ClassNote,
+    RunRecord,
+    StageRecord,
+    no_progress,
+)
 from weakspot.core.slices import DataUse, FailureSlice
 
 USE = DataUse(name="test", n_samples=3, digest="0" * 32)
@@ -47,7 +54,7 @@ def record():
         started="2026-01-01T00:00:00+00:00",
         seed=3,
         settings={"failure": {"kind": "top-1"}, "k": [1, 2.5, None, True]},
-        stages=(StageRecord(stage="embed", seconds=1.5, summary="3 pictures"),),
+        stages=(StageRecord(stage="embed", seconds=1.5, summary="3 images"),),
         classifier=ClassifierFacts(n_samples=3, n_failed=1, per_class={"cat": (3, 1)}),
         slices=(cat, dog, owl),
         evidence=verdicts,
@@ -67,7 +74,7 @@ def test_slice_by_id__the_slice(record):
 def test_run_record__survives_json(record):
     again = RunRecord.model_validate_json(record.model_dump_json())
     assert again == record
-    assert again.record_version == RECORD_VERSION == 1
+    assert again.record_version == RECORD_VERSION == 2
     assert again.published() == record.published()
 
 

@@ -5,8 +5,15 @@ from pydantic import TypeAdapter, ValidationError
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion, Side, class_problems
-from weakspot.core.rules import AllOfRule, ColumnRule, IdRule, LinearRule, MembershipRule
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.rules import (
+    AllOfRule,
+    ColumnRule,
+    IdRule,
+    LinearRule,
+    MembershipRule,
+    PredictionRule,
+)
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName, matches
 
 USE = DataUse(name="validation", n_samples=4, digest="0" * 32)
@@ -19,20 +26,28 @@ def samples():
         class_names=["a", "b"],
         labels=[0, 0, 1, -1],
         sample_ids=["p", "q", "r", "s"],
-        metadata={"colour": ["red", "green", None, "red"], "age": [1.0, 2.0, 3.0, None], "old": [True, False, True, None]},
+        metadata={
+            "colour": ["red", "green", None, "red"],
+            "age": [1.0, 2.0, 3.0, None],
+            "old": [True, False, True, None],
+        },
         predictions=np.array([0, 1, 1, 0]),
     )
-    vectors = np.array([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0], [np.nan, np.nan]], dtype=np.float32)
-    return SampleSet(dataset=data, rows=ROWS, spaces={"joint": VectorSpace(encoder_id="e", vectors=vectors)})
+    embeddings = np.array([[3.0, 4.0], [0.0, 2.0], [-1.0, 0.0], [np.nan, np.nan]], dtype=np.float32)
+    return SampleSet(
+        dataset=data,
+        rows=ROWS,
+        spaces={"clip": EmbeddingSpace(encoder_id="e", embeddings=embeddings)},
+    )
 
 
 def _slice(rule, **other):
     return FailureSlice(class_name="a", rule=rule, method="m", found_on=USE, **other)
 
 
-def test_linear_rule__scores_of_unit_vectors(samples):
+def test_linear_rule__scores_of_unit_embeddings(samples):
     rule = LinearRule(encoder_id="e", direction=(1.0, 0.0), offset=0.1, threshold=0.5)
-    # Unit vectors are (0.6, 0.8), (0, 1), (-1, 0); a sample without a vector is never a member.
+    # Unit vectors are (0.6, 0.8), (0, 1), (-1, 0); a sample without an embedding is never a member.
     np.testing.assert_allclose(rule.scores(samples, ROWS)[:3], [0.7, 0.1, -0.9], atol=1e-6)
     assert rule.members(samples, ROWS).tolist() == [True, False, False, False]
 
@@ -50,10 +65,12 @@ def test_linear_rule__a_threshold_is_inclusive(samples):
     assert rule.members(samples, np.array([1])).tolist() == [True]
 
 
-def test_linear_rule__vectors_stay_as_they_are(samples):
-    before = samples.space("joint").vectors.copy()
-    LinearRule(encoder_id="e", direction=(1.0, 0.0), centre=(1.0, 1.0), scale=(2.0, 2.0)).scores(samples, ROWS)
-    np.testing.assert_array_equal(samples.space("joint").vectors, before)
+def test_linear_rule__embeddings_stay_as_they_are(samples):
+    before = samples.space("clip").embeddings.copy()
+    LinearRule(encoder_id="e", direction=(1.0, 0.0), centre=(1.0, 1.0), scale=(2.0, 2.0)).scores(
+        samples, ROWS
+    )
+    np.testing.assert_array_equal(samples.space("clip").embeddings, before)
 
 
 def test_linear_rule__another_encoder_is_refused(samples):
@@ -62,20 +79,57 @@ def test_linear_rule__another_encoder_is_refused(samples):
 
 
 def test_column_rule__values(samples):
-    assert ColumnRule(column="colour", values=("red",)).members(samples, ROWS).tolist() == [True, False, False, True]
-    assert ColumnRule(column="old", values=(True,)).members(samples, ROWS).tolist() == [True, False, True, False]
-    assert ColumnRule(column="colour", values=("red",)).members(samples, np.array([3, 1])).tolist() == [True, False]
+    assert ColumnRule(column="colour", values=("red",)).members(samples, ROWS).tolist() == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    assert ColumnRule(column="old", values=(True,)).members(samples, ROWS).tolist() == [
+        True,
+        False,
+        True,
+        False,
+    ]
+    assert ColumnRule(column="colour", values=("red",)).members(
+        samples, np.array([3, 1])
+    ).tolist() == [True, False]
 
 
 def test_column_rule__numbers_match_whatever_their_type_and_null_matches_nothing(samples):
-    assert ColumnRule(column="age", values=(1, "2.0")).members(samples, ROWS).tolist() == [True, True, False, False]
-    assert ColumnRule(column="colour", values=("None",)).members(samples, ROWS).tolist() == [False, False, False, False]
+    assert ColumnRule(column="age", values=(1, "2.0")).members(samples, ROWS).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert ColumnRule(column="colour", values=("None",)).members(samples, ROWS).tolist() == [
+        False,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_column_rule__ranges_hold_their_low_end(samples):
-    assert ColumnRule(column="age", low=2.0, high=3.0).members(samples, ROWS).tolist() == [False, True, False, False]
-    assert ColumnRule(column="age", low=2.0).members(samples, ROWS).tolist() == [False, True, True, False]
-    assert ColumnRule(column="age", high=2.0).members(samples, ROWS).tolist() == [True, False, False, False]
+    assert ColumnRule(column="age", low=2.0, high=3.0).members(samples, ROWS).tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert ColumnRule(column="age", low=2.0).members(samples, ROWS).tolist() == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert ColumnRule(column="age", high=2.0).members(samples, ROWS).tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]
 
 
 def test_column_rule__unknown_column(samples):
@@ -84,11 +138,18 @@ def test_column_rule__unknown_column(samples):
 
 
 def test_id_rule__listed_samples(samples):
-    assert IdRule(sample_ids=("q", "zzz")).members(samples, ROWS).tolist() == [False, True, False, False]
+    assert IdRule(sample_ids=("q", "zzz")).members(samples, ROWS).tolist() == [
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_all_of_rule__every_rule_must_hold(samples):
-    rule = AllOfRule(rules=(ColumnRule(column="colour", values=("red",)), IdRule(sample_ids=("p", "q"))))
+    rule = AllOfRule(
+        rules=(ColumnRule(column="colour", values=("red",)), IdRule(sample_ids=("p", "q")))
+    )
     assert rule.scores(samples, ROWS).tolist() == [2.0, 1.0, 0.0, 1.0]
     assert rule.members(samples, ROWS).tolist() == [True, False, False, False]
 
@@ -96,7 +157,13 @@ def test_all_of_rule__every_rule_must_hold(samples):
 @pytest.mark.parametrize(
     "rule",
     [
-        LinearRule(encoder_id="e", direction=(0.1, -1e-17), centre=(1.0, 2.0), scale=(3.0, 4.0), threshold=1 / 3),
+        LinearRule(
+            encoder_id="e",
+            direction=(0.1, -1e-17),
+            centre=(1.0, 2.0),
+            scale=(3.0, 4.0),
+            threshold=1 / 3,
+        ),
         ColumnRule(column="c", values=("x", 1, 2.5, True)),
         ColumnRule(column="c", low=0.1),
         IdRule(sample_ids=("p",)),
@@ -113,7 +180,7 @@ def test_rules__survive_json(rule):
 
 def test_rules__unknown_kinds_and_fields_are_refused():
     adapter = TypeAdapter(MembershipRule)
-    with pytest.raises(ValidationError, match="kind"):
+    with pytest.raises(DataError, match="kind 'magic'"):
         adapter.validate_python({"kind": "magic"})
     with pytest.raises(ValidationError, match="extra"):
         adapter.validate_python({"kind": "ids", "sample_ids": ["p"], "extra": 1})
@@ -140,6 +207,15 @@ def test_model_copy__a_changed_copy_gets_its_own_id():
 def test_slice_id__the_same_on_every_machine():
     # sha256 of ["a", null, "m", {"kind": "ids", "sample_ids": ["p"]}]
     assert _slice(IdRule(sample_ids=("p",))).slice_id == "69b8efcf0acd"
+
+
+def test_slice_id__as_before_words_were_changed():
+    # The ids that version 0.1 gave to the same rules, which said "joint", "own" and "outcome" then.
+    linear = LinearRule(encoder_id="e", direction=(1.0,))
+    assert _slice(linear).slice_id == "4a40ab3dca4f"
+    assert _slice(linear.model_copy(update={"space": "features"})).slice_id == "855d097a8213"
+    doubt = PredictionRule(measure="doubt", threshold=0.5)
+    assert _slice(AllOfRule(rules=(linear, doubt))).slice_id == "ce3f23837642"
 
 
 def test_failure_slice__is_frozen_and_survives_json(samples):
@@ -179,3 +255,10 @@ def test_inside__rows_of_the_problem(samples):
     assert found.inside(samples, problems[0]).tolist() == [False, True]
     assert matches(found, problems[0])
     assert not matches(found, problems[1])
+
+
+def test_slice_id__a_later_fold_has_an_id_of_its_own():
+    found = _slice(ColumnRule(column="colour", values=("green",)))
+    again = found.model_copy(update={"fold": 1})
+    assert again.slice_id != found.slice_id
+    assert found.model_copy(update={"fold": 0}).slice_id == found.slice_id

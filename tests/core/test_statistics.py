@@ -3,10 +3,8 @@ import pytest
 
 from weakspot.core.errors import InputError
 from weakspot.core.statistics import (
-    accepted_at,
     adjusted_p_values,
     association,
-    balanced_accuracy,
     bootstrap_interval,
     calibration_error,
     change_interval,
@@ -25,7 +23,12 @@ from weakspot.core.statistics import (
 
 @pytest.mark.parametrize(
     ("successes", "trials", "low", "high"),
-    [(8, 10, 0.490162, 0.943318), (0, 10, 0.0, 0.277533), (10, 10, 0.722467, 1.0), (1, 2, 0.094531, 0.905469)],
+    [
+        (8, 10, 0.490162, 0.943318),
+        (0, 10, 0.0, 0.277533),
+        (10, 10, 0.722467, 1.0),
+        (1, 2, 0.094531, 0.905469),
+    ],
 )
 def test_wilson_interval__known_values(successes, trials, low, high):
     assert wilson_interval(successes, trials) == pytest.approx((low, high), abs=1e-6)
@@ -37,7 +40,8 @@ def test_wilson_interval__other_level_and_no_trials():
 
 
 @pytest.mark.parametrize(
-    ("successes", "trials", "low", "high"), [(0, 10, 0.0, 0.308497), (5, 10, 0.187086, 0.812914), (10, 10, 0.691503, 1.0)]
+    ("successes", "trials", "low", "high"),
+    [(0, 10, 0.0, 0.308497), (5, 10, 0.187086, 0.812914), (10, 10, 0.691503, 1.0)],
 )
 def test_exact_interval__known_values(successes, trials, low, high):
     assert exact_interval(successes, trials) == pytest.approx((low, high), abs=1e-6)
@@ -53,13 +57,18 @@ def test_intervals__refuse_impossible_counts_and_levels():
 
 
 def test_intervals__cover_the_true_rate_as_often_as_they_say():
-    # The chance that the interval holds the true rate, summed exactly over all outcomes of 40 trials at rate 0.3.
+    # The chance that the interval holds the true rate, summed exactly over all predictions of 40 trials at rate 0.3.
     chances = [1.0]
     for _ in range(40):
-        chances = [0.7 * keep + 0.3 * add for keep, add in zip([*chances, 0.0], [0.0, *chances], strict=True)]
+        chances = [
+            0.7 * keep + 0.3 * add
+            for keep, add in zip([*chances, 0.0], [0.0, *chances], strict=True)
+        ]
     covered = {
         interval.__name__: sum(
-            chance for count, chance in enumerate(chances) if interval(count, 40)[0] <= 0.3 <= interval(count, 40)[1]
+            chance
+            for count, chance in enumerate(chances)
+            if interval(count, 40)[0] <= 0.3 <= interval(count, 40)[1]
         )
         for interval in (wilson_interval, exact_interval)
     }
@@ -94,14 +103,20 @@ def test_fisher_p__large_counts_and_tiny_values():
 def test_fisher_p__keeps_its_level_when_there_is_nothing():
     draws = np.random.default_rng(7)
     inside, outside = draws.binomial(30, 0.2, 4_000), draws.binomial(90, 0.2, 4_000)
-    p_values = np.array([fisher_p(int(left), 30, int(right), 90) for left, right in zip(inside, outside, strict=True)])
+    p_values = np.array(
+        [
+            fisher_p(int(left), 30, int(right), 90)
+            for left, right in zip(inside, outside, strict=True)
+        ]
+    )
     for level in (0.01, 0.05, 0.2):
         assert np.mean(p_values <= level) <= level
     assert np.mean(p_values <= 0.2) > 0.08
 
 
 @pytest.mark.parametrize(
-    ("gained", "lost", "expected"), [(5, 0, 0.0625), (0, 5, 0.0625), (8, 2, 0.109375), (3, 3, 1.0), (0, 0, 1.0)]
+    ("gained", "lost", "expected"),
+    [(5, 0, 0.0625), (0, 5, 0.0625), (8, 2, 0.109375), (3, 3, 1.0), (0, 0, 1.0)],
 )
 def test_mcnemar_p__counted_by_hand(gained, lost, expected):
     assert mcnemar_p(gained, lost) == pytest.approx(expected, rel=1e-12)
@@ -131,21 +146,24 @@ def test_q_values__refuse_what_is_no_probability():
         q_values([0.2, float("nan")])
 
 
-def test_accepted_at__a_larger_one_carries_a_smaller_one():
+def test_q_values__a_larger_one_carries_a_smaller_one():
     # 0.03 > 0.05 * 1/2 alone, but 0.04 <= 0.05 * 2/2 accepts both.
-    assert accepted_at([0.04, 0.03], alpha=0.05).tolist() == [True, True]
-    assert accepted_at([0.06, 0.03], alpha=0.05).tolist() == [False, False]
+    assert (q_values([0.04, 0.03]) <= 0.05).tolist() == [True, True]
+    assert (q_values([0.06, 0.03]) <= 0.05).tolist() == [False, False]
 
 
-def test_accepted_at__false_discovery_rate_holds_in_simulated_screens():
+def test_q_values__false_discovery_rate_holds_in_simulated_screens():
     draws = np.random.default_rng(3)
     false_shares, n_found = [], 0
     for _ in range(400):
         is_real = np.arange(20) < 5
         inside = draws.binomial(40, np.where(is_real, 0.5, 0.15))
         outside = draws.binomial(80, 0.15, 20)
-        p_values = [fisher_p(int(left), 40, int(right), 80) for left, right in zip(inside, outside, strict=True)]
-        accepted = accepted_at(p_values, alpha=0.1)
+        p_values = [
+            fisher_p(int(left), 40, int(right), 80)
+            for left, right in zip(inside, outside, strict=True)
+        ]
+        accepted = q_values(p_values) <= 0.1
         false_shares.append(np.sum(accepted & ~is_real) / max(1, accepted.sum()))
         n_found += int(np.sum(accepted & is_real))
     assert np.mean(false_shares) <= 0.1
@@ -158,14 +176,6 @@ def test_permutation_p__counts_the_observed_value_too():
     assert permutation_p(0.5, []) == 1.0
 
 
-def test_balanced_accuracy__ignores_how_common_each_side_is():
-    truth = np.array([True] * 90 + [False] * 10)
-    assert balanced_accuracy(truth, np.ones(100, dtype=bool)) == 0.5
-    assert balanced_accuracy(truth, truth) == 1.0
-    assert balanced_accuracy(np.array([True, True]), np.array([True, False])) == 0.5
-    assert np.isnan(balanced_accuracy(np.array([], dtype=bool), np.array([], dtype=bool)))
-
-
 def test_association__signs_and_constants():
     yes_no = np.array([True, False, True, False])
     assert association(yes_no, yes_no) == pytest.approx(1.0)
@@ -175,41 +185,55 @@ def test_association__signs_and_constants():
 
 def test_adjusted_p_values__holm_by_hand():
     # Sorted 0.01 0.02 0.03 0.5 times 4 3 2 1: 0.04 0.06 0.06 0.5.
-    assert adjusted_p_values([0.5, 0.01, 0.03, 0.02], control="fwer") == pytest.approx([0.5, 0.04, 0.06, 0.06])
+    assert adjusted_p_values([0.5, 0.01, 0.03, 0.02], correction="fwer") == pytest.approx(
+        [0.5, 0.04, 0.06, 0.06]
+    )
+    # 0.01 0.02 0.025 times 3 2 1: 0.03 0.04 0.025, and the last must not fall below the one before.
+    assert adjusted_p_values([0.01, 0.02, 0.025], correction="fwer") == pytest.approx(
+        [0.03, 0.04, 0.04]
+    )
 
 
 def test_adjusted_p_values__yekutieli_by_hand():
     # Benjamini and Hochberg's 0.04 0.04 0.04 0.5 times 1 + 1/2 + 1/3 + 1/4 = 25/12.
     expected = [1.0, 25 / 300, 25 / 300, 25 / 300]
-    assert adjusted_p_values([0.5, 0.01, 0.03, 0.02], control="fdr-dependent") == pytest.approx(expected)
+    assert adjusted_p_values([0.5, 0.01, 0.03, 0.02], correction="fdr-dependent") == pytest.approx(
+        expected
+    )
 
 
 def test_adjusted_p_values__weights_by_hand():
     # Weights 3 and 1 become 1.5 and 0.5; p / weight is 0.02 and 0.08, times 2 / rank: 0.04 and 0.08.
-    assert adjusted_p_values([0.03, 0.04], control="fdr", weights=[3, 1]) == pytest.approx([0.04, 0.08])
+    assert adjusted_p_values([0.03, 0.04], correction="fdr", weights=[3, 1]) == pytest.approx(
+        [0.04, 0.08]
+    )
     # Holm: 0.02 * (1.5 + 0.5) and 0.08 * 0.5, which must not fall below the first.
-    assert adjusted_p_values([0.03, 0.04], control="fwer", weights=[3, 1]) == pytest.approx([0.04, 0.04])
+    assert adjusted_p_values([0.03, 0.04], correction="fwer", weights=[3, 1]) == pytest.approx(
+        [0.04, 0.04]
+    )
 
 
 def test_adjusted_p_values__never_below_the_p_value():
     # p / weight is 0.02 for the first and tiny for the second: without the floor the first would get 0.02.
-    assert adjusted_p_values([0.036, 1e-6], control="fdr", weights=[9, 1]).tolist() == pytest.approx([0.036, 1e-5])
+    assert adjusted_p_values(
+        [0.036, 1e-6], correction="fdr", weights=[9, 1]
+    ).tolist() == pytest.approx([0.036, 1e-5])
 
 
 def test_adjusted_p_values__refuse_bad_weights():
     with pytest.raises(InputError, match="weight"):
-        adjusted_p_values([0.1, 0.2], control="fdr", weights=[1.0])
+        adjusted_p_values([0.1, 0.2], correction="fdr", weights=[1.0])
     with pytest.raises(InputError, match="weight"):
-        adjusted_p_values([0.1, 0.2], control="fdr", weights=[1.0, 0.0])
+        adjusted_p_values([0.1, 0.2], correction="fdr", weights=[1.0, 0.0])
 
 
-@pytest.mark.parametrize("control", ["fdr", "fwer", "fdr-dependent"])
-def test_adjusted_p_values__error_rate_holds_when_nothing_is_there(control):
+@pytest.mark.parametrize("correction", ["fdr", "fwer", "fdr-dependent"])
+def test_adjusted_p_values__error_rate_holds_when_nothing_is_there(correction):
     draws = np.random.default_rng(5)
     p_values = draws.random((1_500, 30))
     weights = draws.exponential(1.0, (1_500, 30)) + 0.01
     found = [
-        bool((adjusted_p_values(values, control=control, weights=shares) <= 0.1).any())
+        bool((adjusted_p_values(values, correction=correction, weights=shares) <= 0.1).any())
         for values, shares in zip(p_values, weights, strict=True)
     ]
     assert np.mean(found) <= 0.1 + 2 * 0.3 / np.sqrt(1_500)
@@ -226,7 +250,10 @@ def test_risk_ratio_interval__zeros_and_coverage():
     assert 1.0 < low < high < 1_000
     draws = np.random.default_rng(2)
     inside, outside = draws.binomial(40, 0.3, 2_000), draws.binomial(120, 0.1, 2_000)
-    intervals = [risk_ratio_interval(int(left), 40, int(right), 120) for left, right in zip(inside, outside, strict=True)]
+    intervals = [
+        risk_ratio_interval(int(left), 40, int(right), 120)
+        for left, right in zip(inside, outside, strict=True)
+    ]
     assert 0.93 < np.mean([low <= 3.0 <= high for low, high in intervals]) < 0.98
 
 
@@ -266,16 +293,24 @@ def test_calibration_error__bins_of_equal_mass():
     probabilities = np.column_stack([confidence, 1 - confidence])
     targets = np.array([0, 1, 0, 1])
     # In sums: |1.3 - 0| + |1.7 - 2| over four samples.
-    assert calibration_error(probabilities, targets, task="single-label", n_bins=2) == pytest.approx(1.6 / 4)
-    assert calibration_error(probabilities, targets, task="single-label", n_bins=1) == pytest.approx(1.0 / 4)
+    assert calibration_error(
+        probabilities, targets, task="single-label", n_bins=2
+    ) == pytest.approx(1.6 / 4)
+    assert calibration_error(
+        probabilities, targets, task="single-label", n_bins=1
+    ) == pytest.approx(1.0 / 4)
     matrix = np.eye(2, dtype=np.bool_)[targets]
-    assert calibration_error(probabilities, matrix, task="single-label", n_bins=2) == pytest.approx(1.6 / 4)
+    assert calibration_error(probabilities, matrix, task="single-label", n_bins=2) == pytest.approx(
+        1.6 / 4
+    )
 
 
 def test_calibration_error__order_of_equal_confidences_does_not_matter():
     probabilities = np.tile(np.array([[0.75, 0.25]], dtype=np.float32), (8, 1))
     for targets in ([0] * 6 + [1] * 2, [1, 0, 0, 0, 1, 0, 0, 0]):
-        assert calibration_error(probabilities, np.array(targets), task="single-label", n_bins=4) == pytest.approx(0.0)
+        assert calibration_error(
+            probabilities, np.array(targets), task="single-label", n_bins=4
+        ) == pytest.approx(0.0)
 
 
 def test_calibration_error__labels_are_averaged():
@@ -289,5 +324,24 @@ def test_calibration_error__more_labels_than_fit_at_once_and_nobody():
     probabilities = np.full((3, 130), 0.5, dtype=np.float32)
     probabilities[:, 129] = 0.0
     truth = np.zeros((3, 130), dtype=np.bool_)
-    assert calibration_error(probabilities, truth, task="multi-label") == pytest.approx(0.5 * 129 / 130)
+    assert calibration_error(probabilities, truth, task="multi-label") == pytest.approx(
+        0.5 * 129 / 130
+    )
     assert np.isnan(calibration_error(probabilities[:0], truth[:0], task="multi-label"))
+
+
+def test_adjusted_p_values__share_and_earlier_by_hand():
+    # Step up over 2 tests: 0.02 * 2 / (0.5 * (3 + 2)) for the larger, and it is smaller than 0.01 * 2 / (0.5 * (3 + 1)).
+    assert adjusted_p_values([0.01, 0.02], correction="fdr", share=0.5, earlier=3) == pytest.approx(
+        [0.01, 0.02]
+    )
+    assert adjusted_p_values([0.01, 0.02], correction="fdr", share=0.1, earlier=3) == pytest.approx(
+        [0.05, 0.08]
+    )
+    assert adjusted_p_values(
+        [0.01, 0.02], correction="fwer", share=0.5, earlier=3
+    ) == pytest.approx([0.04, 0.04])
+    with pytest.raises(InputError, match="share"):
+        adjusted_p_values([0.01], correction="fdr", share=0.0)
+    with pytest.raises(InputError, match="earlier"):
+        adjusted_p_values([0.01], correction="fdr", earlier=-1)

@@ -25,9 +25,15 @@ USE = DataUse(name="given", n_samples=0, digest="0" * 32)
 
 
 def _slice(ids, class_name="cat", contrast="", side=None):
-    names = (SliceName(phrase=contrast, contrast=contrast, score=1.0, describer="hand"),) if contrast else ()
+    names = (
+        (SliceName(phrase=contrast, contrast=contrast, score=1.0, describer="hand"),)
+        if contrast
+        else ()
+    )
     rule = IdRule(sample_ids=tuple(f"s{number}" for number in ids))
-    return FailureSlice(class_name=class_name, side=side, rule=rule, method="hand", found_on=USE, names=names)
+    return FailureSlice(
+        class_name=class_name, side=side, rule=rule, method="hand", found_on=USE, names=names
+    )
 
 
 @pytest.fixture
@@ -85,7 +91,9 @@ def test_cut_by_slices__says_which_slices_nothing_can_be_done_for(animals):
 
 
 def test_cut_by_slices__no_member_at_all_is_refused_with_advice(animals):
-    with pytest.raises(NotEnoughDataError, match="No training sample is a member of any slice") as caught:
+    with pytest.raises(
+        NotEnoughDataError, match="No training sample is a member of any slice"
+    ) as caught:
         cut_by_slices([_slice([], contrast="blue"), _slice([1], "fox", contrast="red")], animals)
     assert "“cat: blue”, “fox: red”" in str(caught.value)
     assert "pool" in str(caught.value)
@@ -98,14 +106,20 @@ def test_cut_by_slices__unknown_class_is_refused(animals):
 
 
 def test_cut_by_slices__side_that_lacks_the_label():
-    dataset = dataset_from_columns(class_names=["cat"], label_lists=[[0], [0]], sample_ids=["s0", "s1"])
+    dataset = dataset_from_columns(
+        class_names=["cat"], label_lists=[[0], [0]], sample_ids=["s0", "s1"]
+    )
     samples = SampleSet(dataset=dataset, rows=np.arange(2))
-    _, remark = cut_by_slices([_slice([0], side=Side.PRESENT), _slice([1], side=Side.ABSENT)], samples)
+    _, remark = cut_by_slices(
+        [_slice([0], side=Side.PRESENT), _slice([1], side=Side.ABSENT)], samples
+    )
     assert "No training sample belongs to “no cat”" in remark
 
 
 def test_in_slices__every_row_once():
-    dataset = dataset_from_columns(class_names=["cat", "dog"], label_lists=[[0, 1], [1], []], sample_ids=["s0", "s1", "s2"])
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog"], label_lists=[[0, 1], [1], []], sample_ids=["s0", "s1", "s2"]
+    )
     samples = SampleSet(dataset=dataset, rows=np.arange(3))
     slices = [_slice([0, 2], side=Side.PRESENT), _slice([0, 1], "dog", side=Side.PRESENT)]
     assert in_slices(list(class_parts(slices, samples))).tolist() == [0, 1]
@@ -116,7 +130,9 @@ def test_class_groups__labels_and_sets_of_labels(animals):
     codes, names = class_groups(animals.dataset, np.array([5, 0]))
     assert codes.tolist() == [1, 0]
     assert names == ("cat", "dog", "fox")
-    several = dataset_from_columns(class_names=["cat", "dog"], label_lists=[[0, 1], [], [0], [1, 0]])
+    several = dataset_from_columns(
+        class_names=["cat", "dog"], label_lists=[[0, 1], [], [0], [1, 0]]
+    )
     codes, names = class_groups(several, np.arange(4))
     assert [names[code] for code in codes] == ["cat and dog", "no label", "cat", "cat and dog"]
 
@@ -151,7 +167,9 @@ def test_value_groups__columns_without_use(animals):
         value_groups(animals.dataset, np.arange(6), "colour")
     with pytest.raises(NotEnoughDataError, match="says nothing"):
         value_groups(animals.dataset, np.arange(6), "nothing")
-    many = dataset_from_columns(class_names=["cat"], labels=[0] * 101, metadata={"number": np.arange(101)})
+    many = dataset_from_columns(
+        class_names=["cat"], labels=[0] * 101, metadata={"number": np.arange(101)}
+    )
     with pytest.raises(DataError, match="too many values"):
         value_groups(many, np.arange(101), "number")
     assert value_groups(many, np.arange(100), "number")[0].tolist() == list(range(100))
@@ -173,7 +191,9 @@ def test_class_balanced_weights__every_class_weighs_the_same(animals):
 
 
 def test_class_balanced_weights__several_labels_share_a_sample():
-    dataset = dataset_from_columns(class_names=["cat", "dog", "fox"], label_lists=[[0], [0], [0, 1], []])
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog", "fox"], label_lists=[[0], [0], [0, 1], []]
+    )
     weights = class_balanced_weights(dataset, np.arange(4))
     # Cats count 2.5 samples, dogs 0.5, none 1; of four samples each gets 4/3: 8/15 a cat, 8/3 a dog, 4/3 without label.
     assert weights == pytest.approx([8 / 15, 8 / 15, (8 / 15 + 8 / 3) / 2, 4 / 3])
@@ -206,7 +226,11 @@ def test_balanced_weights__crossing_partitions_are_all_balanced():
 
 def test_balanced_weights__demands_that_cannot_be_met_stay_finite():
     # The first asks that 0 weighs as much as 1, the second that it weighs as much as 1 and 2, the third as much as 2.
-    demands = [[np.array([0]), np.array([1])], [np.array([0]), np.array([1, 2])], [np.array([0]), np.array([2])]]
+    demands = [
+        [np.array([0]), np.array([1])],
+        [np.array([0]), np.array([1, 2])],
+        [np.array([0]), np.array([2])],
+    ]
     weights = balanced_weights(np.ones(4), demands)
     assert np.isfinite(weights).all()
     assert (weights > 0).all()

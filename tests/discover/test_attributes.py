@@ -24,7 +24,10 @@ def _samples(metadata, failed, *, labels=None):
     failed = np.asarray(failed, dtype=bool)
     labels = np.zeros(len(failed), dtype=np.int64) if labels is None else np.asarray(labels)
     dataset = dataset_from_columns(
-        class_names=["apple", "pear"], labels=labels, metadata=metadata, predictions=np.where(failed, 1 - labels, labels)
+        class_names=["apple", "pear"],
+        labels=labels,
+        metadata=metadata,
+        predictions=np.where(failed, 1 - labels, labels),
     )
     return SampleSet(dataset=dataset, rows=np.arange(len(failed)), name="toy")
 
@@ -32,7 +35,11 @@ def _samples(metadata, failed, *, labels=None):
 def _fruit(n_samples=600, seed=0):
     """Return colour, place and light of apples, drawn independently of each other."""
     draws = np.random.default_rng(seed)
-    words = {"colour": ("red", "green", "yellow"), "place": ("on grass", "on a table"), "light": ("dark", "bright", "soft")}
+    words = {
+        "colour": ("red", "green", "yellow"),
+        "place": ("on grass", "on a table"),
+        "light": ("dark", "bright", "soft"),
+    }
     return {name: draws.choice(values, n_samples) for name, values in words.items()}, draws
 
 
@@ -60,7 +67,10 @@ def test_discover__two_values_that_fail_only_together():
     both = (columns["colour"] == "green") & (columns["light"] == "dark")
     samples = _samples(columns, draws.random(600) < np.where(both, 0.8, 0.05))
     first = QUICK.discover(samples, TOP_1, seed=0).slices[0]
-    green, dark = ColumnRule(column="colour", values=("green",)), ColumnRule(column="light", values=("dark",))
+    green, dark = (
+        ColumnRule(column="colour", values=("green",)),
+        ColumnRule(column="light", values=("dark",)),
+    )
     assert first.rule == AllOfRule(rules=(green, dark))
     assert first.names[0].contrast == "green, in the dark"
     assert np.array_equal(first.rule.members(samples, samples.rows), both)
@@ -68,7 +78,11 @@ def test_discover__two_values_that_fail_only_together():
 
 def test_discover__three_values_that_fail_only_together():
     columns, draws = _fruit(1_500)
-    all_three = (columns["colour"] == "green") & (columns["light"] == "dark") & (columns["place"] == "on grass")
+    all_three = (
+        (columns["colour"] == "green")
+        & (columns["light"] == "dark")
+        & (columns["place"] == "on grass")
+    )
     samples = _samples(columns, draws.random(1_500) < np.where(all_three, 0.8, 0.05))
     first = QUICK.discover(samples, TOP_1, seed=0).slices[0]
     assert [rule.values for rule in first.rule.rules] == [("green",), ("on grass",), ("dark",)]
@@ -79,7 +93,9 @@ def test_discover__three_values_that_fail_only_together():
 
 def test_discover__two_failure_modes_are_two_slices_and_then_it_ends():
     columns, draws = _fruit(1_500)
-    rates = np.where(columns["colour"] == "green", 0.9, np.where(columns["light"] == "dark", 0.6, 0.0))
+    rates = np.where(
+        columns["colour"] == "green", 0.9, np.where(columns["light"] == "dark", 0.6, 0.0)
+    )
     samples = _samples(columns, draws.random(1_500) < rates)
     found = QUICK.discover(samples, TOP_1, seed=0).slices
     assert [one.names[0].contrast for one in found] == ["green", "in the dark"]
@@ -90,7 +106,9 @@ def test_discover__two_failure_modes_are_two_slices_and_then_it_ends():
 
 def test_discover__unknown_values_are_outside():
     colour = np.array(["green"] * 40 + ["red"] * 40 + [None] * 40, dtype=object)
-    failed = np.r_[np.ones(36), np.zeros(4), np.zeros(36), np.ones(4), np.zeros(36), np.ones(4)].astype(bool)
+    failed = np.r_[
+        np.ones(36), np.zeros(4), np.zeros(36), np.ones(4), np.zeros(36), np.ones(4)
+    ].astype(bool)
     samples = _samples({"colour": pa.array(colour.tolist())}, failed)
     found = QUICK.discover(samples, TOP_1, seed=0).slices
     assert [one.title for one in found] == ["apple: green"]
@@ -100,12 +118,15 @@ def test_discover__unknown_values_are_outside():
 def test_discover__a_copied_attribute_does_not_make_a_longer_name():
     columns, draws = _fruit()
     samples = _samples(
-        {**columns, "tint": columns["colour"]}, draws.random(600) < np.where(columns["colour"] == "green", 0.7, 0.05)
+        {**columns, "tint": columns["colour"]},
+        draws.random(600) < np.where(columns["colour"] == "green", 0.7, 0.05),
     )
     found = QUICK.discover(samples, TOP_1, seed=0).slices
     assert found[0].rule == ColumnRule(column="colour", values=("green",))
     assert found[0].names[0].contrast == "colour: green"
-    assert not any(rule.column == "tint" for one in found for rule in getattr(one.rule, "rules", (one.rule,)))
+    assert not any(
+        rule.column == "tint" for one in found for rule in getattr(one.rule, "rules", (one.rule,))
+    )
 
 
 def test_discover__rare_values_and_lone_failures_are_no_slices():
@@ -119,7 +140,8 @@ def test_discover__rare_values_and_lone_failures_are_no_slices():
 
 
 @pytest.mark.parametrize(
-    ("n_failed", "beginning"), [(0, "Too few failures"), (1, "Too few failures"), (60, "Too few samples that did")]
+    ("n_failed", "beginning"),
+    [(0, "Too few failures"), (1, "Too few failures"), (60, "Too few samples that did")],
 )
 def test_discover__all_right_and_all_wrong_get_a_note(n_failed, beginning):
     columns, _ = _fruit(60)
@@ -133,7 +155,9 @@ def test_discover__a_class_with_one_sample_gets_a_note():
     columns, draws = _fruit(61)
     failed = draws.random(61) < 0.3
     discovery = QUICK.discover(_samples(columns, failed, labels=[0] * 60 + [1]), TOP_1, seed=0)
-    assert "Too few failures" in next(note.note for note in discovery.notes if note.class_name == "pear")
+    assert "Too few failures" in next(
+        note.note for note in discovery.notes if note.class_name == "pear"
+    )
 
 
 def test_discover__columns_that_cannot_be_used_are_said():
@@ -150,11 +174,19 @@ def test_discover__columns_that_cannot_be_used_are_said():
     assert discovery.slices == ()
     said = {note.note for note in discovery.notes if note.class_name == "all classes"}
     assert "The column 'camera' was left out: all samples have the same value." in said
-    assert "The column 'serial' was left out: it has 10000 different values, at most 50 are compared." in said
-    assert "The column 'year' was left out: it has 40 different numbers, at most 12 are compared." in said
+    assert (
+        "The column 'serial' was left out: it has 10000 different values, at most 50 are compared."
+        in said
+    )
+    assert (
+        "The column 'year' was left out: it has 40 different numbers, at most 12 are compared."
+        in said
+    )
     assert "The column 'tags' was left out: its entries are no single values." in said
     assert "The column 'empty' was left out: it says nothing of these samples." in said
-    assert "no metadata column can be used" in next(note.note for note in discovery.notes if note.class_name == "apple")
+    assert "no metadata column can be used" in next(
+        note.note for note in discovery.notes if note.class_name == "apple"
+    )
 
 
 def test_discover__without_metadata_every_class_gets_a_note():
@@ -168,14 +200,18 @@ def test_discover__nothing_stands_out():
     columns, _ = _fruit(360)
     failed = np.zeros(360, dtype=bool)
     failed[::36] = True
-    note = replace(QUICK, max_p=1e-6).discover(_samples(columns, failed), TOP_1, seed=0).notes[0].note
+    note = (
+        replace(QUICK, max_p=1e-6).discover(_samples(columns, failed), TOP_1, seed=0).notes[0].note
+    )
     assert note.startswith("Among ")
     assert "none stands out with failures (10 of 360 samples failed)" in note
 
 
 def test_discover__chosen_columns_only():
     columns, draws = _fruit()
-    samples = _samples(columns, draws.random(600) < np.where(columns["colour"] == "green", 0.7, 0.05))
+    samples = _samples(
+        columns, draws.random(600) < np.where(columns["colour"] == "green", 0.7, 0.05)
+    )
     found = replace(QUICK, columns=("light", "place")).discover(samples, TOP_1, seed=0).slices
     assert not any("green" in one.title for one in found)
     with pytest.raises(DataError, match="no metadata column 'shape'"):
@@ -186,8 +222,17 @@ def test_discover__without_shuffles_chances_are_corrected_p_values():
     columns, draws = _fruit()
     is_green = columns["colour"] == "green"
     failed = draws.random(600) < np.where(is_green, 0.25, 0.1)
-    first = AttributesDiscoverer(n_permutations=0).discover(_samples(columns, failed), TOP_1, seed=0).slices[0]
-    p_value = fisher_p(int(failed[is_green].sum()), int(is_green.sum()), int(failed[~is_green].sum()), int((~is_green).sum()))
+    first = (
+        AttributesDiscoverer(n_permutations=0)
+        .discover(_samples(columns, failed), TOP_1, seed=0)
+        .slices[0]
+    )
+    p_value = fisher_p(
+        int(failed[is_green].sum()),
+        int(is_green.sum()),
+        int(failed[~is_green].sum()),
+        int((~is_green).sum()),
+    )
     assert first.title == "apple: green"
     assert first.strength_p == pytest.approx(min(1.0, p_value * 47))
 
@@ -220,11 +265,21 @@ def test_discover__both_sides_of_a_multi_label_class():
 
 
 def test_discover__planted_rare_colour_and_spurious_background_come_first():
-    green = QUICK.discover(plant(rare(0.02), 4_000).samples(Split.VALIDATION), TOP_1, seed=0).slices[0]
-    assert (green.class_name, green.rule) == ("disc", ColumnRule(column="colour", values=("green",)))
+    green = QUICK.discover(
+        plant(rare(0.02), 4_000).samples(Split.VALIDATION), TOP_1, seed=0
+    ).slices[0]
+    assert (green.class_name, green.rule) == (
+        "disc",
+        ColumnRule(column="colour", values=("green",)),
+    )
     assert green.strength_p < 0.05
-    grassy = QUICK.discover(plant(spurious(), 4_000).samples(Split.VALIDATION), TOP_1, seed=0).slices[0]
-    assert (grassy.class_name, grassy.rule) == ("disc", ColumnRule(column="background", values=("grassy",)))
+    grassy = QUICK.discover(
+        plant(spurious(), 4_000).samples(Split.VALIDATION), TOP_1, seed=0
+    ).slices[0]
+    assert (grassy.class_name, grassy.rule) == (
+        "disc",
+        ColumnRule(column="background", values=("grassy",)),
+    )
     assert grassy.strength_p < 0.05
 
 
@@ -272,8 +327,20 @@ def test_attribute_table__codes_values_of_all_kinds():
     ).dataset
     table = attribute_table(dataset, np.arange(5), (), max_values=50)
     assert table.names == ("colour", "count", "share", "glasses", "site")
-    assert table.values == (("green", "red"), ("1", "3"), ("0.5", "1.5"), ("False", "True"), ("north", "south"))
-    assert table.codes.T.tolist() == [[2, 0, 1, 0, 2], [2, 1, 0, 1, 2], [1, 0, 2, 1, 1], [2, 1, 2, 0, 2], [1, 2, 1, 1, 2]]
+    assert table.values == (
+        ("green", "red"),
+        ("1", "3"),
+        ("0.5", "1.5"),
+        ("False", "True"),
+        ("north", "south"),
+    )
+    assert table.codes.T.tolist() == [
+        [2, 0, 1, 0, 2],
+        [2, 1, 0, 1, 2],
+        [1, 0, 2, 1, 1],
+        [2, 1, 2, 0, 2],
+        [1, 2, 1, 1, 2],
+    ]
     for column, values in zip(table.names, table.values, strict=True):
         samples = SampleSet(dataset=dataset, rows=np.arange(5))
         place = table.names.index(column)
@@ -285,7 +352,9 @@ def test_attribute_table__codes_values_of_all_kinds():
 def test_attribute_table__assigned_attributes_are_preferred():
     from weakspot.core.attributes import mark_attributes
 
-    dataset = _samples({"colour": ["red", "green"] * 3, "site": ["a", "b"] * 3}, [False] * 6).dataset
+    dataset = _samples(
+        {"colour": ["red", "green"] * 3, "site": ["a", "b"] * 3}, [False] * 6
+    ).dataset
     marked = replace(dataset, table=mark_attributes(dataset.table, ["site"]))
     assert attribute_table(marked, np.arange(6), (), max_values=50).names == ("site",)
     assert attribute_table(marked, np.arange(6), ("colour",), max_values=50).names == ("colour",)
@@ -314,9 +383,17 @@ def test_shared_values__are_those_of_several_columns():
 
 
 def test_name_words__every_kind_of_word_finds_its_place():
-    wordings = [worded("weather", "blurry"), worded("tone", "green"), worded("where", "in a box"), worded("mood", "joyful")]
+    wordings = [
+        worded("weather", "blurry"),
+        worded("tone", "green"),
+        worded("where", "in a box"),
+        worded("mood", "joyful"),
+    ]
     assert name_words("hat_box", wordings) == (
         "a blurry photo of a green hat box in a box, joyful",
         "blurry, green, in a box, joyful",
     )
-    assert name_words("cat", [worded("collar", "no")], is_absent=True) == ("a photo without collar", "no collar")
+    assert name_words("cat", [worded("collar", "no")], is_absent=True) == (
+        "a photo without collar",
+        "no collar",
+    )

@@ -6,9 +6,9 @@ import pytest
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import FailureCriterion, Side
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.directions import DirectionsDiscoverer
-from weakspot.discover.directions.scaling import mean_and_deviation, stratified_part
+from weakspot.discover.directions.sources import mean_and_deviation, stratified_part
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing, rare
 
@@ -17,21 +17,23 @@ QUICK = DirectionsDiscoverer(costs=(0.01, 1.0), n_repeats=1, n_permutations=0)
 
 
 def _world(n_samples=120, *, seed=0, gap=4.0, share=0.25, shift=10.0, scale=5.0):
-    """One class; samples with a hidden mark lie further along axis 2 and fail; vectors are far off centre and stretched."""
+    """One class; samples with a hidden mark lie further along axis 2 and fail; embeddings are far off centre and stretched."""
     draws = np.random.default_rng(seed)
     has_mark = np.arange(n_samples) < share * n_samples
-    vectors = draws.normal(size=(n_samples, 8))
-    vectors[:, 2] += gap * has_mark
-    vectors = shift + vectors * np.array([1, 1, scale, 1, 1, 1, 1, 1])
+    embeddings = draws.normal(size=(n_samples, 8))
+    embeddings[:, 2] += gap * has_mark
+    embeddings = shift + embeddings * np.array([1, 1, scale, 1, 1, 1, 1, 1])
     dataset = dataset_from_columns(
         class_names=["apple", "pear"],
         labels=[0] * n_samples,
         predictions=has_mark.astype(np.int64),
         splits=["validation"] * n_samples,
     )
-    space = VectorSpace(encoder_id="toy", vectors=vectors.astype(np.float32))
+    space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings.astype(np.float32))
     rows = np.arange(n_samples)
-    return SampleSet(dataset=dataset, rows=rows, spaces={"joint": space}, name="toy", reference_rows=rows), has_mark
+    return SampleSet(
+        dataset=dataset, rows=rows, spaces={"clip": space}, name="toy", reference_rows=rows
+    ), has_mark
 
 
 def test_discover__finds_the_planted_mark_with_the_right_sign():
@@ -51,37 +53,47 @@ def test_discover__finds_the_planted_mark_with_the_right_sign():
     assert found[0].found_on.digest == half.digest()
 
 
-def test_discover__scales_vectors_exactly_once():
+def test_discover__scales_embeddings_exactly_once():
     samples, _ = _world()
     rule = QUICK.discover(samples, TOP_1, seed=0).slices[0].rule
-    vectors = samples.vectors("joint")
-    assert rule.centre == pytest.approx(vectors.mean(axis=0, dtype=np.float64), rel=1e-4)
-    assert rule.scale == pytest.approx(vectors.std(axis=0, dtype=np.float64), rel=1e-4)
-    by_hand = (vectors - vectors.mean(axis=0)) / vectors.std(axis=0)
+    embeddings = samples.embeddings("clip")
+    assert rule.centre == pytest.approx(embeddings.mean(axis=0, dtype=np.float64), rel=1e-4)
+    assert rule.scale == pytest.approx(embeddings.std(axis=0, dtype=np.float64), rel=1e-4)
+    by_hand = (embeddings - embeddings.mean(axis=0)) / embeddings.std(axis=0)
     by_hand /= np.linalg.norm(by_hand, axis=1, keepdims=True)
-    assert rule.scores(samples, samples.rows) == pytest.approx(by_hand @ np.array(rule.direction) + rule.offset, abs=1e-4)
+    assert rule.scores(samples, samples.rows) == pytest.approx(
+        by_hand @ np.array(rule.direction) + rule.offset, abs=1e-4
+    )
     assert np.linalg.norm(rule.direction) == pytest.approx(1.0, abs=1e-6)
-    # Standardising a second time would shift every vector again by the centre, which is far from zero here.
-    twice = rule.scaled(rule.scaled(vectors))
-    assert np.abs(twice - rule.scaled(vectors)).max() > 0.1
+    # Standardising a second time would shift every embedding again by the centre, which is far from zero here.
+    twice = rule.scaled(rule.scaled(embeddings))
+    assert np.abs(twice - rule.scaled(embeddings)).max() > 0.1
 
 
 def test_discover__scales_by_reference_rows_and_by_its_own_without_any():
     samples, _ = _world()
     first = samples.only(samples.rows[:90])
-    by_reference = QUICK.discover(replace(first, reference_rows=samples.rows[90:]), TOP_1, seed=0).slices[0].rule
-    assert by_reference.centre == pytest.approx(samples.vectors("joint", samples.rows[90:]).mean(axis=0), rel=1e-4)
+    by_reference = (
+        QUICK.discover(replace(first, reference_rows=samples.rows[90:]), TOP_1, seed=0)
+        .slices[0]
+        .rule
+    )
+    assert by_reference.centre == pytest.approx(
+        samples.embeddings("clip", samples.rows[90:]).mean(axis=0), rel=1e-4
+    )
     by_itself = QUICK.discover(replace(first, reference_rows=None), TOP_1, seed=0).slices[0].rule
-    assert by_itself.centre == pytest.approx(samples.vectors("joint", samples.rows[:90]).mean(axis=0), rel=1e-4)
+    assert by_itself.centre == pytest.approx(
+        samples.embeddings("clip", samples.rows[:90]).mean(axis=0), rel=1e-4
+    )
 
 
-def test_discover__does_not_depend_on_outcomes_of_rows_it_was_not_given():
+def test_discover__does_not_depend_on_predictions_of_rows_it_was_not_given():
     samples, _ = _world()
     half = samples.only(samples.rows[::2])
     found = QUICK.discover(half, TOP_1, seed=0)
     flipped = samples.dataset.predictions.copy()
     flipped[1::2] = 1 - flipped[1::2]
-    other = replace(half, dataset=samples.dataset.with_outcomes(predictions=flipped))
+    other = replace(half, dataset=samples.dataset.with_predictions(predictions=flipped))
     assert QUICK.discover(other, TOP_1, seed=0) == found
 
 
@@ -98,7 +110,9 @@ def test_discover__same_seed_same_result_in_any_row_order():
             sample_ids=[ids[place] for place in order],
         ),
         rows=np.arange(len(order)),
-        spaces={"joint": VectorSpace(encoder_id="toy", vectors=samples.vectors("joint")[order])},
+        spaces={
+            "clip": EmbeddingSpace(encoder_id="toy", embeddings=samples.embeddings("clip")[order])
+        },
         name="toy",
     )
     again = QUICK.discover(shuffled, TOP_1, seed=3)
@@ -119,9 +133,15 @@ def test_discover__same_seed_same_result_in_any_row_order():
 )
 def test_discover__classes_with_too_little_get_a_note(n_failed, beginning):
     predictions = (np.arange(20) < n_failed).astype(np.int64)
-    dataset = dataset_from_columns(class_names=["apple", "pear"], labels=[0] * 20, predictions=predictions)
-    vectors = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
-    samples = SampleSet(dataset=dataset, rows=np.arange(20), spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"], labels=[0] * 20, predictions=predictions
+    )
+    embeddings = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
+    samples = SampleSet(
+        dataset=dataset,
+        rows=np.arange(20),
+        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
+    )
     discovery = DirectionsDiscoverer().discover(samples, TOP_1, seed=0)
     assert discovery.slices == ()
     assert [note.class_name for note in discovery.notes] == ["apple"]
@@ -131,34 +151,55 @@ def test_discover__classes_with_too_little_get_a_note(n_failed, beginning):
 
 def test_discover__two_failures_are_enough_not_to_crash():
     predictions = (np.arange(20) < 2).astype(np.int64)
-    dataset = dataset_from_columns(class_names=["apple", "pear"], labels=[0] * 20, predictions=predictions)
-    vectors = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
-    vectors[:2, 0] += 9
-    samples = SampleSet(dataset=dataset, rows=np.arange(20), spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"], labels=[0] * 20, predictions=predictions
+    )
+    embeddings = np.random.default_rng(0).normal(size=(20, 5)).astype(np.float32)
+    embeddings[:2, 0] += 9
+    samples = SampleSet(
+        dataset=dataset,
+        rows=np.arange(20),
+        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
+    )
     discovery = DirectionsDiscoverer().discover(samples, TOP_1, seed=0)
     assert len(discovery.slices) + len(discovery.notes) == 1
     assert discovery.slices[0].strength > 0.9
 
 
-def test_discover__samples_without_a_vector_are_left_out_and_said():
+def test_discover__samples_without_a_embedding_are_left_out_and_said():
     samples, _ = _world()
-    vectors = samples.vectors("joint").copy()
-    vectors[::5] = np.nan
-    broken = replace(samples, spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
+    embeddings = samples.embeddings("clip").copy()
+    embeddings[::5] = np.nan
+    broken = replace(
+        samples, spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)}
+    )
     rule = QUICK.discover(broken, TOP_1, seed=0).slices[0].rule
     assert np.isfinite(rule.direction).all()
     assert np.isfinite(rule.centre).all()
     assert not rule.members(broken, np.arange(0, 120, 5)).any()
-    none_left = replace(samples, spaces={"joint": VectorSpace(encoder_id="toy", vectors=np.full_like(vectors, np.nan))})
+    none_left = replace(
+        samples,
+        spaces={
+            "clip": EmbeddingSpace(encoder_id="toy", embeddings=np.full_like(embeddings, np.nan))
+        },
+    )
     note = QUICK.discover(none_left, TOP_1, seed=0).notes[0].note
-    assert "120 samples have no vector" in note
+    assert "120 samples have no embedding" in note
 
 
 def test_discover__constant_dimensions_do_no_harm():
     samples, _ = _world()
-    vectors = np.concatenate([samples.vectors("joint"), np.full((120, 1), 7.0, np.float32)], axis=1)
+    embeddings = np.concatenate(
+        [samples.embeddings("clip"), np.full((120, 1), 7.0, np.float32)], axis=1
+    )
     rule = (
-        QUICK.discover(replace(samples, spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)}), TOP_1, seed=0)
+        QUICK.discover(
+            replace(
+                samples, spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)}
+            ),
+            TOP_1,
+            seed=0,
+        )
         .slices[0]
         .rule
     )
@@ -170,8 +211,8 @@ def test_discover__chance_failures_are_weak_on_held_out_folds():
     strengths = []
     for seed in range(6):
         samples, _ = _world(80, seed=seed, gap=0.0)
-        outcomes = (np.random.default_rng(100 + seed).random(80) < 0.3).astype(np.int64)
-        null = replace(samples, dataset=samples.dataset.with_outcomes(predictions=outcomes))
+        predictions = (np.random.default_rng(100 + seed).random(80) < 0.3).astype(np.int64)
+        null = replace(samples, dataset=samples.dataset.with_predictions(predictions=predictions))
         found = replace(QUICK, min_strength=0.0).discover(null, TOP_1, seed=seed).slices[0]
         strengths.append(found.strength)
     assert 0.38 < np.mean(strengths) < 0.62
@@ -181,8 +222,8 @@ def test_discover__permutation_p_tells_pattern_from_chance():
     careful = replace(QUICK, n_permutations=19, costs=(1.0,), min_strength=0.0, n_outer_folds=2)
     samples, _ = _world(60)
     assert careful.discover(samples, TOP_1, seed=0).slices[0].strength_p == pytest.approx(0.05)
-    outcomes = (np.random.default_rng(5).random(60) < 0.3).astype(np.int64)
-    null = replace(samples, dataset=samples.dataset.with_outcomes(predictions=outcomes))
+    predictions = (np.random.default_rng(5).random(60) < 0.3).astype(np.int64)
+    null = replace(samples, dataset=samples.dataset.with_predictions(predictions=predictions))
     assert careful.discover(null, TOP_1, seed=0).slices[0].strength_p > 0.05
     assert QUICK.discover(samples, TOP_1, seed=0).slices[0].strength_p is None
 
@@ -191,15 +232,24 @@ def test_discover__both_sides_of_a_multi_label_class():
     draws = np.random.default_rng(0)
     truth = np.arange(160) < 80
     is_marked = np.arange(160) % 4 == 0
-    vectors = draws.normal(size=(160, 6)).astype(np.float32)
-    vectors[is_marked, 1] += 6
+    embeddings = draws.normal(size=(160, 6)).astype(np.float32)
+    embeddings[is_marked, 1] += 6
     said = truth ^ is_marked
     dataset = dataset_from_columns(
-        class_names=["effusion"], label_lists=[[0] if one else [] for one in truth], predicted_matrix=said[:, None]
+        class_names=["effusion"],
+        label_lists=[[0] if one else [] for one in truth],
+        predicted_matrix=said[:, None],
     )
-    samples = SampleSet(dataset=dataset, rows=np.arange(160), spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
+    samples = SampleSet(
+        dataset=dataset,
+        rows=np.arange(160),
+        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
+    )
     found = QUICK.discover(samples, TOP_1, seed=0).slices
-    assert {(item.class_name, item.side) for item in found} == {("effusion", Side.PRESENT), ("effusion", Side.ABSENT)}
+    assert {(item.class_name, item.side) for item in found} == {
+        ("effusion", Side.PRESENT),
+        ("effusion", Side.ABSENT),
+    }
     assert min(item.strength for item in found) > 0.9
 
 
@@ -212,25 +262,34 @@ def test_discover__large_classes_are_fitted_on_a_part():
 
 def test_discover__boundary_cut_is_the_svm_boundary():
     samples, _ = _world()
-    assert replace(QUICK, cut="boundary").discover(samples, TOP_1, seed=0).slices[0].rule.threshold == 0.0
+    assert (
+        replace(QUICK, cut="boundary").discover(samples, TOP_1, seed=0).slices[0].rule.threshold
+        == 0.0
+    )
 
 
-def test_discoverer__refuses_bad_settings_and_missing_vectors():
+def test_discoverer__refuses_bad_settings_and_missing_embeddings():
     with pytest.raises(ConfigError, match="n_folds"):
         DirectionsDiscoverer(n_folds=1)
     with pytest.raises(ConfigError, match="costs"):
         DirectionsDiscoverer(costs=())
     samples, _ = _world(20)
-    with pytest.raises(DataError, match="no vectors called 'other'"):
+    with pytest.raises(DataError, match="no embeddings called 'other'"):
         DirectionsDiscoverer(space="other").discover(samples, TOP_1, seed=0)
 
 
 def test_mean_and_deviation__reads_in_chunks_and_skips_nan(monkeypatch):
-    monkeypatch.setattr("weakspot.discover.directions.scaling.CHUNK_ROWS", 3)
-    vectors = np.array([[1000.0, 1], [1001, 1], [np.nan, 1], [1003, 1], [1004, 1]], dtype=np.float32)
+    monkeypatch.setattr("weakspot.discover.directions.sources.CHUNK_ROWS", 3)
+    embeddings = np.array(
+        [[1000.0, 1], [1001, 1], [np.nan, 1], [1003, 1], [1004, 1]], dtype=np.float32
+    )
     dataset = dataset_from_columns(class_names=["a"], labels=[0] * 5)
-    samples = SampleSet(dataset=dataset, rows=np.arange(5), spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
-    mean, deviation = mean_and_deviation(samples, "joint", samples.rows)
+    samples = SampleSet(
+        dataset=dataset,
+        rows=np.arange(5),
+        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
+    )
+    mean, deviation = mean_and_deviation(samples, "clip", samples.rows)
     assert mean == pytest.approx([1002.0, 1.0])
     assert deviation == pytest.approx([np.sqrt(2.5), 1.0])
 
@@ -239,7 +298,11 @@ def test_discover__finds_the_rare_kind_of_a_planted_world():
     world = plant(rare(0.02), 6_000, seed=0)
     validation = world.samples(Split.VALIDATION)
     half = validation.only(validation.rows[::2])
-    found = next(item for item in DirectionsDiscoverer().discover(half, TOP_1, seed=0).slices if item.class_name == "disc")
+    found = next(
+        item
+        for item in DirectionsDiscoverer().discover(half, TOP_1, seed=0).slices
+        if item.class_name == "disc"
+    )
     unseen = found.class_rows(validation.only(validation.rows[1::2]))
     members = found.rule.members(validation, unseen)
     is_green = np.array(world.dataset.metadata("colour").to_pylist())[unseen] == "green"
@@ -253,14 +316,20 @@ def test_discover__finds_the_rare_kind_of_a_planted_world():
 def two_kinds():
     """A world in which green discs and discs on grass fail, each for its own reason."""
     world = plant(nothing(), 4_000, seed=0)
-    colours, places = (np.array(world.dataset.metadata(name).to_pylist()) for name in ("colour", "background"))
+    colours, places = (
+        np.array(world.dataset.metadata(name).to_pylist()) for name in ("colour", "background")
+    )
     is_green, is_grassy = colours == "green", places == "grassy"
     draws = np.random.default_rng(0)
     fails = draws.random(4_000) < np.where(is_green | is_grassy, 0.8, 0.05)
     labels = world.dataset.labels
     predictions = np.where((labels == 0) & fails, 1, labels)
     samples = world.samples(Split.VALIDATION)
-    return replace(samples, dataset=world.dataset.with_outcomes(predictions=predictions)), is_green, is_grassy
+    return (
+        replace(samples, dataset=world.dataset.with_predictions(predictions=predictions)),
+        is_green,
+        is_grassy,
+    )
 
 
 def _precision(found, samples, is_inside, n_first=10):
@@ -270,7 +339,9 @@ def _precision(found, samples, is_inside, n_first=10):
 
 def test_discover__two_kinds_of_failure_in_one_class_get_a_direction_each(two_kinds):
     samples, is_green, is_grassy = two_kinds
-    discovery = DirectionsDiscoverer(costs=(0.01, 1.0), n_permutations=19).discover(samples, TOP_1, seed=0)
+    discovery = DirectionsDiscoverer(costs=(0.01, 1.0), n_permutations=19).discover(
+        samples, TOP_1, seed=0
+    )
     assert [item.class_name for item in discovery.slices] == ["disc", "disc"]
     green = [_precision(item, samples, is_green) for item in discovery.slices]
     grassy = [_precision(item, samples, is_grassy) for item in discovery.slices]
@@ -292,11 +363,19 @@ def test_discover__one_direction_if_no_more_are_wanted(two_kinds):
 
 def test_discover__strongest_first():
     draws = np.random.default_rng(0)
-    vectors = draws.normal(size=(200, 8)).astype(np.float32)
+    embeddings = draws.normal(size=(200, 8)).astype(np.float32)
     labels, has_mark = np.arange(200) % 2, np.arange(200) % 8 < 2
-    vectors[:, 3] += np.where(labels == 0, 1.5, 6.0) * has_mark
-    dataset = dataset_from_columns(class_names=["apple", "pear"], labels=labels, predictions=np.where(has_mark, 1 - labels, labels))
-    samples = SampleSet(dataset=dataset, rows=np.arange(200), spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
+    embeddings[:, 3] += np.where(labels == 0, 1.5, 6.0) * has_mark
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=labels,
+        predictions=np.where(has_mark, 1 - labels, labels),
+    )
+    samples = SampleSet(
+        dataset=dataset,
+        rows=np.arange(200),
+        spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)},
+    )
     found = QUICK.discover(samples, TOP_1, seed=0).slices
     assert [item.class_name for item in found] == ["pear", "apple"]
     assert found[0].strength > found[1].strength
@@ -305,20 +384,29 @@ def test_discover__strongest_first():
 def test_discover__another_space_by_name():
     world = plant(rare(0.02), 2_000, seed=0)
     samples = world.samples(Split.VALIDATION)
-    found = replace(QUICK, space="own").discover(samples, TOP_1, seed=0).slices
-    assert {item.rule.space for item in found} == {"own"}
+    found = replace(QUICK, space="features").discover(samples, TOP_1, seed=0).slices
+    assert {item.rule.space for item in found} == {"features"}
     assert {len(item.rule.direction) for item in found} == {32}
 
 
 def test_discover__chance_of_large_classes_is_measured_on_a_part():
     samples, _ = _world(400)
-    found = replace(QUICK, n_permutations=19, max_null_samples=60).discover(samples, TOP_1, seed=0).slices[0]
+    found = (
+        replace(QUICK, n_permutations=19, max_null_samples=60)
+        .discover(samples, TOP_1, seed=0)
+        .slices[0]
+    )
     assert found.strength_p == 0.05
 
 
-def test_discover__constant_vectors_and_both_costs_give_a_note():
+def test_discover__constant_embeddings_and_both_costs_give_a_note():
     samples, _ = _world(40)
-    flat = replace(samples, spaces={"joint": VectorSpace(encoder_id="toy", vectors=np.ones((40, 8), dtype=np.float32))})
+    flat = replace(
+        samples,
+        spaces={
+            "clip": EmbeddingSpace(encoder_id="toy", embeddings=np.ones((40, 8), dtype=np.float32))
+        },
+    )
     discovery = DirectionsDiscoverer().discover(flat, TOP_1, seed=0)
     assert discovery.slices == ()
     assert "share no direction (balanced accuracy 0.50" in discovery.notes[0].note
@@ -328,11 +416,20 @@ def test_stratified_part__keeps_both_sides():
     part = stratified_part(np.arange(1_000) < 3, 100, np.random.default_rng(0))
     assert (part < 3).sum() == 2
     assert len(part) == 102
-    assert stratified_part(np.arange(10) < 3, 10, np.random.default_rng(0)).tolist() == list(range(10))
+    assert stratified_part(np.arange(10) < 3, 10, np.random.default_rng(0)).tolist() == list(
+        range(10)
+    )
 
 
 @pytest.mark.parametrize(
-    "setting", [{"max_p": 0.0}, {"cost_slack": -1.0}, {"n_directions": 0}, {"cut": "middle"}, {"costs": (0.0,)}]
+    "setting",
+    [
+        {"max_p": 0.0},
+        {"cost_slack": -1.0},
+        {"n_directions": 0},
+        {"cut": "middle"},
+        {"costs": (0.0,)},
+    ],
 )
 def test_discoverer__refuses_what_means_nothing(setting):
     with pytest.raises(ConfigError, match=next(iter(setting))):

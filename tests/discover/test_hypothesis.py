@@ -6,25 +6,29 @@ from weakspot.core.assistants import Assistants, SecondEncoder
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_vectors
+from weakspot.testing.planted_features import phrase_embeddings
 from weakspot.testing.planted_problems import nothing, rare, spurious
 
 TOP_1 = FailureCriterion()
-ASKING = Assistants(embed_texts=phrase_vectors)
+ASKING = Assistants(embed_texts=phrase_embeddings)
 
 
 def _apples(angles, failed):
     """Samples on the unit circle; the phrase lies at angle 0, so a small angle is a large similarity."""
     radians = np.radians(np.array(angles, dtype=np.float64))
-    vectors = 5.0 * np.stack([np.cos(radians), np.sin(radians)], axis=1)
+    embeddings = 5.0 * np.stack([np.cos(radians), np.sin(radians)], axis=1)
     dataset = dataset_from_columns(
-        class_names=["apple", "pear"], labels=[0] * len(angles), predictions=np.array(failed, dtype=np.int64)
+        class_names=["apple", "pear"],
+        labels=[0] * len(angles),
+        predictions=np.array(failed, dtype=np.int64),
     )
-    space = VectorSpace(encoder_id="toy", vectors=vectors.astype(np.float32))
-    return SampleSet(dataset=dataset, rows=np.arange(len(angles)), spaces={"joint": space}, name="toy")
+    space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings.astype(np.float32))
+    return SampleSet(
+        dataset=dataset, rows=np.arange(len(angles)), spaces={"clip": space}, name="toy"
+    )
 
 
 def _along_first_axis(texts):
@@ -34,19 +38,35 @@ def _along_first_axis(texts):
 def test_discover__score_threshold_and_members_by_hand():
     samples = _apples([0, 10, 20, 60, 70, 80], [1, 1, 0, 1, 0, 0])
     method = HypothesisDiscoverer(phrases={"apple": ["green apples"]}, n_permutations=0)
-    (found,) = method.discover(samples, TOP_1, seed=0, assistants=Assistants(embed_texts=_along_first_axis)).slices
+    (found,) = method.discover(
+        samples, TOP_1, seed=0, assistants=Assistants(embed_texts=_along_first_axis)
+    ).slices
     # Two of three failures and none of three others are within 10 degrees; all three failures and one other within 60.
     assert found.strength == pytest.approx(2 / 3)
-    assert found.rule.threshold == pytest.approx((np.cos(np.radians(10)) + np.cos(np.radians(20))) / 2, abs=1e-6)
-    assert found.rule.members(samples, samples.rows).tolist() == [True, True, False, False, False, False]
+    assert found.rule.threshold == pytest.approx(
+        (np.cos(np.radians(10)) + np.cos(np.radians(20))) / 2, abs=1e-6
+    )
+    assert found.rule.members(samples, samples.rows).tolist() == [
+        True,
+        True,
+        False,
+        False,
+        False,
+        False,
+    ]
     assert (found.n_found, found.strength_p) == (2, None)
-    assert (found.names[0].contrast, found.names[0].phrase) == ("green apples", "an image of green apples")
+    assert (found.names[0].contrast, found.names[0].phrase) == (
+        "green apples",
+        "an image of green apples",
+    )
     assert found.rule.direction == (1.0, 0.0)
 
 
 def test_discover__planted_words_beat_others():
     world = plant(rare(0.02), 3000, seed=1)
-    method = HypothesisDiscoverer(phrases={"disc": ["green", "dark", "a striped background"]}, n_permutations=200)
+    method = HypothesisDiscoverer(
+        phrases={"disc": ["green", "dark", "a striped background"]}, n_permutations=200
+    )
     found = method.discover(world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=ASKING)
     strengths = {item.names[0].contrast: (item.strength, item.strength_p) for item in found.slices}
     assert strengths["green"][0] > 0.4
@@ -54,7 +74,9 @@ def test_discover__planted_words_beat_others():
     assert all(p_value > 0.05 for phrase, (_, p_value) in strengths.items() if phrase != "green")
     assert found.n_considered == 3
     green = next(item for item in found.slices if item.names[0].contrast == "green")
-    discs = world.samples(Split.TEST).rows[world.dataset.labels[world.dataset.rows_of(Split.TEST)] == 0]
+    discs = world.samples(Split.TEST).rows[
+        world.dataset.labels[world.dataset.rows_of(Split.TEST)] == 0
+    ]
     inside = green.rule.members(world.samples(Split.TEST), discs)
     assert np.mean(inside == world.slices[0].inside[discs]) > 0.97
 
@@ -64,14 +86,19 @@ def test_discover__the_null_world_keeps_its_level():
     for seed in range(12):
         samples = plant(nothing(), 1600, seed=seed).samples(Split.VALIDATION)
         method = HypothesisDiscoverer(phrases={"*": ["green", "dark", "grass"]}, n_permutations=99)
-        values += [item.strength_p for item in method.discover(samples, TOP_1, seed=seed, assistants=ASKING).slices]
+        values += [
+            item.strength_p
+            for item in method.discover(samples, TOP_1, seed=seed, assistants=ASKING).slices
+        ]
     assert len(values) > 100
     assert np.mean(np.array(values) <= 0.1) < 0.2
 
 
 def test_discover__star_and_single_text_and_repeats():
     samples = plant(spurious(0.95), 1200, seed=2).samples(Split.VALIDATION)
-    method = HypothesisDiscoverer(phrases={"*": "grass", "disc": ["grass", " grass ", "dark"]}, n_permutations=0)
+    method = HypothesisDiscoverer(
+        phrases={"*": "grass", "disc": ["grass", " grass ", "dark"]}, n_permutations=0
+    )
     found = method.discover(samples, TOP_1, seed=0, assistants=ASKING)
     of_disc = sorted(item.names[0].contrast for item in found.slices if item.class_name == "disc")
     assert of_disc in (["dark", "grass"], ["grass"])
@@ -93,9 +120,16 @@ def test_discover__several_templates_are_averaged():
     def embed(texts):
         return np.array([directions[text] for text in texts], dtype=np.float32)
 
-    method = HypothesisDiscoverer(phrases={"apple": ["x"]}, templates=("an image of {phrase}", "{phrase}!"), n_permutations=0)
-    assert method.phrase_vectors(["x"], embed)["x"] == pytest.approx([0.5**0.5, 0.5**0.5])
-    assert method.discover(samples, TOP_1, seed=0, assistants=Assistants(embed_texts=embed)).n_considered == 1
+    method = HypothesisDiscoverer(
+        phrases={"apple": ["x"]}, templates=("an image of {phrase}", "{phrase}!"), n_permutations=0
+    )
+    assert method.phrase_embeddings(["x"], embed)["x"] == pytest.approx([0.5**0.5, 0.5**0.5])
+    assert (
+        method.discover(
+            samples, TOP_1, seed=0, assistants=Assistants(embed_texts=embed)
+        ).n_considered
+        == 1
+    )
 
 
 def test_discover__braces_in_a_phrase_mean_nothing():
@@ -106,7 +140,9 @@ def test_discover__braces_in_a_phrase_mean_nothing():
         return _along_first_axis(texts)
 
     method = HypothesisDiscoverer(phrases={"apple": ["{0.__class__} {phrase}"]}, n_permutations=0)
-    method.discover(_apples([0, 80], [1, 0]), TOP_1, seed=0, assistants=Assistants(embed_texts=embed))
+    method.discover(
+        _apples([0, 80], [1, 0]), TOP_1, seed=0, assistants=Assistants(embed_texts=embed)
+    )
     assert asked == ["an image of {0.__class__} {phrase}"]
 
 
@@ -114,7 +150,9 @@ def test_discover__notes_say_what_to_do():
     samples = plant(rare(0.02), 800, seed=11).samples(Split.VALIDATION)
     notes = {
         note.class_name: note.note
-        for note in HypothesisDiscoverer(phrases={}).discover(samples, TOP_1, seed=0, assistants=ASKING).notes
+        for note in HypothesisDiscoverer(phrases={})
+        .discover(samples, TOP_1, seed=0, assistants=ASKING)
+        .notes
     }
     assert "weakspot hypothesis --class star" in notes["star"]
     method = HypothesisDiscoverer(phrases={"disc": ["green"], "disk": ["green"]})
@@ -125,14 +163,21 @@ def test_discover__notes_say_what_to_do():
 
 def test_discover__useless_phrase_is_a_note():
     method = HypothesisDiscoverer(phrases={"apple": ["x"]}, min_failures=1, min_right=1)
-    found = method.discover(_apples([0, 80], [0, 1]), TOP_1, seed=0, assistants=Assistants(embed_texts=_along_first_axis))
+    found = method.discover(
+        _apples([0, 80], [0, 1]),
+        TOP_1,
+        seed=0,
+        assistants=Assistants(embed_texts=_along_first_axis),
+    )
     assert found.slices == ()
     assert "does not separate failures" in found.notes[0].note
 
 
 def test_discover__words_of_a_second_encoder_in_its_own_space():
     samples = _apples([0, 10, 80, 90], [1, 1, 0, 0])
-    both = SampleSet(dataset=samples.dataset, rows=samples.rows, spaces={"other": samples.space("joint")})
+    both = SampleSet(
+        dataset=samples.dataset, rows=samples.rows, spaces={"other": samples.space("clip")}
+    )
     second = SecondEncoder(space="other", embed_texts=_along_first_axis)
     method = HypothesisDiscoverer(phrases={"apple": ["x"]}, space="other", n_permutations=0)
     (found,) = method.discover(both, TOP_1, seed=0, assistants=Assistants(second=second)).slices
@@ -140,7 +185,13 @@ def test_discover__words_of_a_second_encoder_in_its_own_space():
 
 
 @pytest.mark.parametrize(
-    "settings", [{"templates": ()}, {"templates": ("an image",)}, {"n_permutations": -1}, {"phrases": {"apple": [3]}}]
+    "settings",
+    [
+        {"templates": ()},
+        {"templates": ("an image",)},
+        {"n_permutations": -1},
+        {"phrases": {"apple": [3]}},
+    ],
 )
 def test_discoverer__refuses_what_cannot_mean_anything(settings):
     with pytest.raises(ConfigError):
@@ -154,5 +205,7 @@ def test_as_phrases__a_text_is_one_phrase():
 
 def test_unit_rows__of_a_phrase_without_length_stay_zero():
     method = HypothesisDiscoverer(phrases={"apple": ["x"]}, n_permutations=0)
-    found = method.phrase_vectors(["x"], lambda texts: np.zeros((len(texts), 2), dtype=np.float32))
+    found = method.phrase_embeddings(
+        ["x"], lambda texts: np.zeros((len(texts), 2), dtype=np.float32)
+    )
     assert found["x"].tolist() == unit_rows(np.zeros((1, 2)))[0].tolist() == [0.0, 0.0]

@@ -7,13 +7,19 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, UnavailableError
 from weakspot.core.failures import FailureCriterion, class_problems
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.keywords import KeywordsDiscoverer
-from weakspot.discover.keywords.candidates import caption_candidates, keywords_in, prompt_for, runs_of_words, vocabulary_candidates
+from weakspot.discover.keywords.candidates import (
+    caption_candidates,
+    keywords_in,
+    prompt_for,
+    runs_of_words,
+    vocabulary_candidates,
+)
 from weakspot.discover.keywords.scoring import association, caption_contrast, meaning_cut
 from weakspot.testing.checks import checks_for, material
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_vectors
+from weakspot.testing.planted_features import phrase_embeddings
 from weakspot.testing.planted_problems import nothing, rare, spurious
 
 TOP_1 = FailureCriterion()
@@ -26,10 +32,10 @@ def rare_world():
 
 
 def _asking(world):
-    return Assistants(embed_texts=phrase_vectors, captions=world.captions)
+    return Assistants(embed_texts=phrase_embeddings, captions=world.captions)
 
 
-def _apples(captions, failed, vectors=None):
+def _apples(captions, failed, embeddings=None):
     n_samples = len(captions)
     dataset = dataset_from_columns(
         class_names=["apple", "pear"],
@@ -37,9 +43,9 @@ def _apples(captions, failed, vectors=None):
         predictions=np.array(failed, dtype=np.int64),
         metadata={"caption": captions},
     )
-    given = np.eye(n_samples, 4) if vectors is None else np.asarray(vectors)
-    space = VectorSpace(encoder_id="toy", vectors=given.astype(np.float32))
-    return SampleSet(dataset=dataset, rows=np.arange(n_samples), spaces={"joint": space}, name="toy")
+    given = np.eye(n_samples, 4) if embeddings is None else np.asarray(embeddings)
+    space = EmbeddingSpace(encoder_id="toy", embeddings=given.astype(np.float32))
+    return SampleSet(dataset=dataset, rows=np.arange(n_samples), spaces={"clip": space}, name="toy")
 
 
 def test_runs_of_words__stop_words_and_marks_end_a_run():
@@ -53,17 +59,34 @@ def test_runs_of_words__stop_words_and_marks_end_a_run():
 
 def test_keywords_in__neighbours_only_and_singular():
     found = keywords_in("a photo of small green apples in a basket", max_words=3)
-    assert found == {"small", "green", "apple", "small green", "green apple", "small green apple", "basket"}
+    assert found == {
+        "small",
+        "green",
+        "apple",
+        "small green",
+        "green apple",
+        "small green apple",
+        "basket",
+    }
 
 
 def test_caption_candidates__support_class_words_and_what_all_say():
-    captions = ["red apple on wood", "red apple on wood", "green apple on wood", "a red pear on wood", ""]
+    captions = [
+        "red apple on wood",
+        "red apple on wood",
+        "green apple on wood",
+        "a red pear on wood",
+        "",
+    ]
     (problem,) = class_problems(_apples(captions, [1, 0, 0, 1, 0]).dataset, np.arange(5), TOP_1)
     found = caption_candidates(captions, problem, max_words=2, min_captions=2, most=10)
     # `wood` is in every caption, `apple` is the class, `green` and `pear` are in one caption only.
     assert [candidate.keyword for candidate in found] == ["red"]
     assert found[0].containing.tolist() == [True, True, False, True, False]
-    assert caption_candidates(captions, problem, max_words=2, min_captions=1, most=1)[0].keyword == "red"
+    assert (
+        caption_candidates(captions, problem, max_words=2, min_captions=1, most=1)[0].keyword
+        == "red"
+    )
 
 
 def test_prompt_for__articles_are_right():
@@ -102,11 +125,15 @@ def test_association__sign_and_constant():
 def test_meaning_cut__does_not_look_at_samples_without_a_caption():
     similarities = np.array([0.9, 0.8, 0.3, 0.2, 0.85], dtype=np.float32)
     containing = np.array([True, True, False, False, False])
-    assert meaning_cut(similarities, containing, np.array([True, True, True, True, False])) == pytest.approx(0.55)
+    assert meaning_cut(
+        similarities, containing, np.array([True, True, True, True, False])
+    ) == pytest.approx(0.55)
 
 
 def test_discover__planted_keyword_comes_first_with_both_witnesses(rare_world):
-    found = QUICK.discover(rare_world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=_asking(rare_world))
+    found = QUICK.discover(
+        rare_world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=_asking(rare_world)
+    )
     best = next(item for item in found.slices if item.class_name == "disc")
     assert best.names[0].contrast == "green"
     assert (best.names[0].witness, best.names[0].is_doubtful) == ("captions", False)
@@ -118,14 +145,20 @@ def test_discover__planted_keyword_comes_first_with_both_witnesses(rare_world):
     test = rare_world.samples(Split.TEST)
     discs = best.class_rows(test)
     assert np.mean(best.rule.members(test, discs) == rare_world.slices[0].inside[discs]) > 0.97
-    narrower = [item.names[0].contrast for item in found.slices if item.class_name == "disc" and "green" in item.names[0].contrast]
+    narrower = [
+        item.names[0].contrast
+        for item in found.slices
+        if item.class_name == "disc" and "green" in item.names[0].contrast
+    ]
     assert narrower == ["green"]
     assert found.n_considered > 100
 
 
 def test_discover__spurious_backgrounds_of_both_classes():
     world = plant(spurious(0.95), 6000, seed=4)
-    found = QUICK.discover(world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=_asking(world))
+    found = QUICK.discover(
+        world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=_asking(world)
+    )
     first = {}
     for item in found.slices:
         first.setdefault(item.class_name, item.names[0].contrast)
@@ -140,7 +173,9 @@ def test_discover__a_column_of_captions_comes_before_a_captioner(rare_world):
     samples = rare_world.samples(Split.VALIDATION)
     captions = rare_world.captions(np.arange(len(rare_world)))
     given = replace(samples, dataset=samples.dataset.with_metadata({"caption": captions}))
-    found = QUICK.discover(given, TOP_1, seed=0, assistants=Assistants(embed_texts=phrase_vectors, captions=refuse))
+    found = QUICK.discover(
+        given, TOP_1, seed=0, assistants=Assistants(embed_texts=phrase_embeddings, captions=refuse)
+    )
     asked = QUICK.discover(samples, TOP_1, seed=0, assistants=_asking(rare_world))
     assert [item.names for item in found.slices] == [item.names for item in asked.slices]
 
@@ -148,11 +183,18 @@ def test_discover__a_column_of_captions_comes_before_a_captioner(rare_world):
 def test_discover__without_captions_the_vocabulary_is_tried_and_said(rare_world):
     samples = rare_world.samples(Split.VALIDATION)
     for captions in (None, lambda rows: [""] * len(rows)):
-        found = QUICK.discover(samples, TOP_1, seed=0, assistants=Assistants(embed_texts=phrase_vectors, captions=captions))
+        found = QUICK.discover(
+            samples,
+            TOP_1,
+            seed=0,
+            assistants=Assistants(embed_texts=phrase_embeddings, captions=captions),
+        )
         best = next(item for item in found.slices if item.class_name == "disc")
         assert "green" in best.names[0].contrast
         assert (best.names[0].witness, best.names[0].witness_score) == ("", None)
-        assert any("built-in vocabulary" in note.note for note in found.notes if note.class_name == "disc")
+        assert any(
+            "built-in vocabulary" in note.note for note in found.notes if note.class_name == "disc"
+        )
 
 
 @pytest.mark.parametrize("answer", [["only one"], None])
@@ -162,15 +204,22 @@ def test_discover__a_captioner_that_fails_is_a_note(rare_world, answer):
             raise UnavailableError("The endpoint does not answer.")
         return answer
 
-    assistants = Assistants(embed_texts=phrase_vectors, captions=captions)
-    found = QUICK.discover(rare_world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=assistants)
+    assistants = Assistants(embed_texts=phrase_embeddings, captions=captions)
+    found = QUICK.discover(
+        rare_world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=assistants
+    )
     told = "1 captions for" if answer else "The endpoint does not answer."
     assert any("built-in vocabulary" in note.note and told in note.note for note in found.notes)
     assert found.slices
 
 
 def test_discover__captions_alone_make_no_slice_but_are_told(rare_world):
-    found = QUICK.discover(rare_world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=Assistants(captions=rare_world.captions))
+    found = QUICK.discover(
+        rare_world.samples(Split.VALIDATION),
+        TOP_1,
+        seed=0,
+        assistants=Assistants(captions=rare_world.captions),
+    )
     assert found.slices == ()
     note = next(note.note for note in found.notes if note.class_name == "disc")
     assert "no text side" in note
@@ -178,14 +227,21 @@ def test_discover__captions_alone_make_no_slice_but_are_told(rare_world):
 
 
 def test_discover__witnesses_that_disagree_make_a_name_doubtful():
-    # To the vectors all failures are red; captions say red of the samples that did not fail.
+    # To the embeddings all failures are red; captions say red of the samples that did not fail.
     failed = [True] * 10 + [False] * 20
     captions = ["a dull apple"] * 10 + ["a red apple"] * 6 + ["a dull apple"] * 14
-    vectors = [[1.0, 0.1 * place, 0, 0] if wrong else [0.01 * place, 1.0, 0, 0] for place, wrong in enumerate(failed)]
+    embeddings = [
+        [1.0, 0.1 * place, 0, 0] if wrong else [0.01 * place, 1.0, 0, 0]
+        for place, wrong in enumerate(failed)
+    ]
     assistants = Assistants(
-        embed_texts=lambda texts: np.array([[1.0, 0, 0, 0] if "red" in text else [0, 1.0, 0, 0] for text in texts])
+        embed_texts=lambda texts: np.array(
+            [[1.0, 0, 0, 0] if "red" in text else [0, 1.0, 0, 0] for text in texts]
+        )
     )
-    found = QUICK.discover(_apples(captions, failed, vectors), TOP_1, seed=0, assistants=assistants)
+    found = QUICK.discover(
+        _apples(captions, failed, embeddings), TOP_1, seed=0, assistants=assistants
+    )
     names = [item.names[0] for item in found.slices if item.names[0].contrast == "red"]
     assert [name.is_doubtful for name in names] == [True]
     assert names[0].witness_score < 0
@@ -195,7 +251,9 @@ def test_discover__null_worlds_have_large_family_chances():
     chances = []
     for seed in range(5):
         world = plant(nothing(), 1200, seed=seed)
-        found = QUICK.discover(world.samples(Split.VALIDATION), TOP_1, seed=seed, assistants=_asking(world))
+        found = QUICK.discover(
+            world.samples(Split.VALIDATION), TOP_1, seed=seed, assistants=_asking(world)
+        )
         chances += [item.strength_p for item in found.slices]
     assert np.mean(np.array(chances) <= 0.05) < 0.15
 
@@ -209,7 +267,12 @@ def test_discover__caption_budget_keeps_failures(rare_world):
 
     method = replace(QUICK, max_captioned=40)
     samples = rare_world.samples(Split.VALIDATION)
-    method.discover(samples, TOP_1, seed=0, assistants=Assistants(embed_texts=phrase_vectors, captions=captions))
+    method.discover(
+        samples,
+        TOP_1,
+        seed=0,
+        assistants=Assistants(embed_texts=phrase_embeddings, captions=captions),
+    )
     problems = class_problems(samples.dataset, samples.rows, TOP_1)
     assert len(asked) == sum(min(40, len(problem.rows)) for problem in problems) == len(set(asked))
     disc = problems[0]
@@ -223,19 +286,34 @@ def test_suggestions__ten_best_error_scores(rare_world):
     scores = [one.error_score for one in found]
     assert scores == sorted(scores, reverse=True)
     assert all("green" in one.keyword for one in found[:3])
-    assert QUICK.suggestions(samples, TOP_1, "disc", seed=0, assistants=Assistants(captions=rare_world.captions)) == ()
+    assert (
+        QUICK.suggestions(
+            samples, TOP_1, "disc", seed=0, assistants=Assistants(captions=rare_world.captions)
+        )
+        == ()
+    )
     assert QUICK.suggestions(samples, TOP_1, "horse", seed=0, assistants=_asking(rare_world)) == ()
 
 
 @pytest.mark.parametrize(
-    "settings", [{"max_words": 0}, {"n_keywords": 0}, {"max_p": 0.0}, {"max_overlap": 1.5}, {"n_permutations": -1}]
+    "settings",
+    [
+        {"max_words": 0},
+        {"n_keywords": 0},
+        {"max_p": 0.0},
+        {"max_overlap": 1.5},
+        {"n_permutations": -1},
+    ],
 )
 def test_discoverer__refuses_what_cannot_mean_anything(settings):
     with pytest.raises(ConfigError):
         KeywordsDiscoverer(**settings)
 
 
-@pytest.mark.parametrize("check", ["order_of_rows_does_not_matter", "same_seed_same_result", "rules_decide_on_unseen_rows"])
+@pytest.mark.parametrize(
+    "check",
+    ["order_of_rows_does_not_matter", "same_seed_same_result", "rules_decide_on_unseen_rows"],
+)
 def test_discoverer__keeps_its_contract_with_captions(check, monkeypatch):
     captions = material.small_world().captions(np.arange(material.N_SAMPLES))
     plain = material.sample_set
@@ -245,4 +323,6 @@ def test_discoverer__keeps_its_contract_with_captions(check, monkeypatch):
         return replace(samples, dataset=samples.dataset.with_metadata({"caption": captions}))
 
     monkeypatch.setattr(material, "sample_set", with_captions)
-    checks_for("discoverers")[check](lambda: KeywordsDiscoverer(n_permutations=20, max_candidates=60, min_captions=2))
+    checks_for("discoverers")[check](
+        lambda: KeywordsDiscoverer(n_permutations=20, max_candidates=60, min_captions=2)
+    )

@@ -6,7 +6,7 @@ import pytest
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion, Side
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.mixture import MixtureDiscoverer
 from weakspot.discover.mixture.mixture_fit import (
     FitSettings,
@@ -25,34 +25,52 @@ from weakspot.testing.planted_problems import rare
 from weakspot.verify.halves import split_halves
 
 TOP_1 = FailureCriterion()
-PLAIN = FitSettings(label_weight=0.0, prediction_weight=0.0, regularisation=1e-6, variance_prior=0.0, tolerance=1e-6, n_steps=200)
+PLAIN = FitSettings(
+    label_weight=0.0,
+    prediction_weight=0.0,
+    regularisation=1e-6,
+    variance_prior=0.0,
+    tolerance=1e-6,
+    n_steps=200,
+)
 
 
-def _samples(vectors, labels, predictions, *, names=("cat", "dog"), probabilities=None):
+def _samples(embeddings, labels, predictions, *, names=("cat", "dog"), probabilities=None):
     dataset = dataset_from_columns(
-        class_names=names, labels=labels, predictions=np.asarray(predictions), probabilities=probabilities
+        class_names=names,
+        labels=labels,
+        predictions=np.asarray(predictions),
+        probabilities=probabilities,
     )
-    space = VectorSpace(encoder_id="toy", vectors=np.asarray(vectors, dtype=np.float32))
-    return SampleSet(dataset=dataset, rows=np.arange(len(dataset)), spaces={"joint": space}, name="toy")
+    space = EmbeddingSpace(encoder_id="toy", embeddings=np.asarray(embeddings, dtype=np.float32))
+    return SampleSet(
+        dataset=dataset, rows=np.arange(len(dataset)), spaces={"clip": space}, name="toy"
+    )
 
 
 def _blobs(n_each=60, *, seed=0, dimension=6):
     """Two classes with two kinds each; the second kind of cat is taken for a dog."""
     draws = np.random.default_rng(seed)
     kinds = np.repeat(np.arange(4), n_each)
-    vectors = 0.15 * draws.standard_normal((4 * n_each, dimension)) + np.eye(dimension)[kinds]
+    embeddings = 0.15 * draws.standard_normal((4 * n_each, dimension)) + np.eye(dimension)[kinds]
     labels = kinds // 2
     predictions = np.where(kinds == 1, 1, labels)
-    return _samples(vectors, labels, predictions), kinds
+    return _samples(embeddings, labels, predictions), kinds
 
 
 def _material(seed=0, n_each=200):
     draws = np.random.default_rng(seed)
     parts = np.repeat([0, 1, 2], n_each)
     centres = np.array([[0.0, 0.0], [6.0, 0.0], [0.0, 6.0]])
-    reduced = (centres[parts] + draws.standard_normal((len(parts), 2)) * [1.0, 0.5]).astype(np.float32)
+    reduced = (centres[parts] + draws.standard_normal((len(parts), 2)) * [1.0, 0.5]).astype(
+        np.float32
+    )
     blank = np.ones((len(parts), 1), dtype=np.float32)
-    return Material.of(reduced, np.zeros(len(parts), dtype=np.int64), blank, n_labels=1), parts, centres
+    return (
+        Material.of(reduced, np.zeros(len(parts), dtype=np.int64), blank, n_labels=1),
+        parts,
+        centres,
+    )
 
 
 @pytest.mark.parametrize("check", checks_for("discoverers"))
@@ -60,7 +78,9 @@ def test_mixture__keeps_the_contract_of_discoverers_for_all_classes_at_once(chec
     checks_for("discoverers")[check](lambda: MixtureDiscoverer(per_class=False, start="confusion"))
 
 
-@pytest.mark.parametrize("options", [{}, {"per_class": False}, {"per_class": False, "start": "confusion"}])
+@pytest.mark.parametrize(
+    "options", [{}, {"per_class": False}, {"per_class": False, "start": "confusion"}]
+)
 def test_discover__finds_the_kind_that_fails(options):
     samples, kinds = _blobs()
     discovery = MixtureDiscoverer(n_components=8, **options).discover(samples, TOP_1, seed=0)
@@ -76,7 +96,11 @@ def test_discover__finds_the_kind_that_fails(options):
 
 def test_discover__posterior_cut_is_where_a_component_wins():
     samples, kinds = _blobs()
-    found = MixtureDiscoverer(n_components=8, cut="posterior").discover(samples, TOP_1, seed=0).slices[0]
+    found = (
+        MixtureDiscoverer(n_components=8, cut="posterior")
+        .discover(samples, TOP_1, seed=0)
+        .slices[0]
+    )
     assert found.rule.threshold == 0.0
     inside = found.rule.members(samples, samples.rows)
     assert inside.sum() > 20
@@ -89,7 +113,9 @@ def test_discover__planted_slice_is_on_top_of_unseen_samples():
     halves = split_halves(world.dataset, samples.rows, TOP_1, seed=21)
     found = next(
         item
-        for item in MixtureDiscoverer().discover(samples.only(halves.discovery), TOP_1, seed=0).slices
+        for item in MixtureDiscoverer()
+        .discover(samples.only(halves.discovery), TOP_1, seed=0)
+        .slices
         if item.class_name == "disc"
     )
     rows = found.class_rows(samples.only(halves.confirmation))
@@ -100,9 +126,9 @@ def test_discover__planted_slice_is_on_top_of_unseen_samples():
 def test_discover__membership_reads_neither_labels_nor_predictions():
     samples, _ = _blobs()
     rule = MixtureDiscoverer(n_components=8).discover(samples, TOP_1, seed=0).slices[0].rule
-    other = _samples(samples.space("joint").vectors, [1] * len(samples), [0] * len(samples))
+    other = _samples(samples.space("clip").embeddings, [1] * len(samples), [0] * len(samples))
     assert rule.scores(other, other.rows).tolist() == rule.scores(samples, samples.rows).tolist()
-    assert not rule.reads_outcomes
+    assert not rule.reads_predictions
 
 
 def test_discover__probabilities_are_not_needed_and_are_used():
@@ -111,17 +137,28 @@ def test_discover__probabilities_are_not_needed_and_are_used():
     soft[kinds == 1] = [0.2, 0.8]
     with_soft = replace(
         samples,
-        dataset=samples.dataset.with_outcomes(predictions=samples.dataset.predictions, probabilities=soft.astype(np.float32)),
+        dataset=samples.dataset.with_predictions(
+            predictions=samples.dataset.predictions, probabilities=soft.astype(np.float32)
+        ),
     )
     plain = MixtureDiscoverer(n_components=8).discover(samples, TOP_1, seed=0).slices[0]
     other = MixtureDiscoverer(n_components=8).discover(with_soft, TOP_1, seed=0).slices[0]
-    assert np.mean(plain.rule.members(samples, samples.rows) == other.rule.members(samples, samples.rows)) > 0.9
+    assert (
+        np.mean(
+            plain.rule.members(samples, samples.rows) == other.rule.members(samples, samples.rows)
+        )
+        > 0.9
+    )
     assert plain.rule != other.rule
 
 
 def test_discover__multi_label_has_slices_of_both_sides():
     world = plant(rare(0.02), 1600, seed=3, is_multi_label=True)
-    found = MixtureDiscoverer(n_components=12).discover(world.samples(Split.VALIDATION), TOP_1, seed=0).slices
+    found = (
+        MixtureDiscoverer(n_components=12)
+        .discover(world.samples(Split.VALIDATION), TOP_1, seed=0)
+        .slices
+    )
     assert {item.side for item in found} == {Side.PRESENT, Side.ABSENT}
 
 
@@ -129,7 +166,9 @@ def test_discover__ranking_changes_the_order_only():
     world = plant(rare(0.05), 1600, seed=3)
     samples = world.samples(Split.VALIDATION)
     found = {
-        ranking: MixtureDiscoverer(ranking=ranking, n_slices=25).discover(samples, TOP_1, seed=0).slices
+        ranking: MixtureDiscoverer(ranking=ranking, n_slices=25)
+        .discover(samples, TOP_1, seed=0)
+        .slices
         for ranking in ("separation", "errors", "profile")
     }
     ids = [[item.slice_id for item in slices] for slices in found.values()]
@@ -142,46 +181,63 @@ def test_discover__ranking_changes_the_order_only():
 
 def test_discover__bic_takes_no_more_components_than_there_are_kinds():
     samples, _ = _blobs(n_each=150)
-    found = MixtureDiscoverer(n_components="bic", variance_prior=0.0).discover(samples, TOP_1, seed=0).slices[0]
+    found = (
+        MixtureDiscoverer(n_components="bic", variance_prior=0.0)
+        .discover(samples, TOP_1, seed=0)
+        .slices[0]
+    )
     assert 4 <= found.parameters["fitted_components"] <= 6
     assert found.parameters["n_components"] == "bic"
 
 
-def test_discover__constant_vectors_get_a_note():
+def test_discover__constant_embeddings_get_a_note():
     samples = _samples(np.ones((40, 5)), [0] * 20 + [1] * 20, [0] * 10 + [1] * 30)
     discovery = MixtureDiscoverer().discover(samples, TOP_1, seed=0)
     assert discovery.slices == ()
-    assert {note.class_name: note.note for note in discovery.notes}["cat"] == "The vectors of all samples are alike."
+    assert {note.class_name: note.note for note in discovery.notes}[
+        "cat"
+    ] == "The embeddings of all samples are alike."
 
 
 def test_discover__fewer_rows_than_components():
     samples, _ = _blobs(n_each=3)
     discovery = MixtureDiscoverer(min_members=2).discover(samples, TOP_1, seed=0)
-    assert {item.class_name for item in discovery.slices} | {note.class_name for note in discovery.notes} == {"cat", "dog"}
+    assert {item.class_name for item in discovery.slices} | {
+        note.class_name for note in discovery.notes
+    } == {"cat", "dog"}
 
 
 def test_discover__one_class_and_one_row():
     samples, kinds = _blobs()
-    cats = _samples(samples.space("joint").vectors[kinds < 2], [0] * 120, (kinds[kinds < 2] == 1).astype(int))
+    cats = _samples(
+        samples.space("clip").embeddings[kinds < 2], [0] * 120, (kinds[kinds < 2] == 1).astype(int)
+    )
     assert MixtureDiscoverer(n_components=6).discover(cats, TOP_1, seed=0).slices[0].strength > 0.9
     single = MixtureDiscoverer().discover(cats.only(cats.rows[:1]), TOP_1, seed=0)
     assert single.slices == ()
     assert "Too few failures" in single.notes[0].note
 
 
-def test_discover__rows_without_vectors_are_left_out_and_counted():
+def test_discover__rows_without_embeddings_are_left_out_and_counted():
     samples, _ = _blobs()
-    vectors = samples.space("joint").vectors.copy()
-    vectors[120:239] = np.nan
-    holed = replace(samples, spaces={"joint": replace(samples.space("joint"), vectors=vectors)})
+    embeddings = samples.space("clip").embeddings.copy()
+    embeddings[120:239] = np.nan
+    holed = replace(samples, spaces={"clip": replace(samples.space("clip"), embeddings=embeddings)})
     discovery = MixtureDiscoverer(n_components=4).discover(holed, TOP_1, seed=0)
     assert discovery.slices[0].class_name == "cat"
-    assert "119 samples have no vector" in {note.class_name: note.note for note in discovery.notes}["dog"]
+    assert (
+        "119 samples have no embedding"
+        in {note.class_name: note.note for note in discovery.notes}["dog"]
+    )
 
 
 def test_discover__a_part_of_many_samples_is_enough():
     samples, kinds = _blobs(n_each=200)
-    found = MixtureDiscoverer(n_components=8, max_samples=200).discover(samples, TOP_1, seed=0).slices[0]
+    found = (
+        MixtureDiscoverer(n_components=8, max_samples=200)
+        .discover(samples, TOP_1, seed=0)
+        .slices[0]
+    )
     inside = found.rule.members(samples, samples.rows)[kinds < 2]
     assert np.mean(inside == (kinds[kinds < 2] == 1)) > 0.9
     assert found.n_found < 120
@@ -225,12 +281,18 @@ def test_fit_mixture__is_as_likely_as_scikit_learn():
     material, _, _ = _material(seed=4)
     start = k_means_parts(material.reduced, 3, np.random.default_rng(1))
     found = fit_mixture(material, start, PLAIN, n_components=3)
-    peer = GaussianMixture(3, covariance_type="diag", random_state=0, tol=1e-6, max_iter=200).fit(material.reduced.astype(float))
-    assert found.log_likelihood == pytest.approx(peer.score(material.reduced.astype(float)), abs=1e-3)
-    assert bayesian_criterion(found, len(material)) == pytest.approx(peer.bic(material.reduced.astype(float)), rel=1e-3)
+    peer = GaussianMixture(3, covariance_type="diag", random_state=0, tol=1e-6, max_iter=200).fit(
+        material.reduced.astype(float)
+    )
+    assert found.log_likelihood == pytest.approx(
+        peer.score(material.reduced.astype(float)), abs=1e-3
+    )
+    assert bayesian_criterion(found, len(material)) == pytest.approx(
+        peer.bic(material.reduced.astype(float)), rel=1e-3
+    )
 
 
-def test_fit_mixture__predictions_split_what_vectors_do_not():
+def test_fit_mixture__predictions_split_what_embeddings_do_not():
     draws = np.random.default_rng(0)
     reduced = draws.standard_normal((400, 2)).astype(np.float32)
     reduced[:200, 0] += 1.0
@@ -267,9 +329,17 @@ def test_fit_mixture__many_samples_begin_with_a_part(monkeypatch):
 
 def test_fit_mixture__an_empty_component_and_equal_points_stay_finite():
     material = Material.of(
-        np.zeros((8, 2), dtype=np.float32), np.zeros(8, dtype=np.int64), np.zeros((8, 2), dtype=np.float32), n_labels=1
+        np.zeros((8, 2), dtype=np.float32),
+        np.zeros(8, dtype=np.int64),
+        np.zeros((8, 2), dtype=np.float32),
+        n_labels=1,
     )
-    found = fit_mixture(material, np.zeros(8, dtype=np.int64), replace(PLAIN, prediction_weight=10.0), n_components=3)
+    found = fit_mixture(
+        material,
+        np.zeros(8, dtype=np.int64),
+        replace(PLAIN, prediction_weight=10.0),
+        n_components=3,
+    )
     assert np.isfinite(found.means).all()
     assert np.isfinite(log_odds(material.reduced, found)).all()
 
@@ -290,7 +360,9 @@ def test_log_odds__by_hand_and_far_out():
 def test_held_out_odds__a_component_of_one_sample_does_not_know_it():
     draws = np.random.default_rng(0)
     reduced = np.concatenate([draws.standard_normal((40, 2)), [[30.0, 30.0]]]).astype(np.float32)
-    material = Material.of(reduced, np.zeros(41, dtype=np.int64), np.ones((41, 1), dtype=np.float32), n_labels=1)
+    material = Material.of(
+        reduced, np.zeros(41, dtype=np.int64), np.ones((41, 1), dtype=np.float32), n_labels=1
+    )
     start = np.zeros(41, dtype=np.int64)
     start[40] = 1
     settings = replace(PLAIN, variance_prior=5.0)
@@ -305,26 +377,28 @@ def test_fit_reduction__is_principal_components_either_way():
     from sklearn.decomposition import PCA
 
     draws = np.random.default_rng(0)
-    vectors = draws.standard_normal((200, 12)) * np.linspace(3.0, 0.2, 12) + 2.0
-    samples = _samples(vectors, [0] * 200, [0] * 200)
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    embeddings = draws.standard_normal((200, 12)) * np.linspace(3.0, 0.2, 12) + 2.0
+    samples = _samples(embeddings, [0] * 200, [0] * 200)
+    unit = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
     for rows in (np.arange(200), np.arange(10)):
         peer = PCA(4).fit(unit[rows])
-        found = fit_reduction(samples, "joint", rows, n_dimensions=4)
-        reduced = found.apply(samples, "joint", rows)
+        found = fit_reduction(samples, "clip", rows, n_dimensions=4)
+        reduced = found.apply(samples, "clip", rows)
         scale = np.sqrt(len(rows) / (len(rows) - 1) / peer.explained_variance_.mean())
-        assert np.abs(reduced) == pytest.approx(np.abs(peer.transform(unit[rows])) * scale, abs=1e-3)
+        assert np.abs(reduced) == pytest.approx(
+            np.abs(peer.transform(unit[rows])) * scale, abs=1e-3
+        )
         assert reduced.var(axis=0).mean() == pytest.approx(1.0, abs=1e-3)
 
 
 def test_fit_reduction__leaves_out_directions_without_variance():
-    vectors = np.zeros((50, 6))
-    vectors[:, 0] = 1.0
-    vectors[:25, 1] = 0.5
-    samples = _samples(vectors, [0] * 50, [0] * 50)
-    assert len(fit_reduction(samples, "joint", np.arange(50), n_dimensions=4).projection) == 1
-    assert fit_reduction(samples, "joint", np.arange(25), n_dimensions=4) is None
-    assert fit_reduction(samples, "joint", np.arange(0), n_dimensions=4) is None
+    embeddings = np.zeros((50, 6))
+    embeddings[:, 0] = 1.0
+    embeddings[:25, 1] = 0.5
+    samples = _samples(embeddings, [0] * 50, [0] * 50)
+    assert len(fit_reduction(samples, "clip", np.arange(50), n_dimensions=4).projection) == 1
+    assert fit_reduction(samples, "clip", np.arange(25), n_dimensions=4) is None
+    assert fit_reduction(samples, "clip", np.arange(0), n_dimensions=4) is None
 
 
 def test_confusion_parts__half_are_for_failures_and_parts_stay_in_their_cell():
@@ -333,7 +407,10 @@ def test_confusion_parts__half_are_for_failures_and_parts_stay_in_their_cell():
     labels = np.array([0] * 50 + [1] * 50 + [0, 0, 0])
     predicted = np.array([0] * 40 + [1] * 10 + [1] * 50 + [2, 2, 2])
     parts = confusion_parts(reduced, labels, predicted, 7, draws)
-    cells = {part: {(labels[place], predicted[place]) for place in np.flatnonzero(parts == part)} for part in np.unique(parts)}
+    cells = {
+        part: {(labels[place], predicted[place]) for place in np.flatnonzero(parts == part)}
+        for part in np.unique(parts)
+    }
     failing = [part for part, found in cells.items() if any(label != said for label, said in found)]
     assert len(cells) == 7
     assert len(failing) == 4
@@ -342,6 +419,8 @@ def test_confusion_parts__half_are_for_failures_and_parts_stay_in_their_cell():
 
 def test_confusion_parts__rows_of_cells_without_a_part_go_to_the_nearest():
     reduced = np.array([[0.0], [0.1], [5.0], [5.1], [4.9]], dtype=np.float32)
-    parts = confusion_parts(reduced, np.array([0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 2]), 2, np.random.default_rng(0))
+    parts = confusion_parts(
+        reduced, np.array([0, 0, 1, 1, 2]), np.array([0, 0, 1, 1, 2]), 2, np.random.default_rng(0)
+    )
     assert parts[0] == parts[1] != parts[2]
     assert parts[2] == parts[3] == parts[4]

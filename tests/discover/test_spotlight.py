@@ -6,7 +6,7 @@ import pytest
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import FailureCriterion, Side, class_problems
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.spotlight import SpotlightDiscoverer
 from weakspot.discover.spotlight.discoverer import losses_of
 from weakspot.discover.spotlight.light import Field, brightest, precision_for
@@ -22,18 +22,29 @@ def _samples(n_each=40, *, seed=0, probabilities=None):
     """Cats of three kinds and dogs; the cats of the second kind are taken for dogs, and one dog for a cat."""
     draws = np.random.default_rng(seed)
     kinds = np.repeat(np.arange(4), n_each)
-    vectors = (0.2 * draws.standard_normal((4 * n_each, 8)) + np.eye(8)[kinds]).astype(np.float32)
+    embeddings = (0.2 * draws.standard_normal((4 * n_each, 8)) + np.eye(8)[kinds]).astype(
+        np.float32
+    )
     labels = (kinds == 3).astype(np.int64)
     predictions = np.where(kinds == 1, 1, labels)
     predictions[-1] = 0
-    dataset = dataset_from_columns(class_names=["cat", "dog"], labels=labels, predictions=predictions, probabilities=probabilities)
-    space = VectorSpace(encoder_id="toy", vectors=vectors)
-    return SampleSet(dataset=dataset, rows=np.arange(len(kinds)), spaces={"joint": space}, name="toy"), kinds
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog"],
+        labels=labels,
+        predictions=predictions,
+        probabilities=probabilities,
+    )
+    space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings)
+    return SampleSet(
+        dataset=dataset, rows=np.arange(len(kinds)), spaces={"clip": space}, name="toy"
+    ), kinds
 
 
 @pytest.mark.parametrize("check", checks_for("discoverers"))
 def test_spotlight__keeps_the_contract_of_discoverers_for_all_classes_at_once(check):
-    checks_for("discoverers")[check](lambda: SpotlightDiscoverer(per_class=False, n_starts=1, cut="half"))
+    checks_for("discoverers")[check](
+        lambda: SpotlightDiscoverer(per_class=False, n_starts=1, cut="half")
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"loss": "failure"}, {"per_class": False}])
@@ -51,7 +62,9 @@ def test_discover__finds_the_kind_that_fails(options):
 
 def test_discover__half_weight_is_a_ball_around_the_kind():
     samples, kinds = _samples()
-    found = SpotlightDiscoverer(cut="half", min_spot=30.0).discover(samples, TOP_1, seed=0).slices[0]
+    found = (
+        SpotlightDiscoverer(cut="half", min_spot=30.0).discover(samples, TOP_1, seed=0).slices[0]
+    )
     inside = found.rule.members(samples, samples.rows)
     assert inside.sum() >= 5
     assert np.all(kinds[inside] == 1)
@@ -75,9 +88,11 @@ def test_discover__losses_count_when_there_are_probabilities():
 def test_discover__several_spots_light_up_different_samples():
     samples, kinds = _samples(n_each=60)
     predictions = np.where((kinds == 1) | (kinds == 0), 1, samples.dataset.labels)
-    two = replace(samples, dataset=samples.dataset.with_outcomes(predictions=predictions))
+    two = replace(samples, dataset=samples.dataset.with_predictions(predictions=predictions))
     found = SpotlightDiscoverer(n_spots=2, cut="half").discover(two, TOP_1, seed=0).slices
-    centres = [int(np.argmax(item.rule.centre.values)) for item in found if item.class_name == "cat"]
+    centres = [
+        int(np.argmax(item.rule.centre.values)) for item in found if item.class_name == "cat"
+    ]
     assert sorted(centres) == [0, 1]
 
 
@@ -94,15 +109,21 @@ def test_discover__planted_slice_is_on_top_of_unseen_samples():
 
 def test_discover__multi_label_says_the_side():
     world = plant(rare(0.02), 800, seed=3, is_multi_label=True)
-    found = SpotlightDiscoverer(n_spots=1).discover(world.samples(Split.VALIDATION), TOP_1, seed=0).slices
+    found = (
+        SpotlightDiscoverer(n_spots=1)
+        .discover(world.samples(Split.VALIDATION), TOP_1, seed=0)
+        .slices
+    )
     assert {item.side for item in found} <= {Side.PRESENT, Side.ABSENT}
     assert found
 
 
-def test_discover__constant_vectors_get_a_note():
+def test_discover__constant_embeddings_get_a_note():
     samples, _ = _samples()
-    flat = VectorSpace(encoder_id="toy", vectors=np.ones((160, 8), dtype=np.float32))
-    discovery = SpotlightDiscoverer().discover(replace(samples, spaces={"joint": flat}), TOP_1, seed=0)
+    flat = EmbeddingSpace(encoder_id="toy", embeddings=np.ones((160, 8), dtype=np.float32))
+    discovery = SpotlightDiscoverer().discover(
+        replace(samples, spaces={"clip": flat}), TOP_1, seed=0
+    )
     assert discovery.slices == ()
     assert "alike" in {note.class_name: note.note for note in discovery.notes}["cat"]
 
@@ -136,7 +157,9 @@ def test_discoverer__refuses_settings(settings, said):
 def test_precision_for__weights_sum_to_the_size(size):
     distances = np.random.default_rng(0).gamma(2.0, 3.0, size=50)
     distances[0] = 0.0
-    assert np.exp(-0.5 * precision_for(distances, size) * distances).sum() == pytest.approx(size, rel=1e-4)
+    assert np.exp(-0.5 * precision_for(distances, size) * distances).sum() == pytest.approx(
+        size, rel=1e-4
+    )
 
 
 def test_precision_for__equal_points_have_no_size_but_a_finite_answer():
@@ -148,30 +171,36 @@ def test_field__pulls_are_the_gradient_of_the_mean_loss():
     field = Field.of(draws.standard_normal((60, 3)).astype(np.float32), draws.random(60))
     centre, small = np.array([0.2, -0.1, 0.3]), 1e-3
     spot = field.at(centre, 12.0)
-    gradient = spot.precision * (spot.pulls @ field.vectors - spot.pulls.sum() * centre) / 12.0
+    gradient = spot.precision * (spot.pulls @ field.embeddings - spot.pulls.sum() * centre) / 12.0
     for axis in range(3):
         step = small * np.eye(3)[axis]
-        slope = (field.at(centre + step, 12.0).mean_loss - field.at(centre - step, 12.0).mean_loss) / (2 * small)
+        slope = (
+            field.at(centre + step, 12.0).mean_loss - field.at(centre - step, 12.0).mean_loss
+        ) / (2 * small)
         assert gradient[axis] == pytest.approx(slope, rel=0.02, abs=1e-4)
 
 
 def test_held_out_scores__are_distances_to_the_centre_without_the_sample():
     draws = np.random.default_rng(5)
-    vectors = draws.standard_normal((30, 4)).astype(np.float32)
-    spot = Field.of(vectors, draws.random(30)).at(vectors.mean(axis=0).astype(np.float64), 15.0)
+    embeddings = draws.standard_normal((30, 4)).astype(np.float32)
+    spot = Field.of(embeddings, draws.random(30)).at(
+        embeddings.mean(axis=0).astype(np.float64), 15.0
+    )
     pulls = np.full(30, 1 / 30)
     rested = replace(spot, pulls=pulls)
     for place in (0, 7):
-        without = np.delete(vectors, place, axis=0).mean(axis=0)
-        assert rested.held_out_scores[place] == pytest.approx(-np.square(vectors[place] - without).sum(), rel=1e-4)
+        without = np.delete(embeddings, place, axis=0).mean(axis=0)
+        assert rested.held_out_scores[place] == pytest.approx(
+            -np.square(embeddings[place] - without).sum(), rel=1e-4
+        )
 
 
 def test_brightest__stands_where_losses_are_high():
     draws = np.random.default_rng(0)
-    vectors = draws.standard_normal((300, 3)).astype(np.float32)
-    vectors[:60] = vectors[:60] * 0.3 + 3.0
+    embeddings = draws.standard_normal((300, 3)).astype(np.float32)
+    embeddings[:60] = embeddings[:60] * 0.3 + 3.0
     losses = np.where(np.arange(300) < 60, 2.0, 0.1)
-    spot = brightest(Field.of(vectors, losses), 20.0, n_starts=2, draws=draws)
+    spot = brightest(Field.of(embeddings, losses), 20.0, n_starts=2, draws=draws)
     assert spot.centre == pytest.approx([3.0, 3.0, 3.0], abs=0.5)
     assert spot.weights.sum() == pytest.approx(20.0, rel=1e-3)
     assert spot.mean_loss > 1.9

@@ -7,14 +7,13 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.failures import FailureCriterion, class_problems
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.uncommon_attributes import UncommonAttributesDiscoverer
-from weakspot.discover.uncommon_attributes.proposals import SCHEMA, usable_values
-from weakspot.discover.uncommon_attributes.search import seed_failures
+from weakspot.discover.uncommon_attributes.search import SCHEMA, seed_failures, usable_values
 from weakspot.lexicon.uncommon_vocabulary import uncommon_axes
 from weakspot.testing.fakes import PlantedTextGenerator
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_vectors
+from weakspot.testing.planted_features import phrase_embeddings
 from weakspot.testing.planted_problems import rare, spurious
 
 TOP_1 = FailureCriterion()
@@ -23,21 +22,25 @@ WORDS = {"desert": 1, "beach": 2, "cave": 3}
 
 def _words(texts):
     """A space with one axis for the seal and one for each place."""
-    vectors = np.zeros((len(texts), 4), dtype=np.float32)
+    embeddings = np.zeros((len(texts), 4), dtype=np.float32)
     for row, text in enumerate(texts):
-        vectors[row, 0] = 1.0
+        embeddings[row, 0] = 1.0
         for word, axis in WORDS.items():
-            vectors[row, axis] = word in text
-    return vectors
+            embeddings[row, axis] = word in text
+    return embeddings
 
 
 def _seals(places, failed):
-    pictures = _words([f"a seal {place}" for place in places])
+    images = _words([f"a seal {place}" for place in places])
     dataset = dataset_from_columns(
-        class_names=["seal", "dog"], labels=[0] * len(places), predictions=np.array(failed, dtype=np.int64)
+        class_names=["seal", "dog"],
+        labels=[0] * len(places),
+        predictions=np.array(failed, dtype=np.int64),
     )
-    space = VectorSpace(encoder_id="toy", vectors=3.0 * pictures)
-    return SampleSet(dataset=dataset, rows=np.arange(len(places)), spaces={"joint": space}, name="toy")
+    space = EmbeddingSpace(encoder_id="toy", embeddings=3.0 * images)
+    return SampleSet(
+        dataset=dataset, rows=np.arange(len(places)), spaces={"clip": space}, name="toy"
+    )
 
 
 def _proposing(*values):
@@ -59,7 +62,9 @@ def test_discover__counts_by_hand():
     assert desert.strength == desert.parameters["n_seed_shown"] / 10
     assert desert.strength_p < 0.05
     assert desert.n_found == 14
-    assert desert.rule.members(samples, samples.rows).tolist() == [place == "desert" for place in places]
+    assert desert.rule.members(samples, samples.rows).tolist() == [
+        place == "desert" for place in places
+    ]
     assert "in a cave" not in by_value
     shown = sum(item.parameters["n_heldout_shown"] for item in found.slices)
     assert desert.parameters["heldout_share_of_top"] == pytest.approx(shown / 10)
@@ -68,7 +73,9 @@ def test_discover__counts_by_hand():
 
 def test_discover__plain_class_stands_for_none_of_these():
     samples = _seals(["sea"] * 20, [True] * 10 + [False] * 10)
-    found = UncommonAttributesDiscoverer().discover(samples, TOP_1, seed=0, assistants=_proposing("desert", "beach"))
+    found = UncommonAttributesDiscoverer().discover(
+        samples, TOP_1, seed=0, assistants=_proposing("desert", "beach")
+    )
     assert found.slices == ()
     assert "5 of the 5 failures looked at show none of 2 values" in found.notes[0].note
 
@@ -79,7 +86,9 @@ def test_discover__top_k_and_fewest_seeds():
     assistants = _proposing("desert", "beach", "cave")
     values = lambda **settings: [  # noqa: E731
         item.parameters["value"]
-        for item in UncommonAttributesDiscoverer(**settings).discover(samples, TOP_1, seed=0, assistants=assistants).slices
+        for item in UncommonAttributesDiscoverer(**settings)
+        .discover(samples, TOP_1, seed=0, assistants=assistants)
+        .slices
     ]
     assert values(held_out_share=0.0, top_k=1) == ["in a desert"]
     assert values(held_out_share=0.0) == ["in a desert", "in a beach", "in a cave"]
@@ -95,14 +104,25 @@ def test_discover__asks_the_papers_question_once_per_class_and_axis():
 
     samples = _seals(["desert"] * 8 + ["sea"] * 8, [True] * 8 + [False] * 8)
     method = UncommonAttributesDiscoverer(axes=("background", "colour"), n_values=7)
-    method.discover(samples, TOP_1, seed=0, assistants=Assistants(embed_texts=_words, propose=propose))
+    method.discover(
+        samples, TOP_1, seed=0, assistants=Assistants(embed_texts=_words, propose=propose)
+    )
     assert [schema for _, schema in asked] == [SCHEMA, SCHEMA]
-    assert asked[0][0].startswith("What are uncommon backgrounds that a seal can appear in? List 7 values of background")
+    assert asked[0][0].startswith(
+        "What are uncommon backgrounds that a seal can appear in? List 7 values of background"
+    )
     assert asked[1][0].startswith("What are uncommon colours that a seal may have?")
 
 
 @pytest.mark.parametrize(
-    "answer", ["Sure! Here is", {"values": "desert"}, {"value": ["desert"]}, [], {"values": [1, None, "", "x" * 99]}]
+    "answer",
+    [
+        "Sure! Here is",
+        {"values": "desert"},
+        {"value": ["desert"]},
+        [],
+        {"values": [1, None, "", "x" * 99]},
+    ],
 )
 def test_discover__garbage_from_a_language_model_is_a_note(answer):
     samples = _seals(["desert"] * 8 + ["sea"] * 8, [True] * 8 + [False] * 8)
@@ -112,7 +132,9 @@ def test_discover__garbage_from_a_language_model_is_a_note(answer):
     assert [item.parameters["value"] for item in found.slices] == ["in a desert"]
 
 
-@pytest.mark.parametrize("error", [ModelError("The answer is no JSON."), UnavailableError("The endpoint timed out.")])
+@pytest.mark.parametrize(
+    "error", [ModelError("The answer is no JSON."), UnavailableError("The endpoint timed out.")]
+)
 def test_discover__a_language_model_that_fails_is_asked_three_times_and_no_more(error):
     asked = []
 
@@ -121,7 +143,7 @@ def test_discover__a_language_model_that_fails_is_asked_three_times_and_no_more(
         raise error
 
     world = plant(rare(0.02), 1200, seed=1)
-    assistants = Assistants(embed_texts=phrase_vectors, propose=propose)
+    assistants = Assistants(embed_texts=phrase_embeddings, propose=propose)
     method = UncommonAttributesDiscoverer(axes=("colour", "background"))
     found = method.discover(world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=assistants)
     assert len(asked) == 3
@@ -132,7 +154,12 @@ def test_discover__a_language_model_that_fails_is_asked_three_times_and_no_more(
 def test_discover__planted_colour_from_the_built_in_values():
     world = plant(rare(0.02), 2400, seed=1)
     method = UncommonAttributesDiscoverer(axes=("colour",))
-    found = method.discover(world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=Assistants(embed_texts=phrase_vectors))
+    found = method.discover(
+        world.samples(Split.VALIDATION),
+        TOP_1,
+        seed=0,
+        assistants=Assistants(embed_texts=phrase_embeddings),
+    )
     best = next(item for item in found.slices if item.class_name == "disc")
     assert best.names[0].contrast == "green"
     assert best.strength_p < 0.001
@@ -147,13 +174,21 @@ def test_discover__planted_background_from_a_language_model(centre):
     model = PlantedTextGenerator()
 
     def propose(prompt, schema):
-        return json.loads(model.generate(prompt, schema={**schema, "properties": {"backgrounds": {"type": "array"}}}))
+        return json.loads(
+            model.generate(
+                prompt, schema={**schema, "properties": {"backgrounds": {"type": "array"}}}
+            )
+        )
 
     def values(prompt, schema):
-        return {"values": [f"on a {value} background" for value in propose(prompt, schema)["backgrounds"]]}
+        return {
+            "values": [
+                f"on a {value} background" for value in propose(prompt, schema)["backgrounds"]
+            ]
+        }
 
     method = UncommonAttributesDiscoverer(centre=centre)
-    assistants = Assistants(embed_texts=phrase_vectors, propose=values)
+    assistants = Assistants(embed_texts=phrase_embeddings, propose=values)
     found = method.discover(world.samples(Split.VALIDATION), TOP_1, seed=0, assistants=assistants)
     first = {}
     for item in found.slices:
@@ -172,7 +207,9 @@ def test_discover__without_a_text_side_every_class_gets_a_note():
 
 def test_seed_failures__same_share_of_every_wrong_answer():
     labels, predictions = [0] * 30, np.array([1] * 8 + [2] * 12 + [0] * 10)
-    dataset = dataset_from_columns(class_names=["a", "b", "c"], labels=labels, predictions=predictions)
+    dataset = dataset_from_columns(
+        class_names=["a", "b", "c"], labels=labels, predictions=predictions
+    )
     (problem,) = class_problems(dataset, np.arange(30), TOP_1)
     chosen = seed_failures(dataset, problem, 0.5, np.random.default_rng(0))
     assert (chosen[:8].sum(), chosen[8:20].sum(), chosen[20:].sum()) == (4, 6, 0)
@@ -189,7 +226,9 @@ def test_usable_values__are_put_in_the_form_of_the_axis():
     assert usable_values(None, axes["pose"]) == ()
 
 
-@pytest.mark.parametrize("settings", [{"axes": ()}, {"axes": ("smell",)}, {"top_k": 0}, {"held_out_share": 1.0}])
+@pytest.mark.parametrize(
+    "settings", [{"axes": ()}, {"axes": ("smell",)}, {"top_k": 0}, {"held_out_share": 1.0}]
+)
 def test_discoverer__refuses_what_cannot_mean_anything(settings):
     with pytest.raises(ConfigError):
         UncommonAttributesDiscoverer(**settings)

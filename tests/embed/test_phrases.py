@@ -7,10 +7,13 @@ from weakspot.embed.phrases import embed_phrases
 
 def test_embed_phrases__each_once_in_order(embedder):
     told = []
-    vectors = embed_phrases(
-        ["ab", "c", "ab", "def"], embedder, chunk_size=2, progress=lambda done, total: told.append((done, total))
+    embeddings = embed_phrases(
+        ["ab", "c", "ab", "def"],
+        embedder,
+        chunk_size=2,
+        progress=lambda done, total: told.append((done, total)),
     )
-    assert vectors.tolist() == [[2, 0, 1], [1, 0, 1], [2, 0, 1], [3, 0, 1]]
+    assert embeddings.tolist() == [[2, 0, 1], [1, 0, 1], [2, 0, 1], [3, 0, 1]]
     assert embedder.asked == [["ab", "c"], ["def"]]
     assert told == [(2, 3), (3, 3)]
 
@@ -21,7 +24,7 @@ def test_embed_phrases__none(embedder):
 
 def test_embed_phrases__no_text_side(embedder):
     embedder.has_text = False
-    with pytest.raises(ModelError, match=r"no text side.*weakspot align"):
+    with pytest.raises(ModelError, match=r"no text side.*weakspot lab align"):
         embed_phrases(["a"], embedder)
 
 

@@ -10,12 +10,12 @@ import numpy as np
 import onnxruntime
 from PIL import Image
 
-from weakspot.app.embedding import EmbedSettings, embed
-from weakspot.app.flushing import FlushPolicy
-from weakspot.app.ingesting import ingest
 from weakspot.engine.local import LocalEngine
 from weakspot.ingest.arrays import ArraySource
 from weakspot.ingest.image_folder import ImageFolderSource
+from weakspot.pipeline.ingestion import ingest
+from weakspot.pipeline.models.embedding import EmbedSettings, embed
+from weakspot.pipeline.models.model_map import FlushPolicy
 from weakspot.store.project import ProjectStore
 
 SIDE = 8
@@ -27,16 +27,20 @@ class SmallEncoder:
 
     encoder_id = "small@1"
     dimension = 5
-    picture_side = SIDE
+    image_side = SIDE
     has_text = False
 
     def __init__(self, path):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            path, options, providers=["CPUExecutionProvider"]
+        )
 
-    def prepare(self, picture):
-        return np.asarray(picture.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32).reshape(-1)
+    def prepare(self, image):
+        return np.asarray(
+            image.resize((SIDE, SIDE), Image.Resampling.BILINEAR), dtype=np.float32
+        ).reshape(-1)
 
     def embed_prepared(self, prepared):
         return self._session.run(None, {"pixels": np.stack(prepared)})[0]
@@ -44,10 +48,10 @@ class SmallEncoder:
 
 def source_of(job):
     if job["kind"] == "folder":
-        return ImageFolderSource(location=job["pictures"])
-    paths = sorted(Path(job["pictures"]).rglob("good-*.jpg"))
-    pictures = [Image.open(path).convert("RGB") for path in paths]
-    return ArraySource(pictures=pictures, labels=[path.parent.name for path in paths])
+        return ImageFolderSource(location=job["images"])
+    paths = sorted(Path(job["images"]).rglob("good-*.jpg"))
+    images = [Image.open(path).convert("RGB") for path in paths]
+    return ArraySource(images=images, labels=[path.parent.name for path in paths])
 
 
 def work(job):
@@ -55,7 +59,9 @@ def work(job):
     engine = LocalEngine(n_workers=2, queue_depth=4)
     ingest(project, source_of(job), engine=engine, flush=FLUSH)
     settings = EmbedSettings(batch_size=2, flush=FLUSH)
-    embed(project, project.dataset(), SmallEncoder(job["encoder"]), engine=engine, settings=settings)
+    embed(
+        project, project.dataset(), SmallEncoder(job["encoder"]), engine=engine, settings=settings
+    )
 
 
 def serve():

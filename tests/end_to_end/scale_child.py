@@ -1,4 +1,4 @@
-"""The whole loop on planted samples without pictures, in a process of its own; prints what it took as JSON.
+"""The whole loop on planted samples without images, in a process of its own; prints what it took as JSON.
 
 python scale_child.py FOLDER ROWS
 """
@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from weakspot.app.project import Project
 from weakspot.core.dataset import SPLIT_ORDER, Dataset
+from weakspot.project.project import Project
 from weakspot.store.names import packed_hashes
 from weakspot.testing.fakes import planted_classifier
 from weakspot.testing.planted import PlantedWorld, plant
-from weakspot.testing.planted_features import JOINT_DIMENSION, phrase_vectors
+from weakspot.testing.planted_features import CLIP_DIMENSION, phrase_embeddings
 from weakspot.testing.planted_problems import rare
 
 SETTINGS = '[data]\nsource = "predictions.parquet"\n[discover]\nmax_tested = 1\n'
@@ -25,7 +25,7 @@ WIDTH = 256
 
 
 class Counted(np.ndarray):
-    """Vectors that count how many numbers are taken out of them."""
+    """Embeddings that count how many numbers are taken out of them."""
 
     n_read = 0
 
@@ -37,36 +37,38 @@ class Counted(np.ndarray):
 
 @dataclass(frozen=True)
 class Aligned:
-    """Vectors in the order of the data set."""
+    """Embeddings in the order of the data set."""
 
-    vectors: np.ndarray
+    embeddings: np.ndarray
 
 
 @dataclass(frozen=True)
 class CountedEmbedder:
-    """Has a vector for every sample already; zeros make them as wide as those of real encoders."""
+    """Has an embedding for every sample already; zeros make them as wide as those of real encoders."""
 
     world: PlantedWorld
     encoder_id: str = "counted"
     dimension: int = WIDTH
-    picture_side: int | None = None
+    image_side: int | None = None
     has_text: bool = True
 
-    def vectors_for(self, dataset: Dataset) -> Aligned:
-        return Aligned(vectors=_wide(self.world.vectors(np.arange(len(dataset)))).view(Counted))
+    def embeddings_for(self, dataset: Dataset) -> Aligned:
+        return Aligned(
+            embeddings=_wide(self.world.embeddings(np.arange(len(dataset)))).view(Counted)
+        )
 
-    def prepare(self, picture):
+    def prepare(self, image):
         raise NotImplementedError
 
     def embed_prepared(self, prepared):
         raise NotImplementedError
 
     def embed_texts(self, texts):
-        return _wide(phrase_vectors(texts))
+        return _wide(phrase_embeddings(texts))
 
 
-def _wide(vectors: np.ndarray) -> np.ndarray:
-    return np.pad(vectors, ((0, 0), (0, WIDTH - JOINT_DIMENSION)))
+def _wide(embeddings: np.ndarray) -> np.ndarray:
+    return np.pad(embeddings, ((0, 0), (0, WIDTH - CLIP_DIMENSION)))
 
 
 def _written(folder: Path, world: PlantedWorld) -> None:
@@ -95,12 +97,21 @@ def main() -> None:
     project.ingest()
     stored = project.store.dataset()
     assert stored.table.column("key").to_pylist() == [f"{row:08d}" for row in range(n_rows)]
-    outcomes = project.store.outcomes(classifier.classifier_id)
-    outcomes.append(packed_hashes(stored.table.column("content_hash")), world.dataset.probabilities, world.features())
+    predictions = project.store.predictions(classifier.classifier_id)
+    predictions.append(
+        packed_hashes(stored.table.column("content_hash")),
+        world.dataset.probabilities,
+        world.features(),
+    )
     record = project.run()
     project.report()
     arms = [arm.arm for repair in record.repairs for arm in repair.arms]
-    told = {"n_confirmed": len(record.published()), "arms": arms, "n_read": Counted.n_read, "bytes": _highest_bytes()}
+    told = {
+        "n_confirmed": len(record.published()),
+        "arms": arms,
+        "n_read": Counted.n_read,
+        "bytes": _highest_bytes(),
+    }
     sys.stdout.write(json.dumps(told) + "\n")
 
 

@@ -8,16 +8,16 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import numpy as np
 import pytest
 
-from weakspot.app import loop
-from weakspot.app.config import DiscoverSettings, PartSettings, Settings, VerifySettings
-from weakspot.app.project import Project
-from weakspot.app.records import new_record
 from weakspot.core.assistants import Assistants
 from weakspot.core.errors import ModelError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
+from weakspot.pipeline import loop
+from weakspot.pipeline.settings import DiscoverSettings, PartSettings, Settings, VerifySettings
+from weakspot.pipeline.stage_clock import new_record
+from weakspot.project.project import Project
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_vectors
+from weakspot.testing.planted_features import phrase_embeddings
 from weakspot.testing.planted_problems import rare
 
 CRITERION = FailureCriterion()
@@ -33,7 +33,9 @@ METHODS = (
     "loss",
 )
 SETTINGS = Settings(
-    discover=DiscoverSettings(methods=METHODS, parameters={"hypothesis": {"phrases": {"disc": ["green"]}}}),
+    discover=DiscoverSettings(
+        methods=METHODS, parameters={"hypothesis": {"phrases": {"disc": ["green"]}}}
+    ),
     verify=VerifySettings(splits=("validation", "test")),
 )
 
@@ -42,8 +44,10 @@ def _refusing(_prompt, _schema):
     raise ModelError("The language model did not answer in time.")
 
 
-ASKING = Assistants(embed_texts=phrase_vectors)
-SILENT = Assistants(embed_texts=phrase_vectors, captions=lambda rows: [""] * len(rows), propose=_refusing)
+ASKING = Assistants(embed_texts=phrase_embeddings)
+SILENT = Assistants(
+    embed_texts=phrase_embeddings, captions=lambda rows: [""] * len(rows), propose=_refusing
+)
 
 
 @pytest.fixture(scope="module")
@@ -63,20 +67,36 @@ def _predicting(samples, predictions):
     n_classes = samples.dataset.n_classes
     probabilities = np.full((len(predictions), n_classes), 0.1 / (n_classes - 1), dtype=np.float32)
     probabilities[np.arange(len(predictions)), predictions] = 0.9
-    return replace(samples, dataset=samples.dataset.with_outcomes(predictions=predictions, probabilities=probabilities))
+    return replace(
+        samples,
+        dataset=samples.dataset.with_predictions(
+            predictions=predictions, probabilities=probabilities
+        ),
+    )
 
 
-def _with_vectors(samples, vectors):
-    return replace(samples, spaces={**samples.spaces, "joint": replace(samples.space("joint"), vectors=vectors)})
+def _with_embeddings(samples, embeddings):
+    return replace(
+        samples,
+        spaces={**samples.spaces, "clip": replace(samples.space("clip"), embeddings=embeddings)},
+    )
 
 
 def _spoken_of(record):
-    return {note.class_name for note in record.notes} | {found.class_name for found in record.slices}
+    return {note.class_name for note in record.notes} | {
+        found.class_name for found in record.slices
+    }
 
 
 def test_discover__a_class_with_one_sample(samples):
     labels = samples.dataset.labels
-    rows = np.array([row for row in samples.rows if labels[row] != 1 or row == int(np.flatnonzero(labels == 1)[0])])
+    rows = np.array(
+        [
+            row
+            for row in samples.rows
+            if labels[row] != 1 or row == int(np.flatnonzero(labels == 1)[0])
+        ]
+    )
     record = _run(replace(samples, rows=rows, dataset=samples.dataset))
     assert "disc" in _spoken_of(record)
 
@@ -94,18 +114,18 @@ def test_discover__all_wrong(samples):
     assert set(samples.dataset.class_names) <= _spoken_of(record)
 
 
-def test_discover__constant_vectors(samples):
-    constant = np.tile(samples.space("joint").vectors[:1], (len(samples.dataset), 1))
-    record = _run(_with_vectors(samples, constant))
+def test_discover__constant_embeddings(samples):
+    constant = np.tile(samples.space("clip").embeddings[:1], (len(samples.dataset), 1))
+    record = _run(_with_embeddings(samples, constant))
     assert set(samples.dataset.class_names) <= _spoken_of(record)
     assert all(found.method == "attributes" for found, _ in record.published())
 
 
 @pytest.mark.parametrize("share", [0.3, 1.0])
-def test_discover__samples_without_vectors(samples, share):
-    vectors = samples.space("joint").vectors.copy()
-    vectors[np.random.default_rng(0).random(len(vectors)) < share] = np.nan
-    record = _run(_with_vectors(samples, vectors))
+def test_discover__samples_without_embeddings(samples, share):
+    embeddings = samples.space("clip").embeddings.copy()
+    embeddings[np.random.default_rng(0).random(len(embeddings)) < share] = np.nan
+    record = _run(_with_embeddings(samples, embeddings))
     assert set(samples.dataset.class_names) <= _spoken_of(record)
     used = {found.method for found in record.slices}
     assert ("directions" in used) == (share < 1.0)
@@ -129,7 +149,9 @@ def test_discover__assistants_that_are_of_no_use(samples):
 class _Chatter(BaseHTTPRequestHandler):
     def do_POST(self):
         self.rfile.read(int(self.headers["Content-Length"]))
-        content = b'{"choices": [{"message": {"content": "Sure! Here are some ideas: colours, maybe?"}}]}'
+        content = (
+            b'{"choices": [{"message": {"content": "Sure! Here are some ideas: colours, maybe?"}}]}'
+        )
         self.send_response(200)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
@@ -150,19 +172,29 @@ def chatter() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_project__a_language_model_that_talks_nonsense_or_is_gone(samples, chatter, tmp_path, is_there):
+def test_project__a_language_model_that_talks_nonsense_or_is_gone(
+    samples, chatter, tmp_path, is_there
+):
     world = plant(rare(0.02), 240, seed=2)
-    manifest = world.write_pictures(tmp_path / "world").manifest
+    manifest = world.write_images(tmp_path / "world").manifest
     url = chatter if is_there else "http://127.0.0.1:9/v1"
     options = {"url": url, "model": "chatty", "n_retries": 0, "timeout_seconds": 2.0}
-    settings = SETTINGS.model_copy(update={"language": PartSettings(name="endpoint", options=options)})
-    settings = settings.model_copy(update={"attributes": settings.attributes.model_copy(update={"task": "sort shapes"})})
+    settings = SETTINGS.model_copy(
+        update={"language": PartSettings(name="endpoint", options=options)}
+    )
+    settings = settings.model_copy(
+        update={"attributes": settings.attributes.model_copy(update={"task": "sort shapes"})}
+    )
     project = Project.create(tmp_path / "project", data=str(manifest), settings=settings)
-    project = Project(project.folder, project.settings, embedder=_embedder(), classifier=_classifier(world))
+    project = Project(
+        project.folder, project.settings, embedder=_embedder(), classifier=_classifier(world)
+    )
     project.ingest()
     record = project.discover()
     assert project.verify().evidence is not None
-    told = " ".join([stage.summary for stage in record.stages] + [note.note for note in record.notes])
+    told = " ".join(
+        [stage.summary for stage in record.stages] + [note.note for note in record.notes]
+    )
     assert "language model" in told
 
 

@@ -6,13 +6,13 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from weakspot.app.project import Project
 from weakspot.cli.main import app
 from weakspot.core.dataset import Split
+from weakspot.project.project import Project
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 
-SIDE, STEP, PER_PICTURE = 32, 40, 4
+SIDE, STEP, PER_IMAGE = 32, 40, 4
 SETTINGS = """\
 [data]
 source = "coco"
@@ -39,11 +39,11 @@ def street(tmp_path_factory):
             "categories": [{"id": 10 + code, "name": one} for code, one in enumerate(names)],
         }
         (folder / "coco" / name).mkdir(parents=True)
-        for first in range(0, len(rows), PER_PICTURE):
-            picture = Image.new("RGB", (PER_PICTURE * STEP, SIDE + 8), "white")
+        for first in range(0, len(rows), PER_IMAGE):
+            image = Image.new("RGB", (PER_IMAGE * STEP, SIDE + 8), "white")
             number = 1 + len(detections)
-            for place, row in enumerate(rows[first : first + PER_PICTURE]):
-                picture.paste(world.picture(row, side=SIDE), (place * STEP, 4))
+            for place, row in enumerate(rows[first : first + PER_IMAGE]):
+                image.paste(world.image(row, side=SIDE), (place * STEP, 4))
                 label = int(world.dataset.labels[row])
                 box = [place * STEP, 4, SIDE, SIDE]
                 entry = {
@@ -55,12 +55,18 @@ def street(tmp_path_factory):
                     "iscrowd": 0,
                 }
                 content["annotations"].append(entry)
-                said = names.index("star") if world.slices[0].inside[row] and split is Split.VALIDATION else label
+                said = (
+                    names.index("star")
+                    if world.slices[0].inside[row] and split is Split.VALIDATION
+                    else label
+                )
                 said = said if row % 9 else names.index("square")
-                detections.append({"image_id": number, "category_id": 10 + said, "bbox": box, "score": 0.9})
-            size = {"width": picture.width, "height": picture.height}
+                detections.append(
+                    {"image_id": number, "category_id": 10 + said, "bbox": box, "score": 0.9}
+                )
+            size = {"width": image.width, "height": image.height}
             content["images"].append({"id": number, "file_name": f"{number}.png", **size})
-            picture.save(folder / "coco" / name / f"{number}.png")
+            image.save(folder / "coco" / name / f"{number}.png")
         (folder / "coco" / f"instances_{name}.json").write_text(json.dumps(content))
     (folder / "detections.json").write_text(json.dumps(detections))
     (folder / "weakspot.toml").write_text(SETTINGS)
@@ -72,7 +78,9 @@ def test_boxes__a_rare_kind_is_found_and_goes_back_into_the_annotations(street):
     record = project.run()
     titles = [found.title for found, _ in record.published()]
     assert any("disc" in title and "green" in title for title in titles), titles
-    result = CliRunner().invoke(app, ["export", "-p", str(street), "--to", "coco", "--out", str(street / "out"), "--json"])
+    result = CliRunner().invoke(
+        app, ["export", "-p", str(street), "--to", "coco", "--out", str(street / "out"), "--json"]
+    )
     assert result.exit_code == 0, result.output
     written = json.loads((street / "out" / "instances.json").read_text())
     given = {}
@@ -80,10 +88,16 @@ def test_boxes__a_rare_kind_is_found_and_goes_back_into_the_annotations(street):
         content = json.loads((street / "coco" / f"instances_{name}.json").read_text())
         given |= {entry["id"]: entry for entry in content["annotations"]}
     kept = ("id", "image_id", "category_id", "bbox", "area", "iscrowd")
-    assert {entry["id"]: {name: entry[name] for name in kept} for entry in written["annotations"]} == given
+    assert {
+        entry["id"]: {name: entry[name] for name in kept} for entry in written["annotations"]
+    } == given
     tagged = [entry for entry in written["annotations"] if entry["attributes"]["slices"]]
     assert tagged
     disc = next(one["id"] for one in written["categories"] if one["name"] == "disc")
     assert {entry["category_id"] for entry in tagged} >= {disc}
-    assert any(entry["attributes"]["failed"] for entry in tagged if entry["attributes"]["split"] == "validation")
+    assert any(
+        entry["attributes"]["failed"]
+        for entry in tagged
+        if entry["attributes"]["split"] == "validation"
+    )
     assert written["info"]["slices"][0]["gap"] > 0.3

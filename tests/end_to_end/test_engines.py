@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from tests.planted_project import SEED, planted_settings
 
-from weakspot.app.config import EngineSettings
-from weakspot.app.project import Project
+from weakspot.pipeline.settings import EngineSettings
+from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
@@ -31,25 +31,31 @@ class UnhurriedEmbedder(PlantedEmbedder):
 
 
 @pytest.fixture(scope="module")
-def pictures(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("pictures")
-    plant(rare(0.01), N_SAMPLES, seed=SEED).write_pictures(folder)
+def images(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("images")
+    plant(rare(0.01), N_SAMPLES, seed=SEED).write_images(folder)
     return folder / "manifest.csv"
 
 
-def ran(folder, pictures, *, engine, embedder=None, progress=lambda stage, done, total: None, **options):
+def ran(
+    folder, images, *, engine, embedder=None, progress=lambda stage, done, total: None, **options
+):
     """Return the project after a whole run, and its record."""
     folder.mkdir()
-    settings = planted_settings(N_SAMPLES).replace("manifest.csv", str(pictures))
+    settings = planted_settings(N_SAMPLES).replace("manifest.csv", str(images))
     (folder / "weakspot.toml").write_text(settings)
-    project = Project.open(folder, engine=engine, embedder=embedder or UnhurriedEmbedder(), progress=progress)
-    project.settings = project.settings.model_copy(update={"engine": EngineSettings(name=engine, options=options)})
+    project = Project.open(
+        folder, engine=engine, embedder=embedder or UnhurriedEmbedder(), progress=progress
+    )
+    project.settings = project.settings.model_copy(
+        update={"engine": EngineSettings(name=engine, options=options)}
+    )
     return project, project.run()
 
 
 @pytest.fixture(scope="module")
-def here(tmp_path_factory, pictures):
-    return ran(tmp_path_factory.mktemp("local") / "project", pictures, engine="local")
+def here(tmp_path_factory, images):
+    return ran(tmp_path_factory.mktemp("local") / "project", images, engine="local")
 
 
 def assert_same(found, wanted):
@@ -58,27 +64,30 @@ def assert_same(found, wanted):
         assert getattr(record, name) == getattr(expected, name), name
     assert record.evidence
     for name, space in other.prepared().samples.spaces.items():
-        np.testing.assert_array_equal(np.asarray(project.prepared().samples.spaces[name].vectors), np.asarray(space.vectors))
+        np.testing.assert_array_equal(
+            np.asarray(project.prepared().samples.spaces[name].embeddings),
+            np.asarray(space.embeddings),
+        )
     one, two = (each.prepared().samples.dataset for each in (project, other))
     assert one.table.equals(two.table)
 
 
-def test_run__in_other_processes(tmp_path, pictures, here):
-    found = ran(tmp_path / "project", pictures, engine="processes", n_workers=2)
+def test_run__in_other_processes(tmp_path, images, here):
+    found = ran(tmp_path / "project", images, engine="processes", n_workers=2)
     assert found[1].settings["engine"]["name"] == "processes"
     assert_same(found, here)
 
 
 @dataclass
 class LosingMachine:
-    """Takes a machine away from a cluster when a third of the pictures is embedded."""
+    """Takes a machine away from a cluster when a third of the images is read."""
 
     cluster: object
     machine: object
     lost_at: list[tuple[int, int]] = field(default_factory=list)
 
     def __call__(self, stage, done, total):
-        if stage == "embed" and not self.lost_at and done * 3 >= total:
+        if stage == "ingest" and not self.lost_at and done * 3 >= total:
             self.lost_at.append((done, total))
             self.cluster.remove_node(self.machine, allow_graceful=False)
 
@@ -101,12 +110,14 @@ def cluster(monkeypatch):
         machines.shutdown()
 
 
-def test_run__on_a_cluster_that_loses_a_machine(tmp_path, pictures, here, cluster):
+def test_run__on_a_cluster_that_loses_a_machine(tmp_path, images, here, cluster):
     machines, second = cluster
     losing = LosingMachine(machines, second)
     embedder = UnhurriedEmbedder(pause_seconds=0.1)
     options = {"address": machines.address, "cpus_per_worker": 1}
-    found = ran(tmp_path / "project", pictures, engine="ray", embedder=embedder, progress=losing, **options)
+    found = ran(
+        tmp_path / "project", images, engine="ray", embedder=embedder, progress=losing, **options
+    )
     ((done, total),) = losing.lost_at
     assert done < total
     assert_same(found, here)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from weakspot.ingest.assemble import assemble
 from weakspot.ingest.assembly_settings import AssemblySettings
-from weakspot.ingest.examined_table import EXAMINED_SCHEMA
+from weakspot.ingest.examine import EXAMINED_SCHEMA
 
 n_rows, size = int(sys.argv[1]), 4096
 
@@ -43,7 +43,9 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 
 
 def peak_bytes(n_rows: int) -> int:
-    done = subprocess.run([sys.executable, "-c", ASSEMBLE, str(n_rows)], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", ASSEMBLE, str(n_rows)], capture_output=True, text=True, check=True
+    )
     return int(done.stdout) * 1024
 
 

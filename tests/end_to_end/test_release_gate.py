@@ -23,7 +23,11 @@ def _weakspot(folder, *arguments):
 
 @pytest.mark.parametrize("name", ["github-actions.yml", "gitlab-ci.yml"])
 def test_release_gate__build_files_call_the_command_as_it_is(name):
-    line = next(line for line in (EXAMPLE / "ci" / name).read_text().splitlines() if "weakspot check" in line)
+    line = next(
+        line
+        for line in (EXAMPLE / "ci" / name).read_text().splitlines()
+        if "weakspot check" in line
+    )
     known = {option for one in get_command(app).commands["check"].params for option in one.opts}
     used = {part for part in line.split("weakspot check")[1].split() if part.startswith("--")}
     assert {"--policy", "--baseline", "--junit"} <= used <= known
@@ -37,7 +41,9 @@ def _use(folder, model):
 def repository(tmp_path_factory):
     """The example in a folder of its own, with data, models and the baseline of the model in use."""
     folder = tmp_path_factory.mktemp("gate") / "repository"
-    shutil.copytree(EXAMPLE, folder, ignore=shutil.ignore_patterns(".weakspot", "data", "models", "__pycache__"))
+    shutil.copytree(
+        EXAMPLE, folder, ignore=shutil.ignore_patterns(".weakspot", "data", "models", "__pycache__")
+    )
     subprocess.run([sys.executable, "make_models.py"], cwd=folder, check=True, capture_output=True)
     _use(folder, "models/in_use.onnx")
     first = _weakspot(folder, *CHECK, "--write-baseline", "baseline.json")
@@ -70,7 +76,11 @@ def test_release_gate__a_worse_model_fails_and_a_repaired_one_passes(repository)
 
 def _outputs_say_why(repository):
     suites = ET.parse(repository / "gate.xml").getroot()
-    failed = {(case.get("classname"), case.get("name")) for case in suites.iter("testcase") if case.find("failure") is not None}
+    failed = {
+        (case.get("classname"), case.get("name"))
+        for case in suites.iter("testcase")
+        if case.find("failure") is not None
+    }
     expected = {
         ("weakspot.slice_accuracy", "apple: green"),
         ("weakspot.slice_accuracy", "green apples"),

@@ -18,7 +18,12 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict]:
     found = {}
     for n_rows in (SMALL, LARGE):
         folder = tmp_path_factory.mktemp(f"rows-{n_rows}")
-        done = subprocess.run([sys.executable, str(CHILD), str(folder), str(n_rows)], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, str(CHILD), str(folder), str(n_rows)],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
         assert done.returncode == 0, done.stderr
         found[n_rows] = json.loads(done.stdout.splitlines()[-1])
     return found
@@ -27,7 +32,9 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[int, dict]:
 def test_the_loop_is_whole_at_both_sizes(measured):
     for told in measured.values():
         assert told["n_confirmed"] >= 1
-        assert {"slice-balanced", "plain", "random", "confidence", "class-name"} == set(told["arms"])
+        assert {"slice-balanced", "plain", "random", "confidence", "class-name"} == set(
+            told["arms"]
+        )
 
 
 def test_memory_grows_by_a_bounded_number_of_bytes_a_row(measured):
@@ -35,5 +42,5 @@ def test_memory_grows_by_a_bounded_number_of_bytes_a_row(measured):
     assert further / (LARGE - SMALL) < MOST_BYTES_A_ROW
 
 
-def test_numbers_read_of_vectors_grow_with_the_rows(measured):
+def test_numbers_read_of_embeddings_grow_with_the_rows(measured):
     assert measured[LARGE]["n_read"] < MOST_GROWTH_OF_READS * measured[SMALL]["n_read"]

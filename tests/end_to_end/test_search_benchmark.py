@@ -1,4 +1,4 @@
-"""The benchmark's shortcut: pictures that hold nothing but the strip tell the planted models the same."""
+"""The benchmark's shortcut: images that hold nothing but the strip tell the planted models the same."""
 
 import importlib.util
 from pathlib import Path
@@ -6,10 +6,15 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from planted_search.memory_sampler import MemorySampler
 
 from weakspot.core.roles import ImageGenerator
-from weakspot.search.memory_sampler import MemorySampler
-from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, PlantedImageGenerator, planted_classifier
+from weakspot.testing.fakes import (
+    PlantedCaptioner,
+    PlantedEmbedder,
+    PlantedImageGenerator,
+    planted_classifier,
+)
 from weakspot.testing.planted import PlantedWorld, plant
 from weakspot.testing.planted_problems import PlantedProblem
 
@@ -31,24 +36,41 @@ def benchmark() -> ModuleType:
 @pytest.fixture(scope="module")
 def green_discs() -> PlantedWorld:
     """Return a world whose classifier takes most green discs for stars."""
-    problem = PlantedProblem(kind="rare", strength=0.0, factor="colour", value="green", usual_value="red")
+    problem = PlantedProblem(
+        kind="rare", strength=0.0, factor="colour", value="green", usual_value="red"
+    )
     return plant(problem, 3000, classes=("disc", "star"))
 
 
 def _sampler(world: PlantedWorld, generator: ImageGenerator) -> MemorySampler:
     classifier = planted_classifier(world)
-    return MemorySampler(generator=generator, classifier=classifier, embedder=PlantedEmbedder(), captioner=PlantedCaptioner())
+    return MemorySampler(
+        generator=generator,
+        classifier=classifier,
+        embedder=PlantedEmbedder(),
+        captioner=PlantedCaptioner(),
+    )
 
 
-def test_strip_generator__gives_the_same_outcomes_vectors_and_captions(benchmark: ModuleType, green_discs: PlantedWorld) -> None:
+def test_strip_generator__gives_the_same_predictions_embeddings_and_captions(
+    benchmark: ModuleType, green_discs: PlantedWorld
+) -> None:
     drawn = _sampler(green_discs, PlantedImageGenerator(side=32))
     strips = _sampler(green_discs, benchmark.StripGenerator())
-    one, other = (sampler.draw(PROMPT, "disc", first=0, n=12) for sampler in (drawn, strips))
+    one, other = (sampler.generate(PROMPT, "disc", first=0, n=12) for sampler in (drawn, strips))
     np.testing.assert_array_equal(one.probabilities, other.probabilities)
-    np.testing.assert_array_equal(drawn.vectors(one.keys), strips.vectors(other.keys))
-    assert drawn.completions(one.keys, beginning=PROMPT) == strips.completions(other.keys, beginning=PROMPT)
+    np.testing.assert_array_equal(drawn.embeddings(one.keys), strips.embeddings(other.keys))
+    assert drawn.completions(one.keys, beginning=PROMPT) == strips.completions(
+        other.keys, beginning=PROMPT
+    )
 
 
-def test_true_rate__is_high_where_the_problem_is(benchmark: ModuleType, green_discs: PlantedWorld) -> None:
+def test_true_rate__is_high_where_the_problem_is(
+    benchmark: ModuleType, green_discs: PlantedWorld
+) -> None:
     assert benchmark.true_rate(green_discs, "disc", [("colour", "green")]) > 0.5
-    assert benchmark.true_rate(green_discs, "disc", [("colour", "red")]) < benchmark.true_rate(green_discs, "disc") < 0.25
+    assert (
+        benchmark.true_rate(green_discs, "disc", [("colour", "red")])
+        < benchmark.true_rate(green_discs, "disc")
+        < 0.25
+    )

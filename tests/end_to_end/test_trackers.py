@@ -1,5 +1,5 @@
 import pytest
-from tests.neighbours.real_libraries import run_real, run_there
+from tests.integrations.real_libraries import run_real, run_there
 from tests.planted_project import planted_project
 
 N_SAMPLES = 240
@@ -23,7 +23,18 @@ def finished(tmp_path_factory):
 def test_the_command_hands_a_run_to_both_trackers(finished, tmp_path):
     folder, record = finished
     for name in ("mlflow", "wandb"):
-        told = run_there("-m", "weakspot", "export", "--project", folder, "--to", name, "--out", tmp_path / name, home=tmp_path)
+        told = run_there(
+            "-m",
+            "weakspot",
+            "export",
+            "--project",
+            folder,
+            "--to",
+            name,
+            "--out",
+            tmp_path / name,
+            home=tmp_path,
+        )
         assert "run" in told
     run_id, accuracy, classifier = run_real(READ, tmp_path / "mlflow", home=tmp_path).split()
     facts = record.classifier

@@ -17,7 +17,13 @@ def test_map__in_order_whatever_finishes_first():
             later.set()
         return number * 10
 
-    assert list(LocalEngine(n_workers=2, queue_depth=2).map(slow_first, range(5))) == [0, 10, 20, 30, 40]
+    assert list(LocalEngine(n_workers=2, queue_depth=2).map(slow_first, range(5))) == [
+        0,
+        10,
+        20,
+        30,
+        40,
+    ]
 
 
 def test_map__bounded_number_under_way():
@@ -94,7 +100,7 @@ def test_local_engine__is_an_engine():
 
 @pytest.mark.parametrize("settings", [{"n_workers": -1}, {"queue_depth": -1}])
 def test_local_engine__negative_settings(settings):
-    with pytest.raises(ConfigError, match="must not be negative"):
+    with pytest.raises(ConfigError, match="must be at least 0"):
         LocalEngine(**settings)
 
 
@@ -121,7 +127,11 @@ def test_map_batches__next_batch_is_prepared_while_one_runs():
         assert prepared.wait(timeout=60)
         return list(ready)
 
-    assert list(batches(Work(prepare, run), range(5), n_workers=1, queue_depth=0)) == [[0, 1], [2, 3], [4]]
+    assert list(batches(Work(prepare, run), range(5), n_workers=1, queue_depth=0)) == [
+        [0, 1],
+        [2, 3],
+        [4],
+    ]
 
 
 def test_map_batches__model_goes_on_while_the_caller_is_busy():
@@ -158,7 +168,9 @@ def test_map_batches__run_by_one_thread_and_nothing_after_an_error():
 
 def test_map_batches__bounded_number_under_way():
     taken = []
-    results = batches(Work(), (taken.append(number) or number for number in range(100)), queue_depth=4)
+    results = batches(
+        Work(), (taken.append(number) or number for number in range(100)), queue_depth=4
+    )
     assert next(results) == [0, 1]
     assert len(taken) <= (2 + 2) * 2
     assert len(list(results)) == 49

@@ -15,7 +15,14 @@ from weakspot.backends.onnx_session import make_session
 from weakspot.core.errors import ConfigError, MissingExtraError, WeakspotError
 from weakspot.engine.local import LocalEngine
 from weakspot.engine.processes import ProcessEngine
-from weakspot.testing.engine_work import Deadly, DeadlyWork, NumberWork, OnnxWork, asking_for_torch, hungry
+from weakspot.testing.engine_work import (
+    Deadly,
+    DeadlyWork,
+    NumberWork,
+    OnnxWork,
+    asking_for_torch,
+    hungry,
+)
 
 DOUBLED = [2 * number for number in range(40)]
 
@@ -31,7 +38,9 @@ def test_map__killed_workers__nothing_lost_or_doubled(tmp_path):
 
 
 def test_map__item_that_always_kills__goes_to_lost():
-    found = list(ProcessEngine(n_workers=1, queue_depth=0).map(Deadly(numbers=(5,)), range(12), lost=minus))
+    found = list(
+        ProcessEngine(n_workers=1, queue_depth=0).map(Deadly(numbers=(5,)), range(12), lost=minus)
+    )
     assert found == [-5 if number == 5 else 2 * number for number in range(12)]
 
 
@@ -51,12 +60,19 @@ def test_map_batches__killed_worker__same_batches_as_local():
             killed.append(batch.process)
             os.kill(batch.process, signal.SIGKILL)
         found.append(list(batch.doubled))
-    assert found == [list(batch.doubled) for batch in LocalEngine().map_batches(NumberWork, range(60), batch_size=4)]
+    assert found == [
+        list(batch.doubled)
+        for batch in LocalEngine().map_batches(NumberWork, range(60), batch_size=4)
+    ]
 
 
 def test_map_batches__item_that_always_kills__only_its_batch_is_taken_apart():
     deadly = partial(DeadlyWork, function=Deadly(numbers=(5,)))
-    found = list(ProcessEngine(queue_depth=4).map_batches(deadly, range(12), batch_size=4, lost=lambda number: [-number]))
+    found = list(
+        ProcessEngine(queue_depth=4).map_batches(
+            deadly, range(12), batch_size=4, lost=lambda number: [-number]
+        )
+    )
     assert found == [[0, 2, 4, 6], [8], [-5], [12], [14], [16, 18, 20, 22]]
 
 
@@ -94,22 +110,31 @@ def test_map__close_ends_the_processes():
         os.kill(process, 0)
 
 
-@pytest.mark.parametrize("settings", [{"n_workers": -1}, {"queue_depth": -1}, {"memory_megabytes": -1}])
+@pytest.mark.parametrize(
+    "settings", [{"n_workers": -1}, {"queue_depth": -1}, {"memory_megabytes": -1}]
+)
 def test_process_engine__negative_settings(settings):
-    with pytest.raises(ConfigError, match="must not be negative"):
+    with pytest.raises(ConfigError, match="must be at least 0"):
         ProcessEngine(**settings)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 def test_map_batches__workers_do_not_outlive_the_caller(how):
-    """However the caller ends; a second without the first would keep a model in memory for ever."""
+    """However the caller ends; a second without the first would keep a model in memory for ever.
+
+    A shell starts jobs in the background with SIGINT ignored, and children inherit that: the caller asks for it.
+    """
     code = (
+        "import signal\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "from weakspot.engine.processes import ProcessEngine\n"
         "from weakspot.testing.engine_work import NumberWork\n"
         "for batch in ProcessEngine().map_batches(NumberWork, iter(int, 1), batch_size=2):\n"
         "    print(batch.process, flush=True)\n"
     )
-    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as caller:
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as caller:
         worker = int(caller.stdout.readline())
         caller.send_signal(how)
         _, said = caller.communicate(timeout=60)
@@ -137,20 +162,32 @@ def tower(tmp_path_factory):
         helper.make_node("MatMul", ["tokens", "up"], ["wide"]),
         helper.make_node("Tanh", ["wide"], ["bent"]),
         helper.make_node("MatMul", ["bent", "down"], ["narrow"]),
-        helper.make_node("ReduceMean", ["narrow"], ["vectors"], axes=[1], keepdims=0),
+        helper.make_node("ReduceMean", ["narrow"], ["embeddings"], axes=[1], keepdims=0),
     ]
     pixels = helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["n", 3, 64, 64])
-    vectors = helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["n", 64])
-    graph = helper.make_graph(nodes, "tower", [pixels], [vectors], [numpy_helper.from_array(held[name], name) for name in held])
+    embeddings = helper.make_tensor_value_info("embeddings", TensorProto.FLOAT, ["n", 64])
+    graph = helper.make_graph(
+        nodes,
+        "tower",
+        [pixels],
+        [embeddings],
+        [numpy_helper.from_array(held[name], name) for name in held],
+    )
     path = tmp_path_factory.mktemp("tower") / "tower.onnx"
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), str(path))
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
+        str(path),
+    )
     return path
 
 
 @pytest.mark.parametrize("threads", [2, 3])
 def test_onnxruntime__same_bits_with_any_number_of_threads(tower, threads):
     pixels = np.random.default_rng(1).normal(size=(7, 3, 64, 64)).astype(np.float32)
-    one, several = (make_session(tower, threads=number).run(None, {"pixels": pixels})[0] for number in (1, threads))
+    one, several = (
+        make_session(tower, threads=number).run(None, {"pixels": pixels})[0]
+        for number in (1, threads)
+    )
     assert one.tobytes() == several.tobytes()
 
 

@@ -4,7 +4,7 @@ import threading
 import pytest
 
 from weakspot.core.errors import ConfigError, MissingExtraError, WeakspotError
-from weakspot.engine.travel import packed, packed_outcome, shown, unpacked, unpacked_outcome
+from weakspot.engine.travel import pack, pack_result, shorten, unpack, unpack_result
 
 
 class StubbornError(Exception):
@@ -15,21 +15,23 @@ class StubbornError(Exception):
         self.lock = threading.Lock()
 
 
-def outcome_of(error):
+def prediction_of(error):
     def work(results):
         results.append(1)
         raise error
 
-    return unpacked_outcome(packed_outcome(work, pickle))
+    return unpack_result(pack_result(work, pickle))
 
 
 def test_packed__there_and_back():
-    assert unpacked(packed({"a": (1, 2)}, pickle, what="An item")) == {"a": (1, 2)}
+    assert unpack(pack({"a": (1, 2)}, pickle, what="An item")) == {"a": (1, 2)}
 
 
 def test_packed__what_cannot_be_sent():
-    with pytest.raises(ConfigError, match="An item cannot be sent to another process.*engine local"):
-        packed(threading.Lock(), pickle, what="An item")
+    with pytest.raises(
+        ConfigError, match="An item cannot be sent to another process.*engine local"
+    ):
+        pack(threading.Lock(), pickle, what="An item")
 
 
 @pytest.mark.parametrize(
@@ -43,8 +45,8 @@ def test_packed__what_cannot_be_sent():
         KeyboardInterrupt(),
     ],
 )
-def test_packed_outcome__errors_keep_type_words_and_fields(error):
-    found = outcome_of(error)
+def test_packed_prediction__errors_keep_type_words_and_fields(error):
+    found = prediction_of(error)
     assert found.results == [1]
     assert type(found.error) is type(error)
     assert str(found.error) == str(error)
@@ -54,18 +56,18 @@ def test_packed_outcome__errors_keep_type_words_and_fields(error):
     assert "in work" in found.error.__notes__[0]
 
 
-def test_packed_outcome__error_that_cannot_travel_is_told():
-    found = outcome_of(StubbornError())
+def test_packed_prediction__error_that_cannot_travel_is_told():
+    found = prediction_of(StubbornError())
     assert type(found.error) is WeakspotError
     assert "StubbornError: no way" in str(found.error)
 
 
-def test_packed_outcome__result_that_cannot_travel():
-    found = unpacked_outcome(packed_outcome(lambda results: results.append(threading.Lock()), pickle))
+def test_packed_prediction__result_that_cannot_travel():
+    found = unpack_result(pack_result(lambda results: results.append(threading.Lock()), pickle))
     assert found.results == []
     assert "cannot be sent back" in str(found.error)
 
 
 def test_shown__short():
-    assert shown("a" * 1000).endswith("...")
-    assert shown(3) == "3"
+    assert shorten("a" * 1000).endswith("...")
+    assert shorten(3) == "3"

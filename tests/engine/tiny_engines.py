@@ -3,7 +3,7 @@
 from functools import partial
 
 from weakspot.core.registry import part_class
-from weakspot.engine.ray_session import loaded_ray
+from weakspot.engine.ray_workers import load_ray
 
 
 def _local(_folder, _stack):
@@ -15,8 +15,12 @@ def _processes(_folder, _stack):
 
 
 def _ray(_folder, stack):
-    stack.callback(loaded_ray(loopback_only=True).shutdown)
+    stack.callback(load_ray(loopback_only=True).shutdown)
     return part_class("engines", "ray")
 
 
-BUILDERS = {("engines", "local"): _local, ("engines", "processes"): _processes, ("engines", "ray"): _ray}
+BUILDERS = {
+    ("engines", "local"): _local,
+    ("engines", "processes"): _processes,
+    ("engines", "ray"): _ray,
+}

@@ -15,7 +15,7 @@ class MoodyServer:
     """Speaks the JSON of docs/reference/endpoint.md over plain sockets.
 
     Args:
-        n_good: pictures that it answers for before its mood changes.
+        n_good: images that it answers for before its mood changes.
         mood: one of `MOODS`.
     """
 
@@ -73,12 +73,16 @@ class MoodyServer:
                 return None
             data += block
         head, _, body = data.partition(b"\r\n\r\n")
-        length = next(int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length"))
+        length = next(
+            int(line.split(b":")[1])
+            for line in head.split(b"\r\n")
+            if line.lower().startswith(b"content-length")
+        )
         while len(body) < length:
             body += connection.recv(65536)
         return body
 
-    def _answer(self, connection: socket.socket, n_pictures: int) -> None:
+    def _answer(self, connection: socket.socket, n_images: int) -> None:
         with self._guard:
             if self.mood == WELL and self.n_answered >= self._n_good:
                 self.mood = self._later_mood
@@ -86,11 +90,20 @@ class MoodyServer:
                     self._socket.close()
             mood = self.mood
             if mood == WELL:
-                self.n_answered += n_pictures
+                self.n_answered += n_images
         content = json.dumps(
-            {"predictions": [{"probabilities": {"disc": 0.7, "square": 0.1, "star": 0.1, "triangle": 0.1}}] * n_pictures}
+            {
+                "predictions": [
+                    {"probabilities": {"disc": 0.7, "square": 0.1, "star": 0.1, "triangle": 0.1}}
+                ]
+                * n_images
+            }
         )
-        status = {"429": "429 Slow down\r\nRetry-After: 0", "500": "500 Broken", "503": "503 Away"}.get(mood, "200 OK")
+        status = {
+            "429": "429 Slow down\r\nRetry-After: 0",
+            "500": "500 Broken",
+            "503": "503 Away",
+        }.get(mood, "200 OK")
         head = f"HTTP/1.1 {status}\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n".encode()
         if mood == "down":
             return
@@ -100,7 +113,9 @@ class MoodyServer:
             connection.sendall(head[:15] if mood.endswith("headers") else head)
             self._trickle(connection)
         else:
-            connection.sendall(head + (b"?" * len(content) if mood == "nonsense" else content.encode()))
+            connection.sendall(
+                head + (b"?" * len(content) if mood == "nonsense" else content.encode())
+            )
 
     def _trickle(self, connection: socket.socket) -> None:
         while not self._closing.is_set() and self.mood != WELL:

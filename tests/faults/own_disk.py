@@ -6,7 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-ENTER = ("unshare", "--user", "--map-root-user", "--mount") if os.geteuid() else ("unshare", "--mount")
+ENTER = (
+    ("unshare", "--user", "--map-root-user", "--mount") if os.geteuid() else ("unshare", "--mount")
+)
 
 
 def on_own_disk(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
@@ -27,4 +29,6 @@ def on_own_disk(folder: Path, script: str) -> subprocess.CompletedProcess[str]:
     """
     command = [*ENTER, "sh", "-c", head + script]
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=300, env=environment)
+    return subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=300, env=environment
+    )

@@ -5,13 +5,13 @@ import os
 import shutil
 
 import pytest
-from tests.aged_files import LONG_AGO, picture, put
+from tests.aged_files import LONG_AGO, image, put
 
-from weakspot.app.ingesting import ingest
-from weakspot.cli.wording import ingest_sentence
+from weakspot.cli.run_text import ingest_lines
 from weakspot.core.errors import DataError, WeakspotError
 from weakspot.engine.local import LocalEngine
 from weakspot.ingest.open_source import open_source
+from weakspot.pipeline.ingestion import ingest
 from weakspot.store.project import ProjectStore
 
 ENGINE = LocalEngine(n_workers=1, queue_depth=0)
@@ -20,7 +20,7 @@ ENGINE = LocalEngine(n_workers=1, queue_depth=0)
 @pytest.fixture
 def folder(tmp_path):
     for number in range(8):
-        put(tmp_path / "set" / ("cat" if number < 4 else "dog") / f"{number}.png", picture(number))
+        put(tmp_path / "set" / ("cat" if number < 4 else "dog") / f"{number}.png", image(number))
     return tmp_path / "set"
 
 
@@ -55,29 +55,33 @@ def keys(project):
 
 
 @pytest.mark.parametrize("what", ["deleted", "truncated", "replaced", "added"])
-def test_folder__what_happens_to_one_picture(project, folder, what):
+def test_folder__what_happens_to_one_image(project, folder, what):
     target = folder / "dog" / "6.png"
     events = {
         "deleted": target.unlink,
         "truncated": lambda: os.truncate(target, 20),
-        "replaced": lambda: put(target, picture(66), seconds=LONG_AGO + 9),
-        "added": lambda: put(folder / "cat" / "00.png", picture(70)),
+        "replaced": lambda: put(target, image(66), seconds=LONG_AGO + 9),
+        "added": lambda: put(folder / "cat" / "00.png", image(70)),
     }
     summary = ingest(project, Disturbed(folder, events[what]), engine=ENGINE)
     assert summary.changed_meanwhile
-    assert "changed while it was read" in ingest_sentence(summary)
+    assert "changed while it was read" in "\n".join(ingest_lines(summary))
     assert summary.n_samples + summary.n_quarantined == 8
     mended = ingest(project, open_source(str(folder)), engine=ENGINE)
     assert not mended.changed_meanwhile
-    assert mended.n_taken_over >= 6
+    assert mended.n_reused >= 6
     expected = {f"{'cat' if number < 4 else 'dog'}/{number}.png" for number in range(8)}
     expected = expected - {"dog/6.png"} if what in ("deleted", "truncated") else expected
     assert keys(project) == sorted(expected | ({"cat/00.png"} if what == "added" else set()))
 
 
-def test_folder__a_picture_that_comes_back_is_not_forgotten(project, folder, tmp_path):
+def test_folder__a_image_that_comes_back_is_not_forgotten(project, folder, tmp_path):
     target = folder / "dog" / "6.png"
-    summary = ingest(project, Disturbed(folder, lambda: shutil.move(target, tmp_path / "away.png")), engine=ENGINE)
+    summary = ingest(
+        project,
+        Disturbed(folder, lambda: shutil.move(target, tmp_path / "away.png")),
+        engine=ENGINE,
+    )
     assert (summary.n_samples, summary.quarantined) == (7, {"missing-file": 1})
     shutil.move(tmp_path / "away.png", target)
     mended = ingest(project, open_source(str(folder)), engine=ENGINE)

@@ -16,9 +16,11 @@ N_SAMPLES = 400
 @pytest.fixture(scope="module")
 def settings(tmp_path_factory):
     folder = tmp_path_factory.mktemp("world")
-    manifest = plant(rare(0.01), N_SAMPLES, seed=3).write_pictures(folder).manifest
+    manifest = plant(rare(0.01), N_SAMPLES, seed=3).write_images(folder).manifest
     path = folder / "weakspot.toml"
-    path.write_text(planted_settings(N_SAMPLES).replace('"manifest.csv"', json.dumps(str(manifest))))
+    path.write_text(
+        planted_settings(N_SAMPLES).replace('"manifest.csv"', json.dumps(str(manifest)))
+    )
     return shlex.quote(str(path))
 
 
@@ -41,12 +43,17 @@ def unhindered(settings, tmp_path_factory):
 def found_in(output):
     """What was found, without times and ids made of them."""
     record = json.loads(output)
-    repairs = [[(arm["arm"], arm["changes"]) for arm in outcome["arms"]] for outcome in record["repairs"]]
+    repairs = [
+        [(arm["arm"], arm["changes"]) for arm in prediction["arms"]]
+        for prediction in record["repairs"]
+    ]
     return record["slices"], record["evidence"], record["classifier"], repairs
 
 
 @pytest.mark.parametrize("share", [0.02, 0.6, 0.95])
-def test_run__disk_full_at_some_point__says_so_and_goes_on_when_there_is_room(settings, disk, unhindered, share):
+def test_run__disk_full_at_some_point__says_so_and_goes_on_when_there_is_room(
+    settings, disk, unhindered, share
+):
     expected, kilobytes = unhindered
     script = f"""
     cp {settings} . && resize {int(share * kilobytes) + 8}

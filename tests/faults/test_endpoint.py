@@ -4,9 +4,9 @@ import pytest
 from tests.faults.moody_server import MOODS, MoodyServer
 from tests.planted_project import planted_project
 
-from weakspot.app.project import Project
 from weakspot.backends.endpoint_classifier import EndpointClassifier
 from weakspot.core.errors import ModelError, UnavailableError
+from weakspot.project.project import Project
 
 N_SAMPLES = 60
 SENTENCES = {
@@ -32,8 +32,21 @@ def project_at(folder):
 
     def build(server, version):
         url = f"http://127.0.0.1:{server.port}/predict"
-        options = {"version": version, "batch_size": 4, "concurrency": 1, "n_retries": 1, "first_wait_seconds": 0.0}
-        made.append(EndpointClassifier(url=url, class_names=("disc", "square", "star", "triangle"), timeout_seconds=0.2, **options))
+        options = {
+            "version": version,
+            "batch_size": 4,
+            "concurrency": 1,
+            "n_retries": 1,
+            "first_wait_seconds": 0.0,
+        }
+        made.append(
+            EndpointClassifier(
+                url=url,
+                class_names=("disc", "square", "star", "triangle"),
+                timeout_seconds=0.2,
+                **options,
+            )
+        )
         return Project.open(folder, classifier=made[-1])
 
     yield build
@@ -52,7 +65,7 @@ def test_classify__endpoint_in_a_bad_mood__says_so_and_goes_on_where_it_was(proj
         assert f"127.0.0.1:{server.port}" in str(refused.value.where)
         server.recover()
         summary = project_at(server, mood).embed()
-        assert summary.n_outcomes == N_SAMPLES
-        assert server.n_answered - 24 == summary.n_new_outcomes
+        assert summary.n_predictions == N_SAMPLES
+        assert server.n_answered - 24 == summary.n_new_predictions
     finally:
         server.close()

@@ -14,9 +14,9 @@ from PIL import Image
 from weakspot.core.dataset import ExaminedSample, QuarantinedSample, RawSample
 from weakspot.core.errors import WeakspotError
 from weakspot.ingest.examine import QUARANTINE_REASONS, examine
-from weakspot.ingest.manifest import ManifestSource
+from weakspot.ingest.one_table import ManifestSource
 
-N_PICTURES, N_TABLES = 150, 80
+N_IMAGES, N_TABLES = 150, 80
 FORMATS = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
 
 
@@ -38,7 +38,9 @@ def mutated(data, generator):
         elif accident == 4:
             changed[place:place] = changed[place : place + length]
         else:
-            changed[place : place + length] = generator.choice((b"\x00", b"\xff", b"\x7f", b'"', b"\n")) * length
+            changed[place : place + length] = (
+                generator.choice((b"\x00", b"\xff", b"\x7f", b'"', b"\n")) * length
+            )
     return bytes(changed)
 
 
@@ -46,17 +48,19 @@ def encoded(kind):
     pixels = np.random.default_rng(7).integers(0, 256, (24, 30, 3), dtype=np.uint8)
     stream = io.BytesIO()
     frames = [Image.fromarray(np.roll(pixels, turn)) for turn in range(2)]
-    options = {"save_all": True, "append_images": frames[1:]} if kind in ("GIF", "WEBP", "TIFF") else {}
+    options = (
+        {"save_all": True, "append_images": frames[1:]} if kind in ("GIF", "WEBP", "TIFF") else {}
+    )
     frames[0].save(stream, kind, **options)
     return stream.getvalue()
 
 
 @pytest.mark.parametrize("kind", FORMATS)
-def test_examine__damaged_pictures_are_samples_or_set_aside(kind):
-    whole, generator = encoded(kind), random.Random(f"pictures {kind}")
+def test_examine__damaged_images_are_samples_or_set_aside(kind):
+    whole, generator = encoded(kind), random.Random(f"images {kind}")
     assert isinstance(examine(RawSample(key="whole", data=whole)), ExaminedSample)
     n_aside = 0
-    for number in range(N_PICTURES):
+    for number in range(N_IMAGES):
         found = examine(RawSample(key=str(number), data=mutated(whole, generator)))
         if isinstance(found, QuarantinedSample):
             n_aside += 1
@@ -68,7 +72,10 @@ def test_examine__damaged_pictures_are_samples_or_set_aside(kind):
 
 
 def table_bytes(ending):
-    rows = [(f"{number}.jpg", ("cat", "dog")[number % 2], number / 40, ("train", "val", "")[number % 3]) for number in range(40)]
+    rows = [
+        (f"{number}.jpg", ("cat", "dog")[number % 2], number / 40, ("train", "val", "")[number % 3])
+        for number in range(40)
+    ]
     names = ("path", "label", "prob_cat", "split")
     if ending == ".csv":
         text = io.StringIO()

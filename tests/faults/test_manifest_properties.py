@@ -12,10 +12,16 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from weakspot.core.errors import WeakspotError
-from weakspot.ingest.manifest import ManifestSource
+from weakspot.ingest.one_table import ManifestSource
 from weakspot.ingest.open_source import open_source
 
-QUIET = settings(deadline=None, max_examples=60, derandomize=True, database=None, suppress_health_check=list(HealthCheck))
+QUIET = settings(
+    deadline=None,
+    max_examples=60,
+    derandomize=True,
+    database=None,
+    suppress_health_check=list(HealthCheck),
+)
 TEXT = st.text(st.characters(codec="utf-8"), max_size=12)
 ROWS = st.lists(st.tuples(TEXT, TEXT, TEXT), min_size=1, max_size=12)
 COLUMNS = ("path", "label", "colour", "key")
@@ -24,15 +30,22 @@ ENDINGS = (".csv", ".tsv", ".jsonl", ".parquet", ".arrow")
 
 def cells(rows):
     """Return rows whose cells are never empty and never look like numbers, with a key each."""
-    return [(f"p{path}", f"l{label}", f"m{colour}", f"k{number}") for number, (path, label, colour) in enumerate(rows)]
+    return [
+        (f"p{path}", f"l{label}", f"m{colour}", f"k{number}")
+        for number, (path, label, colour) in enumerate(rows)
+    ]
 
 
 def write(path, rows):
     if path.suffix in (".csv", ".tsv"):
         with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, delimiter="," if path.suffix == ".csv" else "\t").writerows([COLUMNS, *rows])
+            csv.writer(file, delimiter="," if path.suffix == ".csv" else "\t").writerows(
+                [COLUMNS, *rows]
+            )
     elif path.suffix == ".jsonl":
-        lines = [json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False) for row in rows]
+        lines = [
+            json.dumps(dict(zip(COLUMNS, row, strict=True)), ensure_ascii=False) for row in rows
+        ]
         path.write_text("\n".join(lines), encoding="utf-8", newline="")
     else:
         table = pa.table({name: [row[place] for row in rows] for place, name in enumerate(COLUMNS)})
@@ -52,7 +65,10 @@ def test_read__the_same_samples_in_every_format(rows, data):
         sources = [write(Path(folder) / f"m{ending}", written) for ending in ENDINGS]
         found = [list(source.read()) for source in sources]
         start = data.draw(st.integers(0, len(rows)))
-        assert all(list(source.read(start)) == samples[start:] for source, samples in zip(sources, found, strict=True))
+        assert all(
+            list(source.read(start)) == samples[start:]
+            for source, samples in zip(sources, found, strict=True)
+        )
         assert all(source.count() == len(rows) for source in sources)
     assert all(samples == found[0] for samples in found[1:])
     assert [(one.labels, one.metadata, one.key) for one in found[0]] == [
@@ -70,12 +86,20 @@ def test_read__any_bytes_are_rows_or_an_error_of_ours(ending, content):
         read_or_refuse(path)
 
 
-@given(lines=st.lists(st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | TEXT, st.lists), max_size=6))
+@given(
+    lines=st.lists(
+        st.recursive(st.none() | st.booleans() | st.floats() | st.integers() | TEXT, st.lists),
+        max_size=6,
+    )
+)
 @QUIET
 def test_read__any_json_in_the_cells(lines):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.jsonl"
-        records = [{"path": value, "label": value, "probabilities": value, "split": value, "key": value} for value in lines]
+        records = [
+            {"path": value, "label": value, "probabilities": value, "split": value, "key": value}
+            for value in lines
+        ]
         path.write_text("\n".join(map(json.dumps, [*records, *lines])), encoding="utf-8")
         read_or_refuse(path)
 

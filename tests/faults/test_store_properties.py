@@ -9,15 +9,17 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
+from weakspot.store.embeddings import EmbeddingCache
 from weakspot.store.names import KEY_TYPE
-from weakspot.store.vectors import VectorCache
 
 WIDTH = 3
 NUMBERS = st.lists(st.integers(0, 40), min_size=1, max_size=6)
 
 
 def keys_of(numbers):
-    return np.array([number.to_bytes(np.dtype(KEY_TYPE).itemsize, "big") for number in numbers], dtype=KEY_TYPE)
+    return np.array(
+        [number.to_bytes(np.dtype(KEY_TYPE).itemsize, "big") for number in numbers], dtype=KEY_TYPE
+    )
 
 
 def rows_of(numbers):
@@ -37,7 +39,7 @@ class Caching(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
     def open(self):
-        self.cache = VectorCache(self.folder / "cache", identity="model")
+        self.cache = EmbeddingCache(self.folder / "cache", identity="model")
 
     @rule()
     def reopen(self):
@@ -100,7 +102,9 @@ class Caching(RuleBasedStateMachine):
         return {path for path in self.shards() if keys_of([number])[0] in np.load(path)["key"]}
 
     def forget(self, lost):
-        self.stored = {number: rest for number, holders in self.stored.items() if (rest := holders - {lost})}
+        self.stored = {
+            number: rest for number, holders in self.stored.items() if (rest := holders - {lost})
+        }
         self.open()
 
 

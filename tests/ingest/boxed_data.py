@@ -1,4 +1,4 @@
-"""Small detection data sets on disk for tests: coloured rectangles on grey pictures."""
+"""Small detection data sets on disk for tests: coloured rectangles on grey images."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 from PIL import Image, ImageDraw
 
 SIZE = (64, 48)
-# picture, box (left, top, width, height), class, colour
+# image, box (left, top, width, height), class, colour
 BOXES = [
     ("a.png", (4, 4, 10, 8), "disc", "red"),
     ("a.png", (30, 20, 12, 16), "square", "blue"),
@@ -15,15 +15,17 @@ BOXES = [
 CATEGORIES = {"disc": 3, "square": 17}
 
 
-def write_pictures(folder: Path, boxes=tuple(BOXES), size=SIZE) -> None:
-    """Write the pictures with their boxes painted."""
+def write_images(folder: Path, boxes=tuple(BOXES), size=SIZE) -> None:
+    """Write the images with their boxes painted."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in dict.fromkeys(name for name, *_ in boxes):
-        picture = Image.new("RGB", size, "grey")
+        image = Image.new("RGB", size, "grey")
         for other, (left, top, wide, high), _, colour in boxes:
             if other == name:
-                ImageDraw.Draw(picture).rectangle((left, top, left + wide - 1, top + high - 1), fill=colour)
-        picture.save(folder / name)
+                ImageDraw.Draw(image).rectangle(
+                    (left, top, left + wide - 1, top + high - 1), fill=colour
+                )
+        image.save(folder / name)
 
 
 def coco_content(boxes=tuple(BOXES), size=SIZE, **more) -> dict:
@@ -32,7 +34,8 @@ def coco_content(boxes=tuple(BOXES), size=SIZE, **more) -> dict:
     return {
         "info": {"year": 2024, "nested": {"a": [1, 2, {"b": "]}"}]}},
         "images": [
-            {"id": number * 100 + 1, "file_name": name, "width": size[0], "height": size[1]} for number, name in enumerate(names)
+            {"id": number * 100 + 1, "file_name": name, "width": size[0], "height": size[1]}
+            for number, name in enumerate(names)
         ],
         "annotations": [
             {
@@ -46,14 +49,19 @@ def coco_content(boxes=tuple(BOXES), size=SIZE, **more) -> dict:
             }
             for number, (name, box, label, _) in enumerate(boxes)
         ],
-        "categories": [{"id": number, "name": name, "supercategory": "shape"} for name, number in CATEGORIES.items()],
+        "categories": [
+            {"id": number, "name": name, "supercategory": "shape"}
+            for name, number in CATEGORIES.items()
+        ],
         **more,
     }
 
 
-def write_coco(folder: Path, content: dict | None = None, name: str = "annotations/instances_val2017.json") -> Path:
-    """Write pictures and a COCO file as the data set is usually unpacked, and return the file."""
-    write_pictures(folder / "val2017")
+def write_coco(
+    folder: Path, content: dict | None = None, name: str = "annotations/instances_val2017.json"
+) -> Path:
+    """Write images and a COCO file as the data set is usually unpacked, and return the file."""
+    write_images(folder / "val2017")
     path = folder / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content or coco_content()))
@@ -62,17 +70,24 @@ def write_coco(folder: Path, content: dict | None = None, name: str = "annotatio
 
 def write_yolo(folder: Path, data: str | None = None) -> Path:
     """Write the same boxes as a YOLO data set, and return its data file."""
-    write_pictures(folder / "images" / "val")
+    write_images(folder / "images" / "val")
     labels = folder / "labels" / "val"
     labels.mkdir(parents=True)
     for name in ("a", "b"):
         lines = []
         for other, (left, top, wide, high), label, _ in BOXES:
             if other == f"{name}.png":
-                shares = ((left + wide / 2) / SIZE[0], (top + high / 2) / SIZE[1], wide / SIZE[0], high / SIZE[1])
+                shares = (
+                    (left + wide / 2) / SIZE[0],
+                    (top + high / 2) / SIZE[1],
+                    wide / SIZE[0],
+                    high / SIZE[1],
+                )
                 lines.append(" ".join([str(list(CATEGORIES).index(label)), *map(repr, shares)]))
         (labels / f"{name}.txt").write_text("\n".join(lines) + "\n")
     path = folder / "data.yaml"
-    path.write_text(data or "path: .\ntrain: images/train\nval: images/val\nnames:\n  0: disc\n  1: square\n")
+    path.write_text(
+        data or "path: .\ntrain: images/train\nval: images/val\nnames:\n  0: disc\n  1: square\n"
+    )
     (folder / "images" / "train").mkdir()
     return path

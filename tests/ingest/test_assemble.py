@@ -5,12 +5,14 @@ from weakspot.core.dataset import ExaminedSample, QuarantinedSample, RawSample, 
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.ingest.assemble import assemble
 from weakspot.ingest.assembly_settings import AssemblySettings
-from weakspot.ingest.examined_table import examined_table
+from weakspot.ingest.examine import examined_table
 
 
 def sample(key, *labels, content=None, **fields):
     raw = RawSample(key=key, location=f"{key}.jpg", labels=labels, **fields)
-    return ExaminedSample(raw=raw, content_hash=content or f"{sum(key.encode()):032x}", width=4, height=3)
+    return ExaminedSample(
+        raw=raw, content_hash=content or f"{sum(key.encode()):032x}", width=4, height=3
+    )
 
 
 def assembled(samples, *, part_size=3, **settings):
@@ -26,12 +28,19 @@ def rows(assembly):
     return [row for batch in assembly.batches() for row in batch.samples.to_pylist()]
 
 
-def outcome(assembly, name):
-    return np.concatenate([batch.outcomes[name] for batch in assembly.batches()])
+def prediction(assembly, name):
+    return np.concatenate([batch.predictions[name] for batch in assembly.batches()])
 
 
 def test_assemble__classes_sorted_and_rows_in_order():
-    made = assembled([sample("a", "dog"), sample("b", "cat", split="Val"), sample("c", split="train"), sample("d", "cat")])
+    made = assembled(
+        [
+            sample("a", "dog"),
+            sample("b", "cat", split="Val"),
+            sample("c", split="train"),
+            sample("d", "cat"),
+        ]
+    )
     assert made.class_names == ("cat", "dog")
     assert made.task is Task.SINGLE_LABEL
     assert [(row["key"], row["label"], row["location"]) for row in rows(made)] == [
@@ -45,7 +54,11 @@ def test_assemble__classes_sorted_and_rows_in_order():
 
 
 def test_assemble__numbers_in_numerical_order():
-    assert assembled([sample("a", "10"), sample("b", "9"), sample("c", "-1")]).class_names == ("-1", "9", "10")
+    assert assembled([sample("a", "10"), sample("b", "9"), sample("c", "-1")]).class_names == (
+        "-1",
+        "9",
+        "10",
+    )
 
 
 def test_assemble__given_classes_keep_their_order():
@@ -61,7 +74,9 @@ def test_assemble__several_labels_make_it_multi_label():
 
 
 def test_assemble__multi_label_without_labels_can_mean_none():
-    made = assembled([sample("a", "x"), sample("b")], task=Task.MULTI_LABEL, unlabelled_is_negative=True)
+    made = assembled(
+        [sample("a", "x"), sample("b")], task=Task.MULTI_LABEL, unlabelled_is_negative=True
+    )
     assert [row["labels"] for row in rows(made)] == [[0], []]
     assert made.is_labelled.tolist() == [True, True]
 
@@ -101,9 +116,13 @@ def test_assemble__no_label_at_all():
 
 
 def test_assemble__nothing_left_counts_reasons():
-    samples = [QuarantinedSample(key=str(number), location=None, reason="truncated") for number in range(3)]
+    samples = [
+        QuarantinedSample(key=str(number), location=None, reason="truncated") for number in range(3)
+    ]
     samples.append(QuarantinedSample(key="9", location=None, reason="zero-bytes"))
-    with pytest.raises(NotEnoughDataError, match="Not one of 4 samples can be used: 3 truncated, 1 zero-bytes"):
+    with pytest.raises(
+        NotEnoughDataError, match="Not one of 4 samples can be used: 3 truncated, 1 zero-bytes"
+    ):
         assembled(samples)
 
 
@@ -129,7 +148,12 @@ def test_assemble__copies_get_ids_of_their_own_and_a_table():
         sample("d", "x", content=same, split="train"),
     ]
     made = assembled(samples, part_size=2)
-    assert [row["sample_id"] for row in rows(made)] == [same, samples[1].content_hash, f"{same}-2", f"{same}-3"]
+    assert [row["sample_id"] for row in rows(made)] == [
+        same,
+        samples[1].content_hash,
+        f"{same}-2",
+        f"{same}-3",
+    ]
     assert made.duplicates().to_pylist() == [
         {
             "content_hash": same,
@@ -148,23 +172,38 @@ def test_assemble__no_copies():
 
 
 def test_assemble__split_by_fractions_within_every_class():
-    samples = [sample(f"{number:03d}", "x" if number < 40 else "y", content=f"{number:032x}") for number in range(60)]
+    samples = [
+        sample(f"{number:03d}", "x" if number < 40 else "y", content=f"{number:032x}")
+        for number in range(60)
+    ]
     made = assembled(samples, validation_fraction=0.25, test_fraction=0.2, seed=5)
     of_x = np.bincount(made.splits[:40], minlength=4).tolist()
     of_y = np.bincount(made.splits[40:], minlength=4).tolist()
     assert of_x == [22, 10, 8, 0]
     assert of_y == [11, 5, 4, 0]
-    assert np.array_equal(made.splits, assembled(samples, validation_fraction=0.25, test_fraction=0.2, seed=5, part_size=7).splits)
-    assert not np.array_equal(made.splits, assembled(samples, validation_fraction=0.25, test_fraction=0.2, seed=6).splits)
+    assert np.array_equal(
+        made.splits,
+        assembled(samples, validation_fraction=0.25, test_fraction=0.2, seed=5, part_size=7).splits,
+    )
+    assert not np.array_equal(
+        made.splits, assembled(samples, validation_fraction=0.25, test_fraction=0.2, seed=6).splits
+    )
 
 
 def test_assemble__unlabelled_without_split_is_pool():
-    made = assembled([sample("a", "x"), sample("b"), sample("c", split="test")], test_fraction=1.0, validation_fraction=0.0)
+    made = assembled(
+        [sample("a", "x"), sample("b"), sample("c", split="test")],
+        test_fraction=1.0,
+        validation_fraction=0.0,
+    )
     assert made.splits.tolist() == [2, 3, 2]
 
 
 def test_assemble__default_split():
-    made = assembled([sample("a", "x"), sample("b"), sample("c", "x", split="train")], default_split=Split.VALIDATION)
+    made = assembled(
+        [sample("a", "x"), sample("b"), sample("c", "x", split="train")],
+        default_split=Split.VALIDATION,
+    )
     assert made.splits.tolist() == [1, 1, 0]
 
 
@@ -178,7 +217,15 @@ def test_assemble__copies_fall_into_the_same_split():
 def test_assemble__copy_of_a_sample_with_a_split_follows_it():
     samples = [sample(str(number), "x", content=f"{number % 2:032x}") for number in range(6)]
     samples.append(sample("given", "x", content=f"{1:032x}", split="test"))
-    assert assembled(samples, validation_fraction=0.0, test_fraction=0.0).splits.tolist() == [0, 2, 0, 2, 0, 2, 2]
+    assert assembled(samples, validation_fraction=0.0, test_fraction=0.0).splits.tolist() == [
+        0,
+        2,
+        0,
+        2,
+        0,
+        2,
+        2,
+    ]
 
 
 def test_assemble__given_predictions_and_probabilities():
@@ -189,27 +236,43 @@ def test_assemble__given_predictions_and_probabilities():
         sample("d", "y", predictions=("x",)),
     ]
     made = assembled(samples, part_size=2)
-    assert outcome(made, "predictions").tolist() == [1, 1, -1, 0]
+    assert prediction(made, "predictions").tolist() == [1, 1, -1, 0]
     np.testing.assert_array_equal(
-        outcome(made, "probabilities"), np.array([[0.75, 0.25], [0, 1], [np.nan] * 2, [np.nan] * 2], dtype=np.float32)
+        prediction(made, "probabilities"),
+        np.array([[0.75, 0.25], [0, 1], [np.nan] * 2, [np.nan] * 2], dtype=np.float32),
     )
 
 
 def test_assemble__given_multi_label_predictions():
-    made = assembled([sample("a", "x", "y", predictions=("y",)), sample("b", "x", predictions=()), sample("c", "y")])
-    assert outcome(made, "predicted_matrix").tolist() == [[False, True], [False, False], [False, False]]
-    assert "predictions" not in next(made.batches()).outcomes
+    made = assembled(
+        [
+            sample("a", "x", "y", predictions=("y",)),
+            sample("b", "x", predictions=()),
+            sample("c", "y"),
+        ]
+    )
+    assert prediction(made, "predicted_matrix").tolist() == [
+        [False, True],
+        [False, False],
+        [False, False],
+    ]
+    assert "predictions" not in next(made.batches()).predictions
 
 
-def test_assemble__no_outcomes():
-    assert next(assembled([sample("a", "x")]).batches()).outcomes == {}
+def test_assemble__no_predictions():
+    assert next(assembled([sample("a", "x")]).batches()).predictions == {}
 
 
 def test_assemble__metadata_types_do_not_depend_on_parts():
     values = [1, 2.5, None, 3]
     mixed = [True, "b", 1, None]
     samples = [
-        sample(str(place), "x", metadata={"number": values[place], "mixed": mixed[place], "flag": place > 1}) for place in range(4)
+        sample(
+            str(place),
+            "x",
+            metadata={"number": values[place], "mixed": mixed[place], "flag": place > 1},
+        )
+        for place in range(4)
     ]
     for part_size in (1, 2, 4):
         found = rows(assembled(samples, part_size=part_size))
@@ -219,7 +282,15 @@ def test_assemble__metadata_types_do_not_depend_on_parts():
 
 
 def test_assemble__metadata_missing_in_some_samples():
-    found = rows(assembled([sample("a", "x", metadata={"site": 3}), sample("b", "x"), sample("c", "x", metadata={"age": 2**70})]))
+    found = rows(
+        assembled(
+            [
+                sample("a", "x", metadata={"site": 3}),
+                sample("b", "x"),
+                sample("c", "x", metadata={"age": 2**70}),
+            ]
+        )
+    )
     assert [row["meta.site"] for row in found] == [3, None, None]
     assert [row["meta.age"] for row in found] == [None, None, str(2**70)]
 
@@ -235,3 +306,14 @@ def test_assemble__metadata_missing_in_some_samples():
 def test_assembly_settings__nonsense(settings, message):
     with pytest.raises(ConfigError, match=message):
         AssemblySettings(**settings)
+
+
+def test_assemble__dealt_splits_keep_groups_whole():
+    names = [f"g{number // 4}" for number in range(80)]
+    samples = [
+        sample(f"s{number}", "ab"[number // 40], content=f"{number:032x}", metadata={"group": name})
+        for number, name in enumerate(names)
+    ]
+    splits = assembled(samples).splits.reshape(20, 4)
+    assert (splits == splits[:, :1]).all()
+    assert len(np.unique(splits)) == 3

@@ -5,10 +5,10 @@ import pytest
 
 from weakspot.ingest.cells import (
     CellError,
+    image_cell,
     label_cell,
     metadata_kind,
     metadata_value,
-    picture_cell,
     probability,
     probability_items,
     wider_kind,
@@ -103,22 +103,31 @@ def test_metadata_value__cases(value, kind, expected):
     assert metadata_value(value, kind) == expected
 
 
-def test_picture_cell__forms():
-    assert picture_cell(" a.jpg ", is_bytes=False) == ("a.jpg", None)
-    assert picture_cell("YWJj", is_bytes=True) == (None, b"abc")
-    assert picture_cell({"bytes": b"abc", "path": "a.jpg"}, is_bytes=False) == (None, b"abc")
-    assert picture_cell({"bytes": None, "path": "a.jpg"}, is_bytes=False) == ("a.jpg", None)
+def test_image_cell__forms():
+    assert image_cell(" a.jpg ", is_bytes=False) == ("a.jpg", None)
+    assert image_cell("YWJj", is_bytes=True) == (None, b"abc")
+    assert image_cell({"bytes": b"abc", "path": "a.jpg"}, is_bytes=False) == (None, b"abc")
+    assert image_cell({"bytes": None, "path": "a.jpg"}, is_bytes=False) == ("a.jpg", None)
 
 
-@pytest.mark.parametrize(("value", "is_bytes", "said"), [("?!", True, "base64"), (3, False, "given as int"), ("", False, "empty")])
-def test_picture_cell__refused(value, is_bytes, said):
+@pytest.mark.parametrize(
+    ("value", "is_bytes", "said"),
+    [("?!", True, "base64"), (3, False, "given as int"), ("", False, "empty")],
+)
+def test_image_cell__refused(value, is_bytes, said):
     with pytest.raises(CellError, match=said):
-        picture_cell(value, is_bytes=is_bytes)
+        image_cell(value, is_bytes=is_bytes)
 
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [("x", "not a number"), (-0.1, "negative"), (1.1, "above 1"), (float("inf"), "not finite"), (None, "missing")],
+    [
+        ("x", "not a number"),
+        (-0.1, "negative"),
+        (1.1, "above 1"),
+        (float("inf"), "not finite"),
+        (None, "missing"),
+    ],
 )
 def test_probability__refused(value, said):
     with pytest.raises(CellError, match=said):

@@ -9,10 +9,12 @@ def resolved(*names, given=None, **header):
 
 
 def test_resolve_columns__usual_names():
-    roles, problems = resolved("Path", "label", "split", "prediction", "prob_a", "Prob_b c", "colour")
+    roles, problems = resolved(
+        "Path", "label", "split", "prediction", "prob_a", "Prob_b c", "colour"
+    )
     assert not problems
     assert roles == ColumnRoles(
-        picture="Path",
+        image="Path",
         labels="label",
         split="split",
         predictions="prediction",
@@ -24,13 +26,15 @@ def test_resolve_columns__usual_names():
 def test_resolve_columns__plain_names_beat_synonyms():
     roles, problems = resolved("filename", "path", "target", "label")
     assert not problems
-    assert (roles.picture, roles.labels, roles.metadata) == ("path", "label", ("filename", "target"))
+    assert (roles.image, roles.labels, roles.metadata) == ("path", "label", ("filename", "target"))
 
 
-def test_resolve_columns__a_picture_column_beats_paths_and_bytes_are_no_metadata():
-    roles, problems = resolved("image", "file_name", "thumb", pictures=frozenset({"image"}), binary=frozenset({"thumb"}))
+def test_resolve_columns__a_image_column_beats_paths_and_bytes_are_no_metadata():
+    roles, problems = resolved(
+        "image", "file_name", "thumb", images=frozenset({"image"}), binary=frozenset({"thumb"})
+    )
     assert not problems
-    assert (roles.picture, roles.metadata) == ("image", ("file_name",))
+    assert (roles.image, roles.metadata) == ("image", ("file_name",))
 
 
 def test_resolve_columns__unclear_cases_are_problems():

@@ -6,7 +6,7 @@ from PIL import Image
 
 from weakspot.core.dataset import ExaminedSample, QuarantinedSample, RawSample
 from weakspot.ingest.examine import QUARANTINE_REASONS, examine
-from weakspot.media.pictures import content_hash
+from weakspot.media.images import content_hash
 
 
 def jpeg(width=80, height=48, **options):
@@ -16,16 +16,18 @@ def jpeg(width=80, height=48, **options):
     return buffer.getvalue()
 
 
-def test_examine__good_picture_from_a_file(tmp_path):
+def test_examine__good_image_from_a_file(tmp_path):
     exif = Image.Exif()
     exif[0x0112] = 6
     data = jpeg(exif=exif)
     (tmp_path / "a.jpg").write_bytes(data)
     raw = RawSample(key="a", location=str(tmp_path / "a.jpg"), labels=("cat",))
-    assert examine(raw) == ExaminedSample(raw=raw, content_hash=content_hash(data), width=48, height=80, notes=("exif-rotated",))
+    assert examine(raw) == ExaminedSample(
+        raw=raw, content_hash=content_hash(data), width=48, height=80, notes=("exif-rotated",)
+    )
 
 
-def test_examine__picture_in_memory():
+def test_examine__image_in_memory():
     found = examine(RawSample(key="a", data=jpeg()))
     assert isinstance(found, ExaminedSample)
     assert (found.width, found.height, found.notes) == (80, 48, ())
@@ -34,7 +36,7 @@ def test_examine__picture_in_memory():
 def test_examine__every_kind_of_bad_file_is_quarantined_with_its_reason(tmp_path):
     files = {
         "zero-bytes": b"",
-        "not-a-picture": b"only text",
+        "not-an-image": b"only text",
         "unsupported": b"%PDF-1.4",
         "truncated": jpeg()[:-500],
         "damaged": b"\x89PNG\r\n\x1a\n" + bytes(60),
@@ -43,7 +45,11 @@ def test_examine__every_kind_of_bad_file_is_quarantined_with_its_reason(tmp_path
         (tmp_path / f"{reason}.jpg").write_bytes(content)
         found = examine(RawSample(key="k", location=str(tmp_path / f"{reason}.jpg")))
         assert isinstance(found, QuarantinedSample)
-        assert (found.reason, found.key, found.location) == (reason, "k", str(tmp_path / f"{reason}.jpg"))
+        assert (found.reason, found.key, found.location) == (
+            reason,
+            "k",
+            str(tmp_path / f"{reason}.jpg"),
+        )
         assert found.detail
         assert reason in QUARANTINE_REASONS
 
@@ -63,7 +69,7 @@ def test_examine__places_that_cannot_be_read(tmp_path):
         assert reason in QUARANTINE_REASONS
 
 
-def test_examine__no_picture_is_hashed_over_what_was_said():
+def test_examine__no_image_is_hashed_over_what_was_said():
     raw = RawSample(key="row 1", labels=("cat",), predictions=("dog",))
     found = examine(raw)
     assert isinstance(found, ExaminedSample)

@@ -9,7 +9,7 @@ from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError, MissingExtraError
 from weakspot.ingest.hf_dataset import HfDatasetSource
 
-PICTURE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+IMAGE = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
 FEATURES = {
     "image": {"_type": "Image"},
     "label": {"names": ["cat", "dog"], "_type": "ClassLabel"},
@@ -20,26 +20,34 @@ FEATURES = {
 def table_of(labels, first=0):
     rows = range(first, first + len(labels))
     schema = pa.schema(
-        [("image", PICTURE), ("label", pa.int64()), ("age", pa.int64())],
+        [("image", IMAGE), ("label", pa.int64()), ("age", pa.int64())],
         metadata={"huggingface": json.dumps({"info": {"features": FEATURES}})},
     )
-    pictures = [{"bytes": f"picture {row}".encode(), "path": None} for row in rows]
-    return pa.table({"image": pictures, "label": labels, "age": list(rows)}, schema=schema)
+    images = [{"bytes": f"image {row}".encode(), "path": None} for row in rows]
+    return pa.table({"image": images, "label": labels, "age": list(rows)}, schema=schema)
 
 
 def save(folder, table, split=None):
     """Write a folder as `Dataset.save_to_disk` does: Arrow stream, state and information."""
     folder.mkdir(parents=True)
     name = "data-00000-of-00001.arrow"
-    with pa.OSFile(str(folder / name), "wb") as file, pa.ipc.new_stream(file, table.schema) as writer:
+    with (
+        pa.OSFile(str(folder / name), "wb") as file,
+        pa.ipc.new_stream(file, table.schema) as writer,
+    ):
         for batch in table.to_batches(max_chunksize=2):
             writer.write_batch(batch)
-    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": name}], "_split": split}))
+    (folder / "state.json").write_text(
+        json.dumps({"_data_files": [{"filename": name}], "_split": split})
+    )
     (folder / "dataset_info.json").write_text(json.dumps({"features": FEATURES}))
 
 
 def facts(source, start=0):
-    return [(sample.data, sample.labels, sample.split, dict(sample.metadata)) for sample in source.read(start)]
+    return [
+        (sample.data, sample.labels, sample.split, dict(sample.metadata))
+        for sample in source.read(start)
+    ]
 
 
 def test_read__saved_dictionary_of_splits(tmp_path):
@@ -48,10 +56,10 @@ def test_read__saved_dictionary_of_splits(tmp_path):
     (tmp_path / "dataset_dict.json").write_text('{"splits": ["train", "val"]}')
     source = HfDatasetSource(location=str(tmp_path))
     assert facts(source) == [
-        (b"picture 0", ("cat",), "train", {"age": 0}),
-        (b"picture 1", ("dog",), "train", {"age": 1}),
-        (b"picture 2", (), "train", {"age": 2}),
-        (b"picture 3", ("dog",), "validation", {"age": 3}),
+        (b"image 0", ("cat",), "train", {"age": 0}),
+        (b"image 1", ("dog",), "train", {"age": 1}),
+        (b"image 2", (), "train", {"age": 2}),
+        (b"image 3", ("dog",), "validation", {"age": 3}),
     ]
     assert source.count() == 4
     for start in range(5):
@@ -63,31 +71,42 @@ def test_read__saved_dictionary_of_splits(tmp_path):
 
 def test_read__one_saved_set_with_a_split_name_that_is_none_of_ours(tmp_path):
     save(tmp_path / "set", table_of([0]), split="train[:10%]")
-    assert facts(HfDatasetSource(location=str(tmp_path / "set"), default_split=Split.TEST))[0][2] == "test"
+    assert (
+        facts(HfDatasetSource(location=str(tmp_path / "set"), default_split=Split.TEST))[0][2]
+        == "test"
+    )
 
 
 def test_read__parquet_shards(tmp_path):
     (tmp_path / "data").mkdir()
-    pq.write_table(table_of([0, 1, 1]), tmp_path / "data/train-00000-of-00002.parquet", row_group_size=2)
+    pq.write_table(
+        table_of([0, 1, 1]), tmp_path / "data/train-00000-of-00002.parquet", row_group_size=2
+    )
     pq.write_table(table_of([1], first=3), tmp_path / "data/train-00001-of-00002.parquet")
     pq.write_table(table_of([0], first=4), tmp_path / "data/test-00000-of-00001.parquet")
     source = HfDatasetSource(location=str(tmp_path))
     assert [(data, split) for data, _, split, _ in facts(source)] == [
-        (b"picture 4", "test"),
-        (b"picture 0", "train"),
-        (b"picture 1", "train"),
-        (b"picture 2", "train"),
-        (b"picture 3", "train"),
+        (b"image 4", "test"),
+        (b"image 0", "train"),
+        (b"image 1", "train"),
+        (b"image 2", "train"),
+        (b"image 3", "train"),
     ]
     for start in range(6):
         assert facts(source, start) == facts(source)[start:]
 
 
-def test_read__pictures_that_are_paths_or_nothing(tmp_path):
-    pictures = [{"bytes": None, "path": "a.jpg"}, {"bytes": None, "path": None}]
-    pq.write_table(pa.table({"image": pa.array(pictures, PICTURE), "label": ["x", "y"]}), tmp_path / "train.parquet")
+def test_read__images_that_are_paths_or_nothing(tmp_path):
+    images = [{"bytes": None, "path": "a.jpg"}, {"bytes": None, "path": None}]
+    pq.write_table(
+        pa.table({"image": pa.array(images, IMAGE), "label": ["x", "y"]}),
+        tmp_path / "train.parquet",
+    )
     samples = list(HfDatasetSource(location=str(tmp_path)).read())
-    assert [(sample.location, sample.data) for sample in samples] == [(str(tmp_path / "a.jpg"), None), (None, b"")]
+    assert [(sample.location, sample.data) for sample in samples] == [
+        (str(tmp_path / "a.jpg"), None),
+        (None, b""),
+    ]
 
 
 def test_read__shards_with_other_columns(tmp_path):
@@ -107,7 +126,12 @@ def test_read__unknown_splits_are_all_named(tmp_path):
 
 @pytest.mark.parametrize(
     ("state", "said"),
-    [("no json", "not JSON"), ("[]", "no JSON object"), ("{}", "lists no files"), ('{"_indices_data_files": [1]}', "selection")],
+    [
+        ("no json", "not JSON"),
+        ("[]", "no JSON object"),
+        ("{}", "lists no files"),
+        ('{"_indices_data_files": [1]}', "selection"),
+    ],
 )
 def test_read__damaged_state(tmp_path, state, said):
     (tmp_path / "state.json").write_text(state)
@@ -126,7 +150,7 @@ def test_read__truncated_arrow_file(tmp_path):
 def test_read__name_on_the_hub_without_the_library(monkeypatch):
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(MissingExtraError, match=r"weakspot\[hub\]"):
-        list(HfDatasetSource(location="someone/pictures").read())
+        list(HfDatasetSource(location="someone/images").read())
 
 
 def test_fingerprint__notices_a_changed_shard(tmp_path):

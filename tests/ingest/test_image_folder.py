@@ -17,12 +17,22 @@ def folder_of(tmp_path, *names):
 
 
 def facts(source, start=0):
-    return [(sample.key, sample.labels, sample.split, dict(sample.metadata)) for sample in source.read(start)]
+    return [
+        (sample.key, sample.labels, sample.split, dict(sample.metadata))
+        for sample in source.read(start)
+    ]
 
 
 def test_read__folder_per_class(tmp_path):
     source = folder_of(
-        tmp_path, "dog/2.PNG", "cat/1.jpg", "cat/red/old/3.jpeg", "cat/.hidden.jpg", ".git/4.jpg", "cat/notes.txt", "5.jpg"
+        tmp_path,
+        "dog/2.PNG",
+        "cat/1.jpg",
+        "cat/red/old/3.jpeg",
+        "cat/.hidden.jpg",
+        ".git/4.jpg",
+        "cat/notes.txt",
+        "5.jpg",
     )
     assert facts(source) == [
         ("5.jpg", (), None, {}),
@@ -54,7 +64,7 @@ def test_read__unclear_levels_are_refused(tmp_path):
         list(source.read())
 
 
-def test_read__no_pictures_says_what_is_there(tmp_path):
+def test_read__no_images_says_what_is_there(tmp_path):
     source = folder_of(tmp_path, "a/1.txt", "a/2.txt", "b.docx")
     with pytest.raises(DataError, match=r"2 with \.txt, 1 with \.docx"):
         list(source.read())
@@ -94,12 +104,12 @@ def test_fingerprint__notices_new_changed_and_renamed_files(tmp_path):
     assert source.fingerprint() in seen
 
 
-def test_read__a_folder_of_generated_pictures_is_a_split(tmp_path):
+def test_read__a_folder_of_generated_images_is_a_split(tmp_path):
     source = folder_of(tmp_path, "train/cat/1.jpg", "synthetic/cat/2.jpg")
     assert [fact[1:3] for fact in facts(source)] == [(("cat",), "synthetic"), (("cat",), "train")]
 
 
-def test_read__generated_pictures_beside_class_folders(tmp_path):
+def test_read__generated_images_beside_class_folders(tmp_path):
     source = folder_of(tmp_path, "cat/1.jpg", "dog/2.jpg", "synthetic/cat/3.jpg", "synthetic/4.jpg")
     assert [fact[:3] for fact in facts(source)] == [
         ("cat/1.jpg", ("cat",), None),

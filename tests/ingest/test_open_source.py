@@ -47,7 +47,9 @@ def test_open_source__knows_every_kind(tmp_path):
 
 def test_open_source__settings_reach_the_source(tmp_path):
     path = write(tmp_path / "m.csv", "file,what\n1.jpg,1\n")
-    source = open_source(path, columns={"label": "what"}, default_split="dev", class_names=["cat", "dog"])
+    source = open_source(
+        path, columns={"label": "what"}, default_split="dev", class_names=["cat", "dog"]
+    )
     (sample,) = source.read()
     assert (sample.labels, sample.split) == (("dog",), "validation")
 
@@ -59,11 +61,11 @@ def test_open_source__a_given_kind_wins(tmp_path):
 
 
 def test_open_source__nothing_there(tmp_path):
-    write(tmp_path / "pictures/a/1.jpg")
-    message = message_of(tmp_path / "picture")
-    assert "There is nothing at this path (did you mean 'pictures'?)" in message
+    write(tmp_path / "images/a/1.jpg")
+    message = message_of(tmp_path / "image")
+    assert "There is nothing at this path (did you mean 'images'?)" in message
     with pytest.raises(UnavailableError, match="kind = 'hf-dataset'"):
-        open_source("someone/pictures")
+        open_source("someone/images")
 
 
 def test_open_source__empty_and_useless_folders(tmp_path):
@@ -72,14 +74,14 @@ def test_open_source__empty_and_useless_folders(tmp_path):
     write(tmp_path / "tables/a.csv")
     assert "The folder is empty" in message_of(tmp_path / "empty")
     assert "nothing that weakspot reads" in message_of(tmp_path / "notes")
-    assert "tables but no pictures" in message_of(tmp_path / "tables")
+    assert "tables but no images" in message_of(tmp_path / "tables")
 
 
 def test_open_source__refuses_to_choose_between_two_readings(tmp_path):
     write(tmp_path / "cat/1.jpg")
     write(tmp_path / "metadata.csv", "file_name,label\ncat/1.jpg,cat\n")
     message = message_of(tmp_path)
-    assert "1 of pictures, 1 of tables" in message
+    assert "1 of images, 1 of tables" in message
     assert "metadata.csv" in message
     assert open_source(str(tmp_path), kind="image-folder").kind == "image-folder"
 
@@ -89,7 +91,7 @@ def test_open_source__refuses_to_choose_between_two_readings(tmp_path):
     [
         ("a.json", "did you mean '.jsonl'"),
         ("a.cvs", "did you mean '.csv'"),
-        ("a.jpg", "This is one picture"),
+        ("a.jpg", "This is one image"),
         ("a.zip", "none that weakspot reads"),
     ],
 )
@@ -108,5 +110,7 @@ def test_open_source__wrong_settings(tmp_path):
         open_source(path, kind="image_folder")
 
 
-def test_open_source__a_table_with_neither_pictures_nor_predictions(tmp_path):
-    assert "No column says where the picture is" in message_of(write(tmp_path / "m.csv", "colour,label\nred,a\n"))
+def test_open_source__a_table_with_neither_images_nor_predictions(tmp_path):
+    assert "No column says where the image is" in message_of(
+        write(tmp_path / "m.csv", "colour,label\nred,a\n")
+    )

@@ -20,12 +20,14 @@ def tar_bytes(members, mode="w"):
     return buffer.getvalue()
 
 
-def picture(name):
-    return f"picture {name}".encode()
+def image(name):
+    return f"image {name}".encode()
 
 
 def members_of(*names):
-    return [item for name in names for item in ((f"{name}.jpg", picture(name)), (f"{name}.cls", b"cat\n"))]
+    return [
+        item for name in names for item in ((f"{name}.jpg", image(name)), (f"{name}.cls", b"cat\n"))
+    ]
 
 
 def source_of(tmp_path, members, name="train-000.tar", **settings):
@@ -39,19 +41,24 @@ def message_of(source) -> str:
     return str(caught.value)
 
 
-def test_read__pictures_are_pointed_to_by_range(tmp_path):
+def test_read__images_are_pointed_to_by_range(tmp_path):
     record = {"split": "val", "age": 3, "probabilities": {"cat": 0.5, "dog": 0.5}, "key": "7"}
     members = [
-        ("a/001.jpg", picture("a/001")),
+        ("a/001.jpg", image("a/001")),
         ("a/001.cls", b"cat"),
         ("a/001.json", json.dumps(record).encode()),
         ("a/001.txt", "a cät\n".encode()),
         *members_of("a/002"),
     ]
     first, second = source_of(tmp_path, members).read()
-    assert read_location(first.location) == b"picture a/001"
-    assert read_location(second.location) == b"picture a/002"
-    assert (first.key, first.data, first.labels, first.split) == ("train-000.tar/a/001", None, ("cat",), "validation")
+    assert read_location(first.location) == b"image a/001"
+    assert read_location(second.location) == b"image a/002"
+    assert (first.key, first.data, first.labels, first.split) == (
+        "train-000.tar/a/001",
+        None,
+        ("cat",),
+        "validation",
+    )
     assert first.probabilities == {"cat": 0.5, "dog": 0.5}
     assert first.metadata == {"age": 3, "key": "7", "text": "a cät"}
     assert (second.split, dict(second.metadata)) == ("train", {})
@@ -60,14 +67,19 @@ def test_read__pictures_are_pointed_to_by_range(tmp_path):
 def test_read__long_names_and_padding_keep_offsets_right(tmp_path):
     names = [f"{'deep/' * 40}{number:03d}" for number in range(5)]
     for sample, name in zip(source_of(tmp_path, members_of(*names)).read(), names, strict=True):
-        assert read_location(sample.location) == picture(name)
+        assert read_location(sample.location) == image(name)
 
 
 def test_read__shards_by_pattern_folder_and_braces(tmp_path):
     for shard in range(8, 11):
         source_of(tmp_path, members_of(f"{shard}a", f"{shard}b"), name=f"test-{shard:02d}.tar")
     keys = [f"test-{shard:02d}.tar/{shard}{letter}" for shard in (8, 9, 10) for letter in "ab"]
-    for location in (tmp_path, tmp_path / "test-*.tar", tmp_path / "test-{08..10}.tar", tmp_path / "{test-08,test-09,test-10}.tar"):
+    for location in (
+        tmp_path,
+        tmp_path / "test-*.tar",
+        tmp_path / "test-{08..10}.tar",
+        tmp_path / "{test-08,test-09,test-10}.tar",
+    ):
         source = WebDatasetSource(location=str(location))
         assert [sample.key for sample in source.read()] == keys
         assert source.count() == 6
@@ -79,8 +91,8 @@ def test_read__compressed_shards_hold_the_data(tmp_path):
     (tmp_path / "x.tar.gz").write_bytes(tar_bytes(members_of("1", "2"), mode="w:gz"))
     samples = list(WebDatasetSource(location=str(tmp_path / "x.tar.gz")).read())
     assert [(sample.location, sample.data, sample.labels) for sample in samples] == [
-        (None, b"picture 1", ("cat",)),
-        (None, b"picture 2", ("cat",)),
+        (None, b"image 1", ("cat",)),
+        (None, b"image 2", ("cat",)),
     ]
 
 
@@ -91,15 +103,20 @@ def test_read__remote_shards():
     assert source.count() is None
     samples = list(source.read())
     assert [(read_location(sample.location), sample.split) for sample in samples] == [
-        (b"picture 1", "validation"),
-        (b"picture 2", "validation"),
+        (b"image 1", "validation"),
+        (b"image 2", "validation"),
     ]
     assert [sample.key for sample in source.read(1)] == ["val-0.tar/2"]
 
 
-def test_read__several_pictures_in_a_sample(tmp_path):
-    members = [("1.jpg", b"photo"), ("1.mask.png", b"mask"), ("2.a.png", b"left"), ("2.b.png", b"right")]
-    assert "several pictures: a.png, b.png" in message_of(source_of(tmp_path, members))
+def test_read__several_images_in_a_sample(tmp_path):
+    members = [
+        ("1.jpg", b"photo"),
+        ("1.mask.png", b"mask"),
+        ("2.a.png", b"left"),
+        ("2.b.png", b"right"),
+    ]
+    assert "several images: a.png, b.png" in message_of(source_of(tmp_path, members))
     first, second = source_of(tmp_path, members, columns={"path": "b.png"}).read()
     assert (read_location(first.location), read_location(second.location)) == (b"photo", b"right")
 
@@ -115,7 +132,7 @@ def test_read__every_problem_at_once(tmp_path):
         ("4.cls", b"\xff\xfe"),
     ]
     message = message_of(source_of(tmp_path, members))
-    assert "A sample has no picture, only cls. (train-000.tar/1)" in message
+    assert "A sample has no image, only cls. (train-000.tar/1)" in message
     assert "The .json member holds no JSON object. (train-000.tar/2)" in message
     assert "The split 'green' is unknown" in message
     assert "not UTF-8 text. (train-000.tar/4)" in message

@@ -63,13 +63,22 @@ def test_caption__all_slots():
 
 def test_pairs_of__never_two_of_the_same_slot():
     words = ClassWords(adjectives=("green", "red"), places=("indoors",))
-    singles = [one for one in single_additions(plain_caption("apple"), words, built_in_vocabulary()) if one.look is None]
+    singles = [
+        one
+        for one in single_additions(plain_caption("apple"), words, built_in_vocabulary())
+        if one.look is None
+    ]
     assert [pair.contrast for pair in pairs_of(singles)] == ["green, indoors", "red, indoors"]
     assert next(pair.phrase for pair in pairs_of(singles)) == "a photo of a green apple indoors"
     assert singles[0].n_content_words == 1
     assert replace(singles[0], added=(("place", "on a green background"),)).n_content_words == 2
     assert replace(singles[0], added=(("place", "on a grassy background"),)).n_content_words == 1
-    assert replace(singles[0], added=(("adjective", "dark green"), ("place", "in a box"))).n_content_words == 3
+    assert (
+        replace(
+            singles[0], added=(("adjective", "dark green"), ("place", "in a box"))
+        ).n_content_words
+        == 3
+    )
 
 
 def test_noun_of__and_counting_of():
@@ -86,7 +95,11 @@ def test_content_words__articles_prepositions_and_carriers_say_nothing():
 
 
 def test_all_combinations__every_pair_and_triple_of_different_slots():
-    words = ClassWords(adjectives=("green", "red"), nouns=("crab apple",), places=("indoors", "in a box", "at night"))
+    words = ClassWords(
+        adjectives=("green", "red"),
+        nouns=("crab apple",),
+        places=("indoors", "in a box", "at night"),
+    )
     plain = plain_caption("apple")
     bare = Vocabulary(adjectives=())
     found = list(all_combinations(plain, words, bare))

@@ -23,7 +23,8 @@ def test_mean_the_same__synonyms_and_words_made_from_others(first, second):
 
 
 @pytest.mark.parametrize(
-    ("first", "second"), [("grass", "glass"), ("green", "greed"), ("red", "ready"), ("", "y"), ("car", "card")]
+    ("first", "second"),
+    [("grass", "glass"), ("green", "greed"), ("red", "ready"), ("", "y"), ("car", "card")],
 )
 def test_mean_the_same__other_words(first, second):
     assert not mean_the_same(first, second)

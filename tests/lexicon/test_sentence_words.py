@@ -36,9 +36,13 @@ def test_words_in_sentences__backgrounds_and_numbers():
 
 
 def test_words_in_sentences__the_class_itself_is_nothing_new():
-    assert words_in_sentences(["an orange orange in an orange"] * 3, "orange", most=5) == ClassWords()
+    assert (
+        words_in_sentences(["an orange orange in an orange"] * 3, "orange", most=5) == ClassWords()
+    )
 
 
 def test_words_in_sentences__empty_or_meaningless():
     assert words_in_sentences([], "dog", most=5) == ClassWords()
-    assert words_in_sentences(["", " ", "...", ", ,", "12 34", "ééé"], "dog", most=5) == ClassWords()
+    assert (
+        words_in_sentences(["", " ", "...", ", ,", "12 34", "ééé"], "dog", most=5) == ClassWords()
+    )

@@ -25,8 +25,14 @@ def test_values_for__own_kind_first_and_each_once():
 
 
 def test_question_for__is_the_papers_with_the_right_article():
-    assert uncommon_axes()["background"].question_for("Apple") == "What are uncommon backgrounds that an apple can appear in?"
-    assert uncommon_axes()["background"].question_for("oat_milk") == "What are uncommon backgrounds that oat milk can appear in?"
+    assert (
+        uncommon_axes()["background"].question_for("Apple")
+        == "What are uncommon backgrounds that an apple can appear in?"
+    )
+    assert (
+        uncommon_axes()["background"].question_for("oat_milk")
+        == "What are uncommon backgrounds that oat milk can appear in?"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,11 @@
-from weakspot.lexicon.vocabulary import ClassWords, ancestry, built_in_vocabulary, words_of_ancestors
+from weakspot.assign.phrases import worded_phrases
+from weakspot.lexicon.vocabulary import (
+    ClassWords,
+    ancestry,
+    built_in_attributes,
+    built_in_vocabulary,
+    words_of_ancestors,
+)
 from weakspot.lexicon.wordnet import is_known
 
 
@@ -11,9 +18,14 @@ def test_vocabulary__is_usable():
     assert len(set(vocabulary.places)) == len(vocabulary.places)
 
 
-def test_vocabulary__backgrounds_and_places_of_pictures():
+def test_vocabulary__backgrounds_and_places_of_images():
     places = set(built_in_vocabulary().places)
-    assert {"on a grassy background", "on a plain background", "on a striped background", "on the left"} <= places
+    assert {
+        "on a grassy background",
+        "on a plain background",
+        "on a striped background",
+        "on the left",
+    } <= places
 
 
 def test_vocabulary__every_ancestor_is_known_to_wordnet():
@@ -49,4 +61,46 @@ def test_ancestry__fruit_behind_its_tree():
 def test_joined__each_word_once_in_order():
     first = ClassWords(adjectives=("red", "green"), places=("indoors",))
     second = ClassWords(adjectives=("green", "blue"), nouns=("pear",))
-    assert first.joined(second) == ClassWords(adjectives=("red", "green", "blue"), nouns=("pear",), places=("indoors",))
+    assert first.joined(second) == ClassWords(
+        adjectives=("red", "green", "blue"), nouns=("pear",), places=("indoors",)
+    )
+
+
+def test_built_in_attributes__cover_what_images_of_one_class_differ_in():
+    names = {attribute.name for attribute in built_in_attributes()}
+    assert {
+        "background",
+        "place",
+        "colour",
+        "lighting",
+        "weather",
+        "viewpoint",
+        "image style",
+        "occlusion",
+        "pose",
+    } <= names
+    assert {"size in the image", "number of objects"} <= names
+
+
+def test_built_in_attributes__every_value_has_two_wordings_and_is_told_once():
+    for attribute in built_in_attributes():
+        values = [value.value for value in attribute.values]
+        assert 3 <= len(values) == len(set(values))
+        assert attribute.question.endswith("?")
+        wordings = [wording for value in attribute.values for wording in value.wordings]
+        assert len(wordings) == len(set(wordings))
+        assert all(len(value.wordings) >= 2 for value in attribute.values)
+
+
+def test_built_in_attributes__make_captions_with_the_right_articles():
+    by_name = {attribute.name: attribute for attribute in built_in_attributes()}
+    orange = next(value for value in by_name["colour"].values if value.value == "orange")
+    assert worded_phrases(by_name["colour"].slot, orange.wordings) == (
+        "a photo of an orange thing",
+        "a picture of an orange-coloured object",
+    )
+    drawing = next(value for value in by_name["image style"].values if value.value == "drawing")
+    assert worded_phrases(by_name["image style"].slot, drawing.wordings) == (
+        "a drawing",
+        "a pencil sketch of an object",
+    )

@@ -17,7 +17,9 @@ def test_around__round_numbers(values, ticks):
     assert [words for _, words in Axis.around(values, 100.0).ticks] == ticks
 
 
-@pytest.mark.parametrize("values", [[0.0], [5.0], [-2.5], [1e9], [0.3, 0.3 + 1e-15], [float("nan"), 1.0]])
+@pytest.mark.parametrize(
+    "values", [[0.0], [5.0], [-2.5], [1e9], [0.3, 0.3 + 1e-15], [float("nan"), 1.0]]
+)
 def test_around__one_value_lies_inside(values):
     axis = Axis.around(values, 100.0)
     assert axis.low < values[-1] < axis.high

@@ -1,4 +1,4 @@
-"""Pictures from strangers: real processes with real limits."""
+"""Images from strangers: real processes with real limits."""
 
 import os
 import struct
@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from weakspot.media.bounded import MOST_BYTES, decode_bounded
-from weakspot.media.pictures import UnreadablePictureError
+from weakspot.media.images import UnreadableImageError
 
 
 def _encoded(kind: str = "PNG", size: tuple[int, int] = (40, 20), **options) -> bytes:
@@ -20,10 +20,14 @@ def _encoded(kind: str = "PNG", size: tuple[int, int] = (40, 20), **options) -> 
 
 def _png(side: int, rows: bytes) -> bytes:
     def chunk(name: bytes, data: bytes) -> bytes:
-        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        return (
+            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        )
 
     header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    return (
+        b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+    )
 
 
 def _bomb(side: int) -> bytes:
@@ -32,19 +36,22 @@ def _bomb(side: int) -> bytes:
 
 
 def _reason(data: bytes, **limits) -> str:
-    with pytest.raises(UnreadablePictureError) as refused:
+    with pytest.raises(UnreadableImageError) as refused:
         decode_bounded(data, **limits)
     return refused.value.reason
 
 
 @pytest.mark.parametrize("kind", ["PNG", "JPEG", "WEBP", "GIF"])
-def test_decode_bounded__good_picture__its_pixels(kind):
-    picture = decode_bounded(_encoded(kind))
-    assert (picture.mode, picture.size) == ("RGB", (40, 20))
-    assert all(abs(one - other) < 12 for one, other in zip(picture.getpixel((20, 10)), (10, 200, 30), strict=True))
+def test_decode_bounded__good_image__its_pixels(kind):
+    image = decode_bounded(_encoded(kind))
+    assert (image.mode, image.size) == ("RGB", (40, 20))
+    assert all(
+        abs(one - other) < 12
+        for one, other in zip(image.getpixel((20, 10)), (10, 200, 30), strict=True)
+    )
 
 
-def test_decode_bounded__large_picture__made_smaller():
+def test_decode_bounded__large_image__made_smaller():
     assert decode_bounded(_encoded(size=(400, 100)), longest_side=80).size == (80, 20)
 
 
@@ -52,8 +59,8 @@ def test_decode_bounded__large_picture__made_smaller():
     ("data", "reason"),
     [
         (b"", "zero-bytes"),
-        (b"plain text", "not-a-picture"),
-        (b"<?xml version='1.0'?><svg/>", "not-a-picture"),
+        (b"plain text", "not-an-image"),
+        (b"<?xml version='1.0'?><svg/>", "not-an-image"),
         (b"<svg onload='x'/>", "unsupported"),
         (b"%!PS", "unsupported"),
         (_encoded()[:60], "truncated"),
@@ -62,7 +69,7 @@ def test_decode_bounded__large_picture__made_smaller():
     ],
     ids=["empty", "text", "xml", "svg", "postscript", "cut off", "huge", "page"],
 )
-def test_decode_bounded__no_picture__said(data, reason):
+def test_decode_bounded__no_image__said(data, reason):
     assert _reason(data) == reason
 
 
@@ -80,7 +87,13 @@ def test_decode_bounded__too_many_bytes__not_even_started():
 
 def test_decode_bounded__secrets_of_the_server__not_passed_on(monkeypatch, tmp_path):
     spy = tmp_path / "spy.py"
-    spy.write_text("#!/bin/sh\nenv > " + str(tmp_path / "seen") + "\nls /proc/self/fd | wc -l >> " + str(tmp_path / "seen") + "\n")
+    spy.write_text(
+        "#!/bin/sh\nenv > "
+        + str(tmp_path / "seen")
+        + "\nls /proc/self/fd | wc -l >> "
+        + str(tmp_path / "seen")
+        + "\n"
+    )
     spy.chmod(0o700)
     monkeypatch.setenv("WEAKSPOT_TOKEN", "a secret of the server")
     monkeypatch.setattr("sys.executable", str(spy))

@@ -2,7 +2,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from weakspot.media.charts import ChartPoint, bar_groups, heat_map, interval_chart, line_chart, scatter
+from weakspot.media.charts import (
+    ChartPoint,
+    bar_groups,
+    heat_map,
+    interval_chart,
+    line_chart,
+    scatter,
+)
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -29,15 +36,22 @@ def test_interval_chart__the_line_spans_the_interval():
 
 
 def test_bar_groups__lengths_follow_values_and_colours_follow_series():
-    drawing = ElementTree.fromstring(bar_groups({"rare": {"x": 1.0, "y": 0.5}, "null": {"y": 0.25}}, title="Precision"))
-    bars = [node for node in drawing.iter(f"{SVG}rect") if node.get("height") == "12" and node.get("width") != "12"]
+    drawing = ElementTree.fromstring(
+        bar_groups({"rare": {"x": 1.0, "y": 0.5}, "null": {"y": 0.25}}, title="Precision")
+    )
+    bars = [
+        node
+        for node in drawing.iter(f"{SVG}rect")
+        if node.get("height") == "12" and node.get("width") != "12"
+    ]
     assert [float(bar.get("width")) for bar in bars] == [360.0, 180.0, 90.0]
     assert bars[1].get("fill") == bars[2].get("fill") != bars[0].get("fill")
 
 
 def test_heat_map__a_long_title_is_not_cut_off():
     short, long = (
-        ElementTree.fromstring(heat_map(["a"], [[1.0]], title=title)) for title in ("x", "Shared failures of classifiers")
+        ElementTree.fromstring(heat_map(["a"], [[1.0]], title=title))
+        for title in ("x", "Shared failures of classifiers")
     )
     assert float(long.get("width")) > 30 * 6.5
     assert float(short.get("width")) < 100
@@ -48,7 +62,10 @@ def _dots(drawing, *, ring=False):
 
 
 def test_scatter__places_follow_values():
-    points = [ChartPoint(name="a", across=0.0, up=0.0), ChartPoint(name="b & c", across=1.0, up=0.5)]
+    points = [
+        ChartPoint(name="a", across=0.0, up=0.0),
+        ChartPoint(name="b & c", across=1.0, up=0.5),
+    ]
     text = scatter(points, title="Gain <1>", x_label="overall", y_label="slice")
     drawing = ElementTree.fromstring(text)
     low, high = _dots(drawing)
@@ -61,7 +78,14 @@ def test_scatter__places_follow_values():
 
 def test_scatter__bars_span_intervals_and_a_ring_marks():
     points = [
-        ChartPoint(name="one", across=0.5, up=0.5, across_interval=(0.0, 1.0), up_interval=(0.2, 0.7), is_marked=True),
+        ChartPoint(
+            name="one",
+            across=0.5,
+            up=0.5,
+            across_interval=(0.0, 1.0),
+            up_interval=(0.2, 0.7),
+            is_marked=True,
+        ),
         ChartPoint(name="two", across=0.1, up=0.0),
     ]
     drawing = ElementTree.fromstring(scatter(points, title="t", x_label="x", y_label="y"))
@@ -69,13 +93,18 @@ def test_scatter__bars_span_intervals_and_a_ring_marks():
     assert float(across.get("x2")) - float(across.get("x1")) == pytest.approx(400.0, abs=0.2)
     assert across.get("y1") == across.get("y2")
     # The axis goes from 0.0 to 0.8 in 240 pixels.
-    assert float(upwards.get("y1")) - float(upwards.get("y2")) == pytest.approx(0.5 / 0.8 * 240, abs=0.2)
+    assert float(upwards.get("y1")) - float(upwards.get("y2")) == pytest.approx(
+        0.5 / 0.8 * 240, abs=0.2
+    )
     (ring,) = _dots(drawing, ring=True)
     assert ring.get("cx") == _dots(drawing)[0].get("cx")
 
 
 def test_scatter__series_share_a_colour_and_have_a_legend():
-    points = [ChartPoint(name="", across=place, up=place, series=series) for place, series in enumerate(("x", "y", "x"))]
+    points = [
+        ChartPoint(name="", across=place, up=place, series=series)
+        for place, series in enumerate(("x", "y", "x"))
+    ]
     text = scatter(points, title="t", x_label="x", y_label="y")
     colours = [node.get("fill") for node in _dots(ElementTree.fromstring(text))]
     assert colours[0] == colours[2] != colours[1]
@@ -87,7 +116,9 @@ def test_scatter__names_do_not_cover_each_other():
     points.append(ChartPoint(name="far", across=1.0, up=0.0))
     drawing = ElementTree.fromstring(scatter(points, title="t", x_label="x", y_label="y"))
     places = [
-        (float(node.get("x")), float(node.get("y"))) for node in drawing.iter(f"{SVG}text") if (node.text or "").startswith("name")
+        (float(node.get("x")), float(node.get("y")))
+        for node in drawing.iter(f"{SVG}text")
+        if (node.text or "").startswith("name")
     ]
     assert len({top for _, top in places}) == 4
 
@@ -98,8 +129,14 @@ def test_scatter__names_do_not_cover_each_other():
         [],
         [ChartPoint(name="alone", across=0.0, up=0.0)],
         [ChartPoint(name="same", across=7.0, up=7.0), ChartPoint(name="same", across=7.0, up=7.0)],
-        [ChartPoint(name="unknown", across=float("nan"), up=1.0), ChartPoint(name="known", across=0.5, up=1.0)],
-        [ChartPoint(name="huge", across=1e12, up=-1e12), ChartPoint(name="tiny", across=1e-12, up=0.0)],
+        [
+            ChartPoint(name="unknown", across=float("nan"), up=1.0),
+            ChartPoint(name="known", across=0.5, up=1.0),
+        ],
+        [
+            ChartPoint(name="huge", across=1e12, up=-1e12),
+            ChartPoint(name="tiny", across=1e-12, up=0.0),
+        ],
     ],
 )
 def test_scatter__odd_points_still_give_a_drawing(points):
@@ -110,9 +147,16 @@ def test_scatter__odd_points_still_give_a_drawing(points):
 
 
 def test_line_chart__one_line_a_series():
-    text = line_chart({"k 1": [(0.0, 0.0), (1.0, 0.5)], "k 2": [(0.0, 1.0)]}, title="t", x_label="weight", y_label="share")
+    text = line_chart(
+        {"k 1": [(0.0, 0.0), (1.0, 0.5)], "k 2": [(0.0, 1.0)]},
+        title="t",
+        x_label="weight",
+        y_label="share",
+    )
     lines = list(ElementTree.fromstring(text).iter(f"{SVG}polyline"))
-    start, end = (tuple(map(float, corner.split(","))) for corner in lines[0].get("points").split(" "))
+    start, end = (
+        tuple(map(float, corner.split(","))) for corner in lines[0].get("points").split(" ")
+    )
     assert end[0] - start[0] == pytest.approx(400.0, abs=0.2)
     assert start[1] - end[1] == pytest.approx(120.0, abs=0.2)
     assert len(lines) == 2

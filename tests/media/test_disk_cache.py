@@ -63,7 +63,7 @@ def test_put__never_more_than_the_bound(cache):
         assert cache.n_bytes <= cache.most_bytes
 
 
-def test_put__a_picture_that_would_take_a_quarter_is_not_kept(cache):
+def test_put__a_image_that_would_take_a_quarter_is_not_kept(cache):
     cache.put("large", bytes(cache.most_bytes // 2))
     assert cache.get("large") is None
 
@@ -93,7 +93,7 @@ def test_put__a_damaged_counter_is_counted_anew_or_harmless(cache, damage):
 
 def test_put__what_an_interrupted_write_left_goes_with_time(cache):
     cache.put("a", bytes(1000))
-    left = files(cache)[0].with_name("left.picture.abcd")
+    left = files(cache)[0].with_name("left.image.abcd")
     left.write_bytes(bytes(3 * KEPT))
     os.utime(left, (1, 1))
     (cache.folder / COUNTER_NAME).unlink()
@@ -110,7 +110,10 @@ def test_cache__a_folder_that_cannot_be_made(tmp_path):
 
 
 def test_cache__processes_at_the_same_time_stay_within_the_bound(tmp_path):
-    writers = [subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name]) for name in ("one", "two")]
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path), name])
+        for name in ("one", "two")
+    ]
     assert [writer.wait() for writer in writers] == [0, 0]
     assert DiskCache(folder=tmp_path, most_bytes=200_000).n_bytes <= 200_000
 
@@ -134,7 +137,7 @@ def test_cache__threads_at_the_same_time(cache):
     assert cache.n_bytes <= cache.most_bytes
 
 
-def test_read_location__a_remote_picture_is_fetched_once(tmp_path):
+def test_read_location__a_remote_image_is_fetched_once(tmp_path):
     with web_folder() as folder, reading_as(RemoteReading(cache_folder=str(tmp_path / "cache"))):
         folder.put("a.jpg", b"first")
         where = f"{folder.address}/a.jpg"
@@ -155,7 +158,10 @@ def test_read_location__local_files_are_not_kept(tmp_path):
 
 
 def test_read_location__no_cache_is_no_folder(tmp_path):
-    with web_folder() as folder, reading_as(RemoteReading(cache_megabytes=0, cache_folder=str(tmp_path / "cache"))):
+    with (
+        web_folder() as folder,
+        reading_as(RemoteReading(cache_megabytes=0, cache_folder=str(tmp_path / "cache"))),
+    ):
         folder.put("a.jpg", b"first")
         read_location(f"{folder.address}/a.jpg")
         read_location(f"{folder.address}/a.jpg")

@@ -21,7 +21,11 @@ CONTENT = {
     "deep": [[1, [2]], {"x": {"y": []}}],
     "last": 12345,
 }
-EXPECTED = [(name, one) for name, value in CONTENT.items() for one in (value if isinstance(value, list) else [value])]
+EXPECTED = [
+    (name, one)
+    for name, value in CONTENT.items()
+    for one in (value if isinstance(value, list) else [value])
+]
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 7, 64, 1 << 20])
@@ -38,7 +42,19 @@ def test_read_members__empty_object_and_mark():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{", '{"a"', '{"a": [1, 2', '{"a": [1 2]}', '{"a": 1,}', "{1: 2}", '{"a": }', '{"a": [1,]}', b'{"a": "\xff"}'],
+    [
+        "",
+        "[]",
+        "{",
+        '{"a"',
+        '{"a": [1, 2',
+        '{"a": [1 2]}',
+        '{"a": 1,}',
+        "{1: 2}",
+        '{"a": }',
+        '{"a": [1,]}',
+        b'{"a": "\xff"}',
+    ],
 )
 def test_read_members__what_is_no_object(text):
     with pytest.raises(DataError):

@@ -135,7 +135,10 @@ def test_read_location__nobody_answers():
 
 
 def test_shown_location__hides_what_is_secret():
-    assert shown_location("https://me:word@example.org/a.jpg?signature=abc#bytes=1-2") == "https://example.org/a.jpg#bytes=1-2"
+    assert (
+        shown_location("https://me:word@example.org/a.jpg?signature=abc#bytes=1-2")
+        == "https://example.org/a.jpg#bytes=1-2"
+    )
     assert shown_location("/data/a.jpg") == "/data/a.jpg"
 
 
@@ -177,7 +180,7 @@ def test_split_range__only_at_the_end():
 
 
 def test_is_local__windows_drive_and_urls():
-    assert is_local("C:/pictures/a.jpg")
+    assert is_local("C:/images/a.jpg")
     assert is_local("file:///a.jpg")
     assert not is_local("memory://a.jpg")
     assert not is_local("zip://a.jpg::b.zip")

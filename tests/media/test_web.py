@@ -1,12 +1,23 @@
+import io
+import tarfile
 import threading
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.loopback_servers import web_folder
 
-from weakspot.media.locations import UnreadableLocationError, read_anew, read_location
-from weakspot.media.remote import RemoteReading, reading_as
-from weakspot.media.retrying import TooLargeFileError
-from weakspot.media.web import WebRequest, ask
+from weakspot.ingest.one_table import ManifestSource
+from weakspot.ingest.webdataset import WebDatasetSource
+from weakspot.media.locations import (
+    UnreadableLocationError,
+    explained,
+    open_location,
+    read_anew,
+    read_location,
+)
+from weakspot.media.remote import RemoteReading, TooLargeFileError, reading_as
+from weakspot.media.web import WebRequest, ask, open_web_file
 
 CONTENT = bytes(range(256)) * 40
 
@@ -31,13 +42,17 @@ def reason_of(location):
     return caught.value
 
 
-@pytest.mark.parametrize(("habit", "n_requests"), [("busy", 3), ("broken", 3), ("torn", 2), ("whole", 1)])
+@pytest.mark.parametrize(
+    ("habit", "n_requests"), [("busy", 3), ("broken", 3), ("torn", 2), ("whole", 1)]
+)
 def test_read_location__misbehaving_server(server, habit, n_requests):
     assert read_location(f"{server.address}/{habit}/a.jpg") == CONTENT
     assert server.seen[f"GET /{habit}/a.jpg"] == n_requests
 
 
-@pytest.mark.parametrize(("path", "reason"), [("secret/a.jpg", "no-permission"), ("none.jpg", "missing-file")])
+@pytest.mark.parametrize(
+    ("path", "reason"), [("secret/a.jpg", "no-permission"), ("none.jpg", "missing-file")]
+)
 def test_read_location__refusals_are_not_tried_again(server, path, reason):
     assert reason_of(f"{server.address}/{path}").reason == reason
     assert server.seen[f"GET /{path}"] == 1
@@ -98,9 +113,83 @@ def test_read_location__empty_file(server):
 
 def test_read_location__many_threads(server):
     found = []
-    threads = [threading.Thread(target=lambda: found.append(read_location(f"{server.address}/a.jpg"))) for _ in range(12)]
+    threads = [
+        threading.Thread(target=lambda: found.append(read_location(f"{server.address}/a.jpg")))
+        for _ in range(12)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
     assert found == [CONTENT] * 12
+
+
+LONG_CONTENT = bytes(range(256)) * 100
+
+
+@pytest.fixture
+def file_server():
+    with web_folder() as folder, reading_as(RemoteReading(cache_megabytes=0, first_wait=0.001)):
+        folder.put("a.bin", LONG_CONTENT)
+        yield folder
+
+
+@pytest.mark.parametrize("habit", ["", "whole/", "broken/", "torn/", "busy/"])
+def test_open_web_file__read_from_any_position(file_server, habit):
+    with open_web_file(f"{file_server.address}/{habit}a.bin", explained, block_bytes=1000) as file:
+        assert file.read(3) == LONG_CONTENT[:3]
+        file.seek(-5, io.SEEK_END)
+        assert file.read() == LONG_CONTENT[-5:]
+        file.seek(12_345)
+        assert file.read(2_500) == LONG_CONTENT[12_345:14_845]
+        file.seek(0)
+        assert file.read() == LONG_CONTENT
+
+
+def test_open_web_file__changed_between_blocks(file_server):
+    with open_web_file(f"{file_server.address}/a.bin", explained, block_bytes=1000) as file:
+        assert file.read(10) == LONG_CONTENT[:10]
+        file_server.put("a.bin", LONG_CONTENT[::-1])
+        file.seek(20_000)
+        with pytest.raises(UnreadableLocationError, match="changed on the server"):
+            file.read(10)
+
+
+def test_open_location__nothing_there(file_server):
+    with pytest.raises(UnreadableLocationError) as caught:
+        open_location(f"{file_server.address}/none.csv")
+    assert caught.value.reason == "missing-file"
+
+
+@pytest.mark.parametrize("habit", ["", "whole/", "broken/", "only-get/"])
+def test_manifest__over_http_in_every_format(file_server, habit):
+    file_server.put("m.csv", b"path,label\na.jpg,cat\nb.jpg,dog\n")
+    file_server.put(
+        "m.jsonl", b'{"path": "a.jpg", "label": "cat"}\n{"path": "b.jpg", "label": "dog"}\n'
+    )
+    buffer = io.BytesIO()
+    pq.write_table(pa.table({"path": ["a.jpg", "b.jpg"], "label": ["cat", "dog"]}), buffer)
+    file_server.put("m.parquet", buffer.getvalue())
+    for name in ("m.csv", "m.jsonl", "m.parquet"):
+        source = ManifestSource(location=f"{file_server.address}/{habit}{name}")
+        assert source.fingerprint() == source.fingerprint()
+        found = [(one.location, one.labels) for one in source.read()]
+        assert found == [
+            (f"{file_server.address}/{habit}a.jpg", ("cat",)),
+            (f"{file_server.address}/{habit}b.jpg", ("dog",)),
+        ]
+
+
+def test_webdataset__over_http(file_server):
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, data in (("1.jpg", b"image"), ("1.cls", b"cat")):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    file_server.put("train-0.tar", buffer.getvalue())
+    source = WebDatasetSource(location=f"{file_server.address}/train-0.tar")
+    (sample,) = source.read()
+    assert (sample.labels, sample.split) == (("cat",), "train")
+    assert sample.location == f"{file_server.address}/train-0.tar#bytes=512-5"
+    assert len(source.fingerprint()) == 32

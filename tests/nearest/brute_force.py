@@ -4,11 +4,14 @@ import numpy as np
 
 
 def all_scores(rows, query):
-    """Return the cosine of every row with a query; 0 for a row of zeros, NaN for one that is no vector."""
+    """Return the cosine of every row with a query; 0 for a row of zeros, NaN for one that is no embedding."""
     exact, wanted = rows.astype(np.float64), query.astype(np.float64)
     length = np.sqrt((wanted * wanted).sum())
     with np.errstate(invalid="ignore", over="ignore"):
-        products, squares = np.cumsum(exact * wanted, axis=1)[:, -1], np.cumsum(exact * exact, axis=1)[:, -1]
+        products, squares = (
+            np.cumsum(exact * wanted, axis=1)[:, -1],
+            np.cumsum(exact * exact, axis=1)[:, -1],
+        )
         scores = products / (np.sqrt(np.where(squares > 0, squares, 1.0)) * length)
     scores[squares == 0] = 0.0
     scores[~np.isfinite(squares)] = np.nan

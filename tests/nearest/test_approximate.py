@@ -6,7 +6,7 @@ import pytest
 from weakspot.core.errors import DataError, MissingExtraError
 from weakspot.nearest.approximate import SUFFIX, approximate, recall
 from weakspot.nearest.scan import Nearest, nearest_rows
-from weakspot.nearest.shards import VectorShards
+from weakspot.nearest.shards import EmbeddingShards
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def files(tmp_path):
 
 
 def opened(files):
-    return VectorShards([np.load(files / f"{name}.npy", mmap_mode="r") for name in ("a", "b")])
+    return EmbeddingShards([np.load(files / f"{name}.npy", mmap_mode="r") for name in ("a", "b")])
 
 
 def test_approximate__finds_nearly_all_with_exact_scores(files):
@@ -33,7 +33,10 @@ def test_approximate__finds_nearly_all_with_exact_scores(files):
     assert np.mean(shares) > 0.95
     for one, other in zip(found, exact, strict=True):
         known = dict(zip(other.rows.tolist(), other.scores.tolist(), strict=True))
-        assert all(known.get(row, score) == score for row, score in zip(one.rows.tolist(), one.scores.tolist(), strict=True))
+        assert all(
+            known.get(row, score) == score
+            for row, score in zip(one.rows.tolist(), one.scores.tolist(), strict=True)
+        )
         assert 3 not in one.rows
 
 
@@ -56,7 +59,7 @@ def test_approximate__same_index_every_time_and_built_once(files):
     assert path.read_bytes() == first
 
 
-@pytest.mark.parametrize("harm", ["cut", "vectors"])
+@pytest.mark.parametrize("harm", ["cut", "embeddings"])
 def test_approximate__built_anew_when_damaged_or_old(files, harm):
     approximate(opened(files))
     path = files / f"a.npy{SUFFIX}"
@@ -69,9 +72,9 @@ def test_approximate__built_anew_when_damaged_or_old(files, harm):
     assert found.rows.tolist() == exact.rows.tolist()
 
 
-def test_approximate__vectors_in_memory():
+def test_approximate__embeddings_in_memory():
     with pytest.raises(DataError, match="not in a file"):
-        approximate(VectorShards([np.ones((4, 3), np.float32)]))
+        approximate(EmbeddingShards([np.ones((4, 3), np.float32)]))
 
 
 def test_approximate__without_the_library(files, monkeypatch):
@@ -90,5 +93,7 @@ def test_approximate__without_the_library(files, monkeypatch):
 def test_recall__equals_stand_for_each_other():
     exact = Nearest(rows=np.array([1, 2, 3]), scores=np.array([0.9, 0.5, 0.5]))
     assert recall(Nearest(rows=np.array([1, 2, 7]), scores=np.array([0.9, 0.5, 0.5])), exact) == 1.0
-    assert recall(Nearest(rows=np.array([1, 8]), scores=np.array([0.9, 0.1])), exact) == pytest.approx(1 / 3)
+    assert recall(
+        Nearest(rows=np.array([1, 8]), scores=np.array([0.9, 0.1])), exact
+    ) == pytest.approx(1 / 3)
     assert recall(Nearest(rows=np.empty(0, int), scores=np.empty(0)), exact) == 0.0

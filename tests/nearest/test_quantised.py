@@ -7,9 +7,9 @@ from tests.nearest.brute_force import all_scores, best
 
 from weakspot.core.errors import DataError, StoreError
 from weakspot.nearest.kernels import quantise
-from weakspot.nearest.quantised import SUFFIX, QuantisedRows, QuantisedShards, quantised
+from weakspot.nearest.quantised import SUFFIX, QuantisedRows, QuantisedShards, quantise_shards
 from weakspot.nearest.scan import nearest_rows, rows_above
-from weakspot.nearest.shards import VectorShards
+from weakspot.nearest.shards import EmbeddingShards
 
 NUMBERS = st.one_of(
     st.sampled_from([0.0, -0.0, 1.0, -1.0, 3e38, -3e38, 1e-45, 1e-38, 0.1]),
@@ -19,9 +19,15 @@ NUMBERS = st.one_of(
 
 
 def in_memory(rows):
-    codes, factors, slack = np.empty(rows.shape, np.int8), np.empty(len(rows), np.float32), np.empty(len(rows), np.float32)
+    codes, factors, slack = (
+        np.empty(rows.shape, np.int8),
+        np.empty(len(rows), np.float32),
+        np.empty(len(rows), np.float32),
+    )
     quantise(rows, 0, codes, factors, slack)
-    return QuantisedRows(codes=codes, factors=factors, slack=np.nextafter(slack, np.float32(np.inf)))
+    return QuantisedRows(
+        codes=codes, factors=factors, slack=np.nextafter(slack, np.float32(np.inf))
+    )
 
 
 @st.composite
@@ -33,7 +39,11 @@ def tables(draw):
     rows = np.concatenate([rows, rows[copies]])
     for place in draw(st.lists(st.integers(0, n_rows - 1), max_size=2)):
         rows[place] = np.nan
-    query = draw(hnp.arrays(np.float32, dimension, elements=NUMBERS).filter(lambda one: bool((one != 0).any())))
+    query = draw(
+        hnp.arrays(np.float32, dimension, elements=NUMBERS).filter(
+            lambda one: bool((one != 0).any())
+        )
+    )
     return rows, query
 
 
@@ -42,20 +52,24 @@ def tables(draw):
 def test_nearest_rows__exactly_as_without_the_copy(table, n_wanted, cut):
     rows, query = table
     parts = [rows[:cut], rows[cut:]]
-    shards, rough = VectorShards(parts), QuantisedShards([in_memory(part) for part in parts])
+    shards, rough = EmbeddingShards(parts), QuantisedShards([in_memory(part) for part in parts])
     expected = best(rows, query, n_wanted)
     for source in (None, rough):
         (found,) = nearest_rows(shards, query, n_wanted, rough=source, threads=1)
         assert (found.rows.tolist(), found.scores.tolist()) == expected
         scores = all_scores(rows, query)
         for threshold in (0.0, 0.5, *expected[1][-1:]):
-            above = np.concatenate([np.empty(0, int), *rows_above(shards, query, threshold, rough=source, threads=1)])
+            above = np.concatenate(
+                [np.empty(0, int), *rows_above(shards, query, threshold, rough=source, threads=1)]
+            )
             assert above.tolist() == np.flatnonzero(scores >= threshold).tolist()
 
 
 def test_rough__error_is_within_its_bound():
     draws = np.random.default_rng(3)
-    rows = (draws.standard_normal((500, 64)) * 10.0 ** draws.uniform(-3, 3, (500, 1))).astype(np.float32)
+    rows = (draws.standard_normal((500, 64)) * 10.0 ** draws.uniform(-3, 3, (500, 1))).astype(
+        np.float32
+    )
     query = draws.standard_normal(64).astype(np.float32)
     part = in_memory(rows)
     guess = (part.codes @ (query / np.linalg.norm(query))) * part.factors
@@ -73,19 +87,19 @@ def files(tmp_path):
 
 
 def opened(files):
-    return VectorShards([np.load(files / f"{name}.npy", mmap_mode="r") for name in ("a", "b")])
+    return EmbeddingShards([np.load(files / f"{name}.npy", mmap_mode="r") for name in ("a", "b")])
 
 
 def answer(files, *, uses_copy=True):
     shards = opened(files)
     query = np.linspace(-1, 1, 21)
-    (found,) = nearest_rows(shards, query, 9, rough=quantised(shards) if uses_copy else None)
+    (found,) = nearest_rows(shards, query, 9, rough=quantise_shards(shards) if uses_copy else None)
     return found.rows.tolist(), found.scores.tolist()
 
 
 def test_quantised__made_once(files):
     told = []
-    quantised(opened(files), progress=lambda done, total: told.append((done, total)))
+    quantise_shards(opened(files), progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (377, 377)
     copies = {path.name: path.stat().st_ino for path in files.glob(f"*{SUFFIX}")}
     assert sorted(copies) == [f"a.npy{SUFFIX}", f"b.npy{SUFFIX}"]
@@ -95,7 +109,7 @@ def test_quantised__made_once(files):
 
 @pytest.mark.parametrize("harm", ["cut", "longer head", "code", "tail", "empty", "text", "swapped"])
 def test_quantised__damaged_copy_is_made_anew(files, harm):
-    quantised(opened(files))
+    quantise_shards(opened(files))
     path = files / f"a.npy{SUFFIX}"
     sound = path.read_bytes()
     content = bytearray(sound)
@@ -117,19 +131,19 @@ def test_quantised__copies_larger_than_memory_give_pages_back(files, monkeypatch
     assert answer(files) == answer(files, uses_copy=False)
 
 
-def test_quantised__vectors_that_changed(files):
-    quantised(opened(files))
+def test_quantised__embeddings_that_changed(files):
+    quantise_shards(opened(files))
     np.save(files / "b.npy", -np.load(files / "b.npy"))
     assert answer(files) == answer(files, uses_copy=False)
     assert not list(files.glob("*.tmp-*"))
 
 
-def test_quantised__vectors_in_memory(files):
+def test_quantised__embeddings_in_memory(files):
     with pytest.raises(DataError, match=r"not in a file.*--index exact"):
-        quantised(VectorShards([np.array(np.load(files / "a.npy"))]))
+        quantise_shards(EmbeddingShards([np.array(np.load(files / "a.npy"))]))
 
 
 def test_quantised__place_that_cannot_be_written(files):
     (files / f"b.npy{SUFFIX}").mkdir()
     with pytest.raises(StoreError, match="cannot be written"):
-        quantised(opened(files))
+        quantise_shards(opened(files))

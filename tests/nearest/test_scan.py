@@ -1,11 +1,13 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from tests.nearest.brute_force import all_scores, best
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.nearest import shards as shards_module
-from weakspot.nearest.scan import in_order, nearest_rows, rows_above
-from weakspot.nearest.shards import VectorShards
+from weakspot.nearest.scan import BestRows, in_order, nearest_rows, rows_above
+from weakspot.nearest.shards import EmbeddingShards
 
 DIMENSION = 24
 
@@ -25,7 +27,7 @@ def rows():
 
 @pytest.fixture
 def shards(rows):
-    return VectorShards([rows[:100], rows[100:101], rows[101:101], rows[101:]])
+    return EmbeddingShards([rows[:100], rows[100:101], rows[101:101], rows[101:]])
 
 
 def queries_near(rows):
@@ -40,7 +42,10 @@ def test_nearest_rows__like_brute_force(rows, shards, threads, n_wanted):
     for query, found in zip(queries, together, strict=True):
         assert (found.rows.tolist(), found.scores.tolist()) == best(rows, query, n_wanted)
         (alone,) = nearest_rows(shards, query, n_wanted, threads=threads)
-        assert (alone.rows.tolist(), alone.scores.tolist()) == (found.rows.tolist(), found.scores.tolist())
+        assert (alone.rows.tolist(), alone.scores.tolist()) == (
+            found.rows.tolist(),
+            found.scores.tolist(),
+        )
 
 
 def test_nearest_rows__equals_by_row_number(rows, shards):
@@ -61,14 +66,17 @@ def test_nearest_rows__within(rows, shards):
 
 
 def test_nearest_rows__more_candidates_than_are_kept(monkeypatch, rows, shards):
-    monkeypatch.setattr("weakspot.nearest.best.MOST_CANDIDATES", 8)
+    monkeypatch.setattr("weakspot.nearest.scan.MOST_CANDIDATES", 8)
     same = np.repeat(rows[40:41], 400, axis=0)
-    (found,) = nearest_rows(VectorShards([same[:150], same[150:], rows]), rows[40], 5, threads=1)
+    (found,) = nearest_rows(EmbeddingShards([same[:150], same[150:], rows]), rows[40], 5, threads=1)
     assert found.rows.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_nearest_rows__no_rows():
-    for shards in (VectorShards([np.empty((0, 3), np.float32)]), VectorShards([np.full((4, 3), np.nan, np.float32)])):
+    for shards in (
+        EmbeddingShards([np.empty((0, 3), np.float32)]),
+        EmbeddingShards([np.full((4, 3), np.nan, np.float32)]),
+    ):
         (found,) = nearest_rows(shards, np.ones(3), 5)
         assert found.rows.tolist() == []
 
@@ -127,7 +135,7 @@ def test_nearest_rows__memory_is_given_back(monkeypatch, tmp_path, rows):
     np.save(tmp_path / "rows.npy", many)
     monkeypatch.setattr(shards_module, "KEPT_MAPPED_BYTES", 0)
     monkeypatch.setattr(shards_module, "PIECE_BYTES", 1 << 19)
-    shards = VectorShards([np.load(tmp_path / "rows.npy", mmap_mode="r")])
+    shards = EmbeddingShards([np.load(tmp_path / "rows.npy", mmap_mode="r")])
     assert len(shards.pieces) > 50
     for _ in range(2):
         (found,) = nearest_rows(shards, rows[200], 3)
@@ -139,4 +147,39 @@ def resident_kilobytes_of(name):
     """Return how many kilobytes of a mapped file are in memory of this process."""
     with open("/proc/self/smaps") as stream:
         lines = iter(stream)
-        return sum(int(next(line for line in lines if line.startswith("Rss:")).split()[1]) for line in lines if name in line)
+        return sum(
+            int(next(line for line in lines if line.startswith("Rss:")).split()[1])
+            for line in lines
+            if name in line
+        )
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(-5, 5), st.floats(0.01, 3)), min_size=1, max_size=60),
+    st.integers(1, 10),
+    st.randoms(use_true_random=False),
+    st.integers(1, 9),
+)
+def test_found__the_same_in_any_order(scored, n_wanted, shuffle, most):
+    true = np.array([score for score, _ in scored], dtype=np.float64)
+    slack = np.array([width for _, width in scored], dtype=np.float32)
+    rough = (true + slack * np.linspace(-0.9, 0.9, len(true))).astype(np.float32)
+    one = BestRows(n_wanted, lambda rows: true[rows])
+    one._most = max(most, n_wanted)
+    places = list(range(0, len(true), 4))
+    shuffle.shuffle(places)
+    for start in places:
+        one.offer(rough[start : start + 4], slack[start : start + 4], start)
+    rows, scores = one.found()
+    expected = np.lexsort((np.arange(len(true)), -true))[:n_wanted]
+    assert rows.tolist() == expected.tolist()
+    assert scores.tolist() == true[expected].tolist()
+
+
+def test_found__rows_without_a_score():
+    one = BestRows(2, lambda rows: np.where(rows == 1, np.nan, rows.astype(float)))
+    one.offer(np.array([0.0, np.nan, 0.0, np.nan], np.float32), np.full(4, np.inf, np.float32), 0)
+    rows, scores = one.found()
+    assert rows.tolist() == [2, 0]
+    assert scores.tolist() == pytest.approx([2.0, 0.0])

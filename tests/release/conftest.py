@@ -1,13 +1,13 @@
 import pytest
 
 from weakspot.core.evidence import Interval
-from weakspot.release.outcome import PolicyEntry, PolicyOutcome, Ruling
+from weakspot.release.result import PolicyEntry, PolicyResult, Ruling
 
 NASTY = "disc: <b>|green` & @all ]]> \x01 https://example.org"
 
 
 @pytest.fixture
-def outcome():
+def result():
     """What became of a policy, with every verdict and a title that means something in every format."""
 
     def made(*, unsure_fails=False, n_more=0):
@@ -36,17 +36,29 @@ def outcome():
                 sentence="“disc” went from 90 % to 89 %.",
             ),
             PolicyEntry(
-                rule="slice_gap", subject="small", verdict=Ruling.NOT_JUDGED, n_samples=3, sentence="“small” has 3 samples."
+                rule="slice_gap",
+                subject="small",
+                verdict=Ruling.NOT_JUDGED,
+                n_samples=3,
+                sentence="“small” has 3 samples.",
             ),
-            PolicyEntry(rule="slice_gap", subject="known", verdict=Ruling.ACCEPTED, sentence="“known” is accepted."),
+            PolicyEntry(
+                rule="slice_gap",
+                subject="known",
+                verdict=Ruling.ACCEPTED,
+                sentence="“known” is accepted.",
+            ),
         ]
         more = [
             PolicyEntry(
-                rule="class_accuracy", subject=f"c{place}", verdict=Ruling.VIOLATED, sentence=f"Class {place} is bad. " * 20
+                rule="class_accuracy",
+                subject=f"c{place}",
+                verdict=Ruling.VIOLATED,
+                sentence=f"Class {place} is bad. " * 20,
             )
             for place in range(n_more)
         ]
-        return PolicyOutcome(
+        return PolicyResult(
             run_id="run-1",
             started="2026-05-01T10:00:00+00:00",
             baseline_run_id="run-0",

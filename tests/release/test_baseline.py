@@ -5,7 +5,13 @@ import pytest
 
 from weakspot.core.errors import StoreError
 from weakspot.core.run import RunRecord
-from weakspot.release.baseline import Baseline, ClassOutcomes, HeldOutOutcomes, decoded, encoded
+from weakspot.release.baseline import (
+    Baseline,
+    ClassPredictions,
+    HeldOutPredictions,
+    decode_baseline,
+    encode_baseline,
+)
 from weakspot.release.packing import PackedBits, PackedKeys
 
 RECORD = RunRecord(run_id="r", command="", started="2026-01-01", seed=0)
@@ -13,19 +19,19 @@ RECORD = RunRecord(run_id="r", command="", started="2026-01-01", seed=0)
 
 def _baseline(n_bits=3):
     bits = PackedBits.of(np.array([True] * n_bits))
-    outcomes = HeldOutOutcomes(
+    predictions = HeldOutPredictions(
         keys=PackedKeys.of([f"{place:016x}" for place in range(3)]),
-        classes=(ClassOutcomes(class_name="a", members=bits, failed=bits),),
+        classes=(ClassPredictions(class_name="a", members=bits, failed=bits),),
     )
-    return Baseline(run=RECORD, class_names=("a",), outcomes=outcomes)
+    return Baseline(run=RECORD, class_names=("a",), predictions=predictions)
 
 
 def test_decoded__gives_back_what_was_encoded():
-    assert decoded(encoded(_baseline()), where="here") == _baseline()
+    assert decode_baseline(encode_baseline(_baseline()), where="here") == _baseline()
 
 
-def test_decoded__a_mere_record_has_no_outcomes():
-    assert decoded(RECORD.model_dump_json().encode(), where="here") == Baseline(run=RECORD)
+def test_decoded__a_mere_record_has_no_predictions():
+    assert decode_baseline(RECORD.model_dump_json().encode(), where="here") == Baseline(run=RECORD)
 
 
 @pytest.mark.parametrize(
@@ -43,25 +49,25 @@ def test_decoded__a_mere_record_has_no_outcomes():
 )
 def test_decoded__says_what_is_wrong(content, said):
     with pytest.raises(StoreError, match=said) as caught:
-        decoded(content, where="here")
+        decode_baseline(content, where="here")
     assert caught.value.where == "here"
 
 
 def test_decoded__parts_of_different_sizes_are_refused():
     with pytest.raises(StoreError, match="do not fit together"):
-        decoded(encoded(_baseline(n_bits=4)), where="here")
+        decode_baseline(encode_baseline(_baseline(n_bits=4)), where="here")
 
 
 def test_decoded__any_cut_is_noticed():
-    content = encoded(_baseline())
+    content = encode_baseline(_baseline())
     for length in range(0, len(content) - 2, 37):
         with pytest.raises(StoreError):
-            decoded(content[:length], where="here")
+            decode_baseline(content[:length], where="here")
 
 
 def test_decoded__changed_keys_are_noticed():
-    given = json.loads(encoded(_baseline()))
-    data = given["outcomes"]["keys"]["data"]
-    given["outcomes"]["keys"]["data"] = data[:9] + ("A" if data[9] != "A" else "B") + data[10:]
+    given = json.loads(encode_baseline(_baseline()))
+    data = given["predictions"]["keys"]["data"]
+    given["predictions"]["keys"]["data"] = data[:9] + ("A" if data[9] != "A" else "B") + data[10:]
     with pytest.raises(StoreError, match="damaged"):
-        decoded(json.dumps(given).encode(), where="here")
+        decode_baseline(json.dumps(given).encode(), where="here")

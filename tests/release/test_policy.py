@@ -58,7 +58,9 @@ def test_load_policy__reads_every_key(tmp_path):
 
 
 def test_load_policy__every_key_of_the_model_is_in_the_full_example():
-    assert set(Policy.model_fields) - {name for name in Policy.model_fields if name in FULL} == set()
+    assert (
+        set(Policy.model_fields) - {name for name in Policy.model_fields if name in FULL} == set()
+    )
 
 
 def test_load_policy__a_missing_file_is_named(tmp_path):
@@ -91,7 +93,10 @@ def test_parse_policy__all_problems_come_at_once():
     assert "did you mean slice_accuracy?" in said
     assert "slice_gap.max: this rule has no bar" in said
     assert "regressions.max_drop: Input should be less than or equal to 1 (given: 2)" in said
-    assert "regressions.juge: there is no such key (known here: judge, max_drop, of); did you mean judge?" in said
+    assert (
+        "regressions.juge: there is no such key (known here: drop_that_matters, judge, max_drop, of); did you mean judge?"
+        in said
+    )
     assert "slices.0.colum: there is no such key" in said
     assert "class, column" in said
 
@@ -110,7 +115,9 @@ def test_parse_policy__without_a_rule_it_says_nothing():
     ],
 )
 def test_parse_policy__a_named_slice_is_told_in_one_way(given, said):
-    assert said in _problems({"slice_gap": {"max": 0.1}, "slices": [{"name": "a", "class": "b", **given}]})
+    assert said in _problems(
+        {"slice_gap": {"max": 0.1}, "slices": [{"name": "a", "class": "b", **given}]}
+    )
 
 
 def test_parse_policy__an_accepted_slice_needs_reason_and_date():
@@ -128,3 +135,8 @@ def test_without_comparisons__leaves_what_needs_no_baseline():
     both = parse_policy({"slice_gap": {"max": 0.1}, "new_slices": {"max": 0}}, where="here")
     assert without_comparisons(both).rules == ("slice_gap",)
     assert without_comparisons(parse_policy({"new_slices": {"max": 0}}, where="here")) is None
+
+
+def test_policy__the_drop_that_matters_lies_beyond_what_is_let_pass():
+    with pytest.raises(ConfigError, match="larger than max_drop"):
+        parse_policy({"regressions": {"max_drop": 0.1, "drop_that_matters": 0.05}}, where="test")

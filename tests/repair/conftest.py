@@ -14,7 +14,12 @@ def training():
     """Eight apples, two of them green, and four pears; confidence in the truth falls with the row number."""
     labels = [0] * 8 + [1] * 4
     truth = np.linspace(0.9, 0.35, 12)
-    probabilities = np.array([[one, 1 - one] if label == 0 else [1 - one, one] for one, label in zip(truth, labels, strict=True)])
+    probabilities = np.array(
+        [
+            [one, 1 - one] if label == 0 else [1 - one, one]
+            for one, label in zip(truth, labels, strict=True)
+        ]
+    )
     dataset = dataset_from_columns(
         class_names=["apple", "pear"],
         labels=labels,
@@ -30,6 +35,8 @@ def make_slice():
     def build(column="green", class_name="apple", **changes):
         use = DataUse(name="given", n_samples=0, digest="given")
         rule = ColumnRule(column=column, values=(True,))
-        return FailureSlice(**{"class_name": class_name, "rule": rule, "method": "hand", "found_on": use, **changes})
+        return FailureSlice(
+            **{"class_name": class_name, "rule": rule, "method": "hand", "found_on": use, **changes}
+        )
 
     return build

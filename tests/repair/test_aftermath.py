@@ -4,7 +4,7 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.evidence import Evidence, Explanation, Interval, Verdict
-from weakspot.core.repairs import SliceFate
+from weakspot.core.repairs import SliceStatus
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
 from weakspot.core.statistics import adjusted_p_values
@@ -53,40 +53,69 @@ def _evidence(found, failures, *, q_value=0.01, outside=1, verdict=None, **chang
     return Evidence(**{**given, **changes})
 
 
-def _fate(make_slice, confirmation, before, after):
+def _status(make_slice, confirmation, before, after):
     green = make_slice()
-    told = aftermath([green], {green.slice_id: before(green)}, {green.slice_id: after(green)}, [], confirmation, alpha=ALPHA)
+    told = aftermath(
+        [green],
+        {green.slice_id: before(green)},
+        {green.slice_id: after(green)},
+        [],
+        confirmation,
+        alpha=ALPHA,
+    )
     return told.slices[0]
 
 
 @pytest.mark.parametrize(
-    ("failures", "q_value", "outside", "fate"),
+    ("failures", "q_value", "outside", "status"),
     [
-        (2, 0.6, 1, SliceFate.GONE),  # no longer confirmed
-        (4, 0.05, 5, SliceFate.GONE),  # confirmed by another control, but no worse than the rest
-        (8, 0.05, 1, SliceFate.SMALLER),  # exactly a fifth less
-        (9, 0.05, 1, SliceFate.STAYS),
-        (10, 0.05, 1, SliceFate.STAYS),
-        (10, 0.11, 1, SliceFate.STAYS),  # as many failures as before: the test alone got less sure
-        (12, 0.9, 19, SliceFate.STAYS),  # the rest got worse; that is no repair
+        (2, 0.6, 1, SliceStatus.GONE),  # no longer confirmed
+        (
+            4,
+            0.05,
+            5,
+            SliceStatus.GONE,
+        ),  # confirmed by another correction, but no worse than the rest
+        (8, 0.05, 1, SliceStatus.SMALLER),  # exactly a fifth less
+        (9, 0.05, 1, SliceStatus.STAYS),
+        (10, 0.05, 1, SliceStatus.STAYS),
+        (
+            10,
+            0.11,
+            1,
+            SliceStatus.STAYS,
+        ),  # as many failures as before: the test alone got less sure
+        (12, 0.9, 19, SliceStatus.STAYS),  # the rest got worse; that is no repair
     ],
 )
-def test_aftermath__fates(make_slice, confirmation, failures, q_value, outside, fate):
-    found = _fate(
+def test_aftermath__statuses(make_slice, confirmation, failures, q_value, outside, status):
+    found = _status(
         make_slice,
         confirmation,
         lambda one: _evidence(one, 10),
         lambda one: _evidence(one, failures, q_value=q_value, p_value=q_value, outside=outside),
     )
-    assert found.fate is fate
-    assert (found.failures_before, found.failures_after, found.n_members, found.q_value) == (10, failures, 20, q_value)
+    assert found.status is status
+    assert (found.failures_before, found.failures_after, found.n_members, found.q_value) == (
+        10,
+        failures,
+        20,
+        q_value,
+    )
 
 
 def test_aftermath__what_was_not_tested_is_never_gone(make_slice, confirmation):
     green = make_slice()
     entry = _evidence(green, 0, q_value=1.0, verdict=Verdict.TOO_FEW)
-    told = aftermath([green], {green.slice_id: _evidence(green, 10)}, {green.slice_id: entry}, [], confirmation, alpha=ALPHA)
-    assert (told.slices[0].fate, told.slices[0].q_value) == (SliceFate.SMALLER, None)
+    told = aftermath(
+        [green],
+        {green.slice_id: _evidence(green, 10)},
+        {green.slice_id: entry},
+        [],
+        confirmation,
+        alpha=ALPHA,
+    )
+    assert (told.slices[0].status, told.slices[0].q_value) == (SliceStatus.SMALLER, None)
     assert "One repaired slice could not be tested again" in told.note
 
 
@@ -98,7 +127,7 @@ def test_aftermath__a_slice_with_the_same_members_speaks_for_another(make_slice,
         wet.slice_id: _evidence(wet, 5, q_value=1.0, verdict=Verdict.SAME, same_as=green.slice_id),
     }
     told = aftermath([green, wet], before, after, [], confirmation, alpha=ALPHA)
-    assert [(one.fate, one.q_value) for one in told.slices] == [(SliceFate.SMALLER, 0.02)] * 2
+    assert [(one.status, one.q_value) for one in told.slices] == [(SliceStatus.SMALLER, 0.02)] * 2
 
 
 def test_aftermath__gone_does_not_get_easier_with_more_tests(make_slice, confirmation):
@@ -110,7 +139,7 @@ def test_aftermath__gone_does_not_get_easier_with_more_tests(make_slice, confirm
         big.slice_id: _evidence(big, 4, q_value=1.0, p_value=0.3, n_tested=120),
     }
     told = aftermath([green, big], before, after, [], confirmation, alpha=ALPHA)
-    assert [one.fate for one in told.slices] == [SliceFate.SMALLER, SliceFate.GONE]
+    assert [one.status for one in told.slices] == [SliceStatus.SMALLER, SliceStatus.GONE]
     assert [one.q_value for one in told.slices] == [pytest.approx(0.04), pytest.approx(0.3)]
     assert "not that it is proven" in told.note
 
@@ -123,7 +152,7 @@ def test_aftermath__new_slices_are_those_that_overlap_less_than_half(make_slice,
     after = {green.slice_id: _evidence(green, 4)}
     found = [(one, _evidence(one, 7)) for one in (wet, ripe, big, pear)]
     told = aftermath([green], before, after, found, confirmation, alpha=ALPHA)
-    new = [one for one in told.slices if one.fate is SliceFate.NEW]
+    new = [one for one in told.slices if one.status is SliceStatus.NEW]
     # A slice of another class is never the same, whatever its members.
     assert [one.slice_id for one in new] == [big.slice_id, pear.slice_id]
     assert (new[0].failures_before, new[0].failures_after, new[0].n_members) == (4, 7, 20)
@@ -137,14 +166,14 @@ def test_aftermath__new_slices_pay_for_all_tests_that_were_made(make_slice, conf
     after = {green.slice_id: _evidence(green, 4, n_tested=10)}
     borrowed = _evidence(big, 7, q_value=0.09, p_value=0.09, n_tested=10)
     told = aftermath([green], before, after, [(big, borrowed)], confirmation, alpha=ALPHA)
-    assert [one.fate for one in told.slices] == [SliceFate.STAYS]
+    assert [one.status for one in told.slices] == [SliceStatus.STAYS]
     earned = _evidence(big, 7, q_value=0.005, p_value=0.004, n_tested=10)
     told = aftermath([green], before, after, [(big, earned)], confirmation, alpha=ALPHA)
     assert told.slices[1].q_value == pytest.approx(0.04)
     heavier = earned.model_copy(update={"weight": 4.0})
     told = aftermath([green], before, after, [(big, heavier)], confirmation, alpha=ALPHA)
     assert told.slices[1].q_value == pytest.approx(0.01)
-    held = borrowed.model_copy(update={"control": "fwer"})
+    held = borrowed.model_copy(update={"correction": "fwer"})
     told = aftermath([green], before, after, [(big, held)], confirmation, alpha=ALPHA)
     assert told.slices[1].q_value == pytest.approx(0.09)
 
@@ -153,16 +182,21 @@ def test_aftermath__false_news_stay_rare(make_slice, confirmation):
     # 40 repaired slices still fail for certain, 60 candidates are chance. Taken as they are, the q-values of all 100 tests let
     # some chance finding through in nearly every world; what is called new must not appear in more than a tenth of them.
     rule = make_slice().rule
-    chance = [make_slice(class_name="pear", rule=rule.model_copy(update={"values": (number,)})) for number in range(60)]
+    chance = [
+        make_slice(class_name="pear", rule=rule.model_copy(update={"values": (number,)}))
+        for number in range(60)
+    ]
     before = {one.slice_id: _evidence(one, 1) for one in chance}
     random = np.random.default_rng(0)
     n_fooled, n_let_through = 0, 0
     for _ in range(200):
         p_values = np.concatenate([np.zeros(40), random.random(60)])
-        q_values = adjusted_p_values(p_values, control="fdr")
+        q_values = adjusted_p_values(p_values, correction="fdr")
         found = [
             (one, _evidence(one, 9, q_value=q_value, p_value=p_value, n_tested=100))
-            for one, p_value, q_value in zip(chance, p_values[40:].tolist(), q_values[40:].tolist(), strict=True)
+            for one, p_value, q_value in zip(
+                chance, p_values[40:].tolist(), q_values[40:].tolist(), strict=True
+            )
             if q_value <= ALPHA
         ]
         n_let_through += bool(found)
@@ -175,7 +209,14 @@ def test_aftermath__false_news_stay_rare(make_slice, confirmation):
 def test_aftermath__unconfirmed_and_explained_slices_are_no_news(make_slice, confirmation):
     green, big = make_slice(), make_slice("big")
     before, after = {green.slice_id: _evidence(green, 4)}, {green.slice_id: _evidence(green, 4)}
-    explained = Explanation(slice_id="x", shared_failures=0.9, n_inside=1, failures_inside=0, n_outside=1, failures_outside=0)
+    explained = Explanation(
+        slice_id="x",
+        shared_failures=0.9,
+        n_inside=1,
+        failures_inside=0,
+        n_outside=1,
+        failures_outside=0,
+    )
     for entry in (_evidence(big, 3, q_value=0.4), _evidence(big, 7, explained=explained)):
         told = aftermath([green], before, after, [(big, entry)], confirmation, alpha=ALPHA)
         assert [one.slice_id for one in told.slices] == [green.slice_id]
@@ -186,14 +227,21 @@ def test_aftermath__counts_tests_of_one_family_or_two(make_slice, confirmation):
     before = {one.slice_id: _evidence(one, 4) for one in (green, big)}
     old = {green.slice_id: _evidence(green, 4, n_tested=3)}
     entry = _evidence(big, 7, n_tested=3)
-    assert aftermath([green], before, {**old, big.slice_id: entry}, [(big, entry)], confirmation, alpha=ALPHA).n_tested == 3
+    assert (
+        aftermath(
+            [green], before, {**old, big.slice_id: entry}, [(big, entry)], confirmation, alpha=ALPHA
+        ).n_tested
+        == 3
+    )
     assert aftermath([green], before, old, [(big, entry)], confirmation, alpha=ALPHA).n_tested == 6
     assert aftermath([green], before, old, [], confirmation, alpha=ALPHA).n_tested == 3
 
 
 def test_aftermath__slices_without_evidence_are_counted_in_the_note(make_slice, confirmation):
     green = make_slice()
-    told = aftermath([green], {}, {green.slice_id: _evidence(green, 1)}, [], confirmation, alpha=ALPHA)
+    told = aftermath(
+        [green], {}, {green.slice_id: _evidence(green, 1)}, [], confirmation, alpha=ALPHA
+    )
     assert told.slices == ()
     assert "One repaired slice had not been measured here before" in told.note
     assert "trained on none of these samples" in told.note

@@ -7,7 +7,10 @@ from weakspot.core.heads import Head
 from weakspot.core.statistics import calibration_error
 from weakspot.repair.calibration import calibrated
 
-TRUTH_HEAD = Head(weights=np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], np.float32), bias=np.array([0.2, 0.0, -0.2], np.float32))
+TRUTH_HEAD = Head(
+    weights=np.array([[1.0, 0.0], [0.0, 1.0], [-1.0, -1.0]], np.float32),
+    bias=np.array([0.2, 0.0, -0.2], np.float32),
+)
 
 
 def _drawn(n_samples=4_000, *, head=TRUTH_HEAD, seed=0):
@@ -17,7 +20,9 @@ def _drawn(n_samples=4_000, *, head=TRUTH_HEAD, seed=0):
     likely = head.probabilities(features)
     if head.task is Task.MULTI_LABEL:
         return features, draws.random(likely.shape) < likely
-    return features, (draws.random(n_samples)[:, None] > likely.cumsum(axis=1)).sum(axis=1).clip(0, 2)
+    return features, (draws.random(n_samples)[:, None] > likely.cumsum(axis=1)).sum(axis=1).clip(
+        0, 2
+    )
 
 
 @pytest.mark.parametrize("temperature", [0.4, 1.0, 3.0])

@@ -6,17 +6,31 @@ from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
 from weakspot.core.slices import DataUse
 from weakspot.core.training_sets import TrainingSelection
-from weakspot.repair.collective import FamilyOutcomes, RepairSet, applied, family_figures, over_models, pooled
+from weakspot.repair.collective import (
+    FamilyPredictions,
+    RepairSet,
+    applied,
+    family_figures,
+    over_models,
+    pooled,
+)
 
 USE = DataUse(name="test samples", n_samples=8, digest="t")
 
 
 def _dataset(ids):
-    return dataset_from_columns(class_names=["apple", "pear"], labels=[0] * len(ids), sample_ids=ids)
+    return dataset_from_columns(
+        class_names=["apple", "pear"], labels=[0] * len(ids), sample_ids=ids
+    )
 
 
-def _set(ids, weights, contests=()):
-    return RepairSet(sample_ids=tuple(ids), weights=np.array(weights, dtype=np.float64), note="Chosen.", contests=contests)
+def _set(ids, weights, group_objectives=()):
+    return RepairSet(
+        sample_ids=tuple(ids),
+        weights=np.array(weights, dtype=np.float64),
+        note="Chosen.",
+        group_objectives=group_objectives,
+    )
 
 
 def _bits(text):
@@ -24,7 +38,9 @@ def _bits(text):
 
 
 def test_repair_set__of_a_selection_by_sample_id():
-    selection = TrainingSelection(rows=np.array([0, 2]), weights=np.array([0.5, 1.5]), note="Chosen.")
+    selection = TrainingSelection(
+        rows=np.array([0, 2]), weights=np.array([0.5, 1.5]), note="Chosen."
+    )
     found = RepairSet.of(selection, _dataset(["a", "b", "c"]))
     assert found.sample_ids == ("a", "c")
     assert found.weights.tolist() == [0.5, 1.5]
@@ -36,7 +52,10 @@ def test_pooled__samples_chosen_for_more_models_count_more():
     assert found.sample_ids == ("a", "b", "c")
     assert found.weights == pytest.approx([9 / 8, 9 / 8, 6 / 8])
     assert found.weights.mean() == pytest.approx(1.0)
-    assert found.note == "One set for 2 models: 3 samples, 1 of them chosen for every model; weights are averaged."
+    assert (
+        found.note
+        == "One set for 2 models: 3 samples, 1 of them chosen for every model; weights are averaged."
+    )
 
 
 def test_pooled__order_of_models_and_samples_does_not_matter():
@@ -47,9 +66,9 @@ def test_pooled__order_of_models_and_samples_does_not_matter():
 
 
 def test_pooled__contests_have_no_mean():
-    contest = (np.array([0]), np.array([1]))
+    group_objective = (np.array([0]), np.array([1]))
     with pytest.raises(ConfigError, match="cannot be pooled"):
-        pooled([_set("ab", [1.0, 1.0], (contest,)), _set("ab", [1.0, 1.0])])
+        pooled([_set("ab", [1.0, 1.0], (group_objective,)), _set("ab", [1.0, 1.0])])
 
 
 def test_pooled__nothing_in_any_set():
@@ -74,11 +93,13 @@ def test_applied__what_may_not_be_trained_on_is_left_out():
 
 
 def test_applied__contests_follow_their_samples():
-    contests = ((np.array([0, 3]), np.array([1])), (np.array([2]),))
-    repair_set = _set("abcd", [1.0, 1.0, 1.0, 1.0], contests)
+    group_objectives = ((np.array([0, 3]), np.array([1])), (np.array([2]),))
+    repair_set = _set("abcd", [1.0, 1.0, 1.0, 1.0], group_objectives)
     found = applied(repair_set, _dataset(["d", "b", "a"]), np.arange(3))
     assert found.rows.tolist() == [0, 1, 2]
-    assert [[group.tolist() for group in contest] for contest in found.contests] == [[[0, 2], [1]]]
+    assert [
+        [group.tolist() for group in group_objective] for group_objective in found.group_objectives
+    ] == [[[0, 2], [1]]]
 
 
 @pytest.mark.parametrize("ids", [["x", "y"], []])
@@ -93,11 +114,19 @@ def test_applied__only_samples_of_no_weight_are_left():
 
 
 def test_family_figures__counted_by_hand():
-    outcomes = FamilyOutcomes(
-        before=_bits("11110000"), individual=_bits("11101110"), collective=_bits("11111100"), random=_bits("11110001")
+    predictions = FamilyPredictions(
+        before=_bits("11110000"),
+        individual=_bits("11101110"),
+        collective=_bits("11111100"),
+        random=_bits("11110001"),
     )
-    found = family_figures(USE, outcomes)
-    assert (found.before.count, found.individual.count, found.collective.count, found.random.count) == (4, 6, 6, 5)
+    found = family_figures(USE, predictions)
+    assert (
+        found.before.count,
+        found.individual.count,
+        found.collective.count,
+        found.random.count,
+    ) == (4, 6, 6, 5)
     assert found.resolved_individual == Share.of(3, 4)
     assert found.resolved_collective == Share.of(2, 4)
     assert found.resolved_random == Share.of(1, 4)
@@ -112,7 +141,10 @@ def test_family_figures__counted_by_hand():
 
 def test_family_figures__nothing_right_has_no_relative_accuracy():
     nothing = np.zeros(3, dtype=np.bool_)
-    found = family_figures(USE, FamilyOutcomes(before=nothing, individual=nothing, collective=nothing, random=nothing))
+    found = family_figures(
+        USE,
+        FamilyPredictions(before=nothing, individual=nothing, collective=nothing, random=nothing),
+    )
     assert found.relative_accuracy is None
     assert (found.shared.count, found.shared.total) == (0, 0)
 
@@ -120,7 +152,9 @@ def test_family_figures__nothing_right_has_no_relative_accuracy():
 def test_family_figures__other_samples_are_refused():
     three, two = np.ones(3, dtype=np.bool_), np.ones(2, dtype=np.bool_)
     with pytest.raises(DataError, match="same samples"):
-        family_figures(USE, FamilyOutcomes(before=three, individual=three, collective=two, random=three))
+        family_figures(
+            USE, FamilyPredictions(before=three, individual=three, collective=two, random=three)
+        )
 
 
 def test_over_models__counts_add_up():

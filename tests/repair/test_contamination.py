@@ -40,28 +40,28 @@ def test_refuse_contamination__clean_data_pass():
 
 
 @pytest.mark.parametrize(("hashes", "split"), [("abcdcfg", "validation"), ("abcddfg", "test")])
-def test_refuse_contamination__pool_picture_that_is_measured_on(hashes, split):
-    # The fifth sample is of the pool and shows the same picture as a verifying one.
-    with pytest.raises(DataError, match="Pictures of pool samples .* 1 in all") as caught:
+def test_refuse_contamination__pool_image_that_is_measured_on(hashes, split):
+    # The fifth sample is of the pool and shows the same image as a verifying one.
+    with pytest.raises(DataError, match="Images of pool samples .* 1 in all") as caught:
         _check(_dataset(hashes=hashes))
     assert caught.value.given == ["pool-4 (pool)"]
     assert "Take them out" in caught.value.fix
 
 
-def test_refuse_contamination__generated_picture_that_is_measured_on():
-    with pytest.raises(DataError, match="Pictures of generated samples .* 1 in all") as caught:
+def test_refuse_contamination__generated_image_that_is_measured_on():
+    with pytest.raises(DataError, match="Images of generated samples .* 1 in all") as caught:
         _check(_dataset(hashes="abcdefd"))
     assert caught.value.given == ["synthetic-6 (synthetic)"]
 
 
 def test_refuse_contamination__pool_row_that_is_measured_on():
     dataset = _dataset()
-    with pytest.raises(DataError, match="Pictures of pool samples .* 2 in all") as caught:
+    with pytest.raises(DataError, match="Images of pool samples .* 2 in all") as caught:
         _check(dataset, pool=np.array([2, 3, 4]))
     assert caught.value.given == ["validation-2 (validation)", "test-3 (test)"]
 
 
-def test_refuse_contamination__training_rows_but_not_repeated_training_pictures():
+def test_refuse_contamination__training_rows_but_not_repeated_training_images():
     _check(_dataset(hashes="abcaefg"))
     with pytest.raises(DataError, match="Samples that were trained on"):
         _check(_dataset(), training=np.array([0, 3]))
@@ -91,6 +91,9 @@ def test_refuse_contamination__synthetic_split_is_given_as_verifying():
 
 def test_refuse_contamination__names_five_and_counts_the_rest():
     splits = ["test"] * 8 + ["pool"] * 8
-    with pytest.raises(DataError, match="Pictures of pool samples .* 8 in all") as caught:
+    with pytest.raises(DataError, match="Images of pool samples .* 8 in all") as caught:
         _check(_dataset(splits=splits, hashes="abcdefghabcdefgh"))
-    assert caught.value.given == [*(f"pool-{number} (pool)" for number in range(8, 13)), "and 3 more"]
+    assert caught.value.given == [
+        *(f"pool-{number} (pool)" for number in range(8, 13)),
+        "and 3 more",
+    ]

@@ -16,7 +16,10 @@ def test_mixed_features__lie_between_their_parents_and_carry_both_labels():
     assert mixed.features.shape == (400, 2)
     assert np.array_equal(mixed.features[:200], mixed.features[200:])
     assert mixed.weights[:200] + mixed.weights[200:] == pytest.approx(np.ones(200))
-    expected = mixed.weights[:200, None] * FEATURES[mixed.targets[:200]] + mixed.weights[200:, None] * FEATURES[mixed.targets[200:]]
+    expected = (
+        mixed.weights[:200, None] * FEATURES[mixed.targets[:200]]
+        + mixed.weights[200:, None] * FEATURES[mixed.targets[200:]]
+    )
     assert mixed.features[:200] == pytest.approx(expected, abs=1e-5)
     assert set(mixed.targets.tolist()) == {0, 1, 2}
     # Every share is as likely as any other.
@@ -25,9 +28,16 @@ def test_mixed_features__lie_between_their_parents_and_carry_both_labels():
 
 def test_mixed_features__two_rows_are_the_same_as_one_with_a_soft_target():
     mixed = mixed_features(FEATURES, CODES, n_mixed=50, random=generator(3, "mixing"))
-    head = HeadTrainer().train(mixed.features, mixed.targets, mixed.weights, task=Task.SINGLE_LABEL, n_classes=3).head
+    head = (
+        HeadTrainer()
+        .train(mixed.features, mixed.targets, mixed.weights, task=Task.SINGLE_LABEL, n_classes=3)
+        .head
+    )
     log_likelihoods = np.log(head.probabilities(mixed.features))
-    soft = mixed.weights[:50, None] * np.eye(3)[mixed.targets[:50]] + mixed.weights[50:, None] * np.eye(3)[mixed.targets[50:]]
+    soft = (
+        mixed.weights[:50, None] * np.eye(3)[mixed.targets[:50]]
+        + mixed.weights[50:, None] * np.eye(3)[mixed.targets[50:]]
+    )
     hard = mixed.weights * log_likelihoods[np.arange(100), mixed.targets]
     assert hard.sum() == pytest.approx(float((soft * log_likelihoods[:50]).sum()), rel=1e-5)
 
@@ -40,7 +50,9 @@ def test_mixed_features__several_labels_a_sample():
 
 
 def test_mixed_features__same_seed_same_mixtures():
-    first, again = (mixed_features(FEATURES, CODES, n_mixed=5, random=generator(3, "mixing")) for _ in range(2))
+    first, again = (
+        mixed_features(FEATURES, CODES, n_mixed=5, random=generator(3, "mixing")) for _ in range(2)
+    )
     other = mixed_features(FEATURES, CODES, n_mixed=5, random=generator(4, "mixing"))
     assert np.array_equal(first.features, again.features)
     assert not np.array_equal(first.features, other.features)

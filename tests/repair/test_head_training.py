@@ -22,11 +22,17 @@ def test_train__agrees_with_another_solver():
 
     features, targets, labels = _problem()
     weights = np.where(labels == 0, 3.0, 0.5)
-    trained = HeadTrainer(penalty=0.02, tolerance=1e-8).train(features, targets, weights, task=Task.SINGLE_LABEL)
+    trained = HeadTrainer(penalty=0.02, tolerance=1e-8).train(
+        features, targets, weights, task=Task.SINGLE_LABEL
+    )
     scaled = (features - features.mean(axis=0)) / features.std(axis=0)
-    other = LogisticRegression(C=1 / (0.02 * weights.sum()), max_iter=5_000, tol=1e-10).fit(scaled, labels, sample_weight=weights)
+    other = LogisticRegression(C=1 / (0.02 * weights.sum()), max_iter=5_000, tol=1e-10).fit(
+        scaled, labels, sample_weight=weights
+    )
     assert trained.has_converged
-    assert trained.head.probabilities(features) == pytest.approx(other.predict_proba(scaled), abs=2e-3)
+    assert trained.head.probabilities(features) == pytest.approx(
+        other.predict_proba(scaled), abs=2e-3
+    )
 
 
 def test_train__start_changes_the_way_and_not_the_end():
@@ -36,13 +42,17 @@ def test_train__start_changes_the_way_and_not_the_end():
     warm = trainer.train(features, targets, np.ones(90), task=Task.SINGLE_LABEL, start=cold.head)
     assert warm.n_steps < cold.n_steps
     assert warm.loss == pytest.approx(cold.loss, abs=1e-6)
-    assert warm.head.probabilities(features) == pytest.approx(cold.head.probabilities(features), abs=1e-3)
+    assert warm.head.probabilities(features) == pytest.approx(
+        cold.head.probabilities(features), abs=1e-3
+    )
 
 
 def test_train__a_strong_pull_towards_the_start_keeps_its_weights():
     features, targets, _ = _problem()
     start = Head(weights=np.full((3, 5), 0.01, np.float32), bias=np.zeros(3, np.float32))
-    kept = HeadTrainer(penalty=1e4, towards="start").train(features, targets, np.ones(90), task=Task.SINGLE_LABEL, start=start)
+    kept = HeadTrainer(penalty=1e4, towards="start").train(
+        features, targets, np.ones(90), task=Task.SINGLE_LABEL, start=start
+    )
     assert kept.head.weights == pytest.approx(start.weights, abs=1e-4)
 
 
@@ -76,7 +86,9 @@ def test_train__multi_label_learns_each_label():
     draws = np.random.default_rng(2)
     features = draws.normal(size=(200, 4)).astype(np.float32)
     targets = np.column_stack([features[:, 0] > 0, features[:, 1] > 0.5])
-    head = HeadTrainer(penalty=1e-4).train(features, targets, np.ones(200), task=Task.MULTI_LABEL).head
+    head = (
+        HeadTrainer(penalty=1e-4).train(features, targets, np.ones(200), task=Task.MULTI_LABEL).head
+    )
     assert head.task is Task.MULTI_LABEL
     assert np.mean((head.probabilities(features) > 0.5) == targets) > 0.97
 
@@ -94,12 +106,16 @@ def test_train__chunks_change_nothing(monkeypatch):
     whole = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
     monkeypatch.setattr("weakspot.repair.head_training.problem.CHUNK_BYTES", 7 * 20)
     parts = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
-    assert parts.head.probabilities(features) == pytest.approx(whole.head.probabilities(features), abs=1e-3)
+    assert parts.head.probabilities(features) == pytest.approx(
+        whole.head.probabilities(features), abs=1e-3
+    )
 
 
 def test_train__steps_are_bounded_and_the_best_layer_is_kept():
     features, targets, _ = _problem()
-    short = HeadTrainer(max_steps=2, penalty=1e-4).train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
+    short = HeadTrainer(max_steps=2, penalty=1e-4).train(
+        features, targets, np.ones(90), task=Task.SINGLE_LABEL
+    )
     long = HeadTrainer(penalty=1e-4).train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
     assert not short.has_converged
     assert short.n_steps <= 2
@@ -109,7 +125,11 @@ def test_train__steps_are_bounded_and_the_best_layer_is_kept():
 @pytest.mark.parametrize("penalty", [1e-3, 1e-1])
 def test_matched__finds_the_penalty_a_head_was_made_with(penalty):
     features, targets, _ = _problem(150, seed=4)
-    head = HeadTrainer(penalty=penalty, tolerance=1e-8).train(features, targets, np.ones(150), task=Task.SINGLE_LABEL).head
+    head = (
+        HeadTrainer(penalty=penalty, tolerance=1e-8)
+        .train(features, targets, np.ones(150), task=Task.SINGLE_LABEL)
+        .head
+    )
     trainer = HeadTrainer(max_steps=99).matched(features, targets, head)
     assert trainer.penalty == penalty
     assert trainer.max_steps == 99
@@ -125,14 +145,20 @@ def test_train__refuses_what_it_cannot_use():
     with pytest.raises(DataError, match="exactly one label"):
         HeadTrainer().train(features, np.zeros((6, 3), bool), weights, task=Task.SINGLE_LABEL)
     with pytest.raises(DataError, match="not finite"):
-        HeadTrainer().train(np.full((6, 5), np.nan, np.float32), targets, weights, task=Task.SINGLE_LABEL)
+        HeadTrainer().train(
+            np.full((6, 5), np.nan, np.float32), targets, weights, task=Task.SINGLE_LABEL
+        )
     with pytest.raises(DataError, match="not all zero"):
         HeadTrainer().train(features, targets, np.zeros(6), task=Task.SINGLE_LABEL)
     start = Head(weights=np.zeros((2, 5), np.float32), bias=np.zeros(2, np.float32))
     with pytest.raises(DataError, match="another shape"):
         HeadTrainer().train(features, targets, weights, task=Task.SINGLE_LABEL, start=start)
     with pytest.raises(DataError, match="another shape"):
-        HeadTrainer().matched(features[:, :4], targets, Head(weights=np.zeros((3, 5), np.float32), bias=np.zeros(3, np.float32)))
+        HeadTrainer().matched(
+            features[:, :4],
+            targets,
+            Head(weights=np.zeros((3, 5), np.float32), bias=np.zeros(3, np.float32)),
+        )
 
 
 @pytest.mark.parametrize("weight", [np.nan, np.inf, -1.0])
@@ -174,11 +200,29 @@ def test_train__refuses_validation_samples_that_do_not_fit():
     features, targets, _ = _problem(12)
     trainer, ones = HeadTrainer(), np.ones(12)
     with pytest.raises(DataError, match="another width"):
-        trainer.train(features, targets, ones, task=Task.SINGLE_LABEL, validation=(features[:, :3], targets, ones))
+        trainer.train(
+            features,
+            targets,
+            ones,
+            task=Task.SINGLE_LABEL,
+            validation=(features[:, :3], targets, ones),
+        )
     with pytest.raises(DataError, match="no validation sample"):
-        trainer.train(features, targets, ones, task=Task.SINGLE_LABEL, validation=(features[:0], targets[:0], ones[:0]))
+        trainer.train(
+            features,
+            targets,
+            ones,
+            task=Task.SINGLE_LABEL,
+            validation=(features[:0], targets[:0], ones[:0]),
+        )
     with pytest.raises(DataError, match="not finite"):
-        trainer.train(features, targets, ones, task=Task.SINGLE_LABEL, validation=(features * np.nan, targets, ones))
+        trainer.train(
+            features,
+            targets,
+            ones,
+            task=Task.SINGLE_LABEL,
+            validation=(features * np.nan, targets, ones),
+        )
 
 
 @pytest.mark.parametrize(
@@ -203,7 +247,9 @@ def test_trainer__refuses_settings_without_meaning(setting):
 def test_train__codes_are_the_same_as_a_matrix():
     features, targets, labels = _problem()
     by_matrix = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
-    by_codes = HeadTrainer().train(features, labels.astype(np.int32), np.ones(90), task=Task.SINGLE_LABEL, n_classes=3)
+    by_codes = HeadTrainer().train(
+        features, labels.astype(np.int32), np.ones(90), task=Task.SINGLE_LABEL, n_classes=3
+    )
     assert np.array_equal(by_matrix.head.weights, by_codes.head.weights)
     assert by_codes.head.weights.dtype == np.float32
 
@@ -212,12 +258,16 @@ def test_train__codes_are_the_same_as_a_matrix():
 def test_train__same_input_gives_the_same_layer_bit_for_bit(solver):
     features, targets, labels = _problem(2_000)
     weights = np.where(labels == 0, 3.0, 1.0)
-    contests = ((np.arange(0, 100), np.arange(100, 700)),)
+    group_objectives = ((np.arange(0, 100), np.arange(100, 700)),)
     trainer = HeadTrainer(solver=solver, n_epochs=20)
-    one = trainer.train(features / 50, targets, weights, task=Task.SINGLE_LABEL, contests=contests)
+    one = trainer.train(
+        features / 50, targets, weights, task=Task.SINGLE_LABEL, group_objectives=group_objectives
+    )
     shifted = np.empty(features.size + 3, np.float32)[3:].reshape(features.shape)
     shifted[:] = features / 50
-    two = trainer.train(shifted, targets, weights, task=Task.SINGLE_LABEL, contests=contests)
+    two = trainer.train(
+        shifted, targets, weights, task=Task.SINGLE_LABEL, group_objectives=group_objectives
+    )
     assert np.array_equal(one.head.weights, two.head.weights)
     assert np.array_equal(one.head.bias, two.head.bias)
     assert one.loss == two.loss
@@ -226,15 +276,21 @@ def test_train__same_input_gives_the_same_layer_bit_for_bit(solver):
 def test_train__the_scale_of_features_does_not_matter():
     features, targets, _ = _problem()
     plain = HeadTrainer().train(features, targets, np.ones(90), task=Task.SINGLE_LABEL)
-    tiny = HeadTrainer().train(features * np.float32(2**-30), targets, np.ones(90), task=Task.SINGLE_LABEL)
+    tiny = HeadTrainer().train(
+        features * np.float32(2**-30), targets, np.ones(90), task=Task.SINGLE_LABEL
+    )
     assert tiny.loss == pytest.approx(plain.loss, rel=1e-5)
     doubled = features.astype(np.float64)
-    assert HeadTrainer().train(doubled, targets, np.ones(90), task=Task.SINGLE_LABEL).loss == pytest.approx(plain.loss, rel=1e-6)
+    assert HeadTrainer().train(
+        doubled, targets, np.ones(90), task=Task.SINGLE_LABEL
+    ).loss == pytest.approx(plain.loss, rel=1e-6)
 
 
 def test_train__a_missing_class_is_named_and_never_wins():
     features, targets, labels = _problem()
-    trained = HeadTrainer().train(features, targets, np.where(labels == 1, 0.0, 1.0), task=Task.SINGLE_LABEL)
+    trained = HeadTrainer().train(
+        features, targets, np.where(labels == 1, 0.0, 1.0), task=Task.SINGLE_LABEL
+    )
     likely = trained.head.probabilities(features)
     assert trained.missing_classes == (1,)
     assert trained.has_converged
@@ -245,7 +301,9 @@ def test_train__a_missing_class_is_named_and_never_wins():
 
 def test_train__a_missing_class_keeps_the_layer_of_the_start_and_the_others_do_not_run_away():
     features, targets, labels = _problem()
-    start = HeadTrainer(penalty=0.01).train(features, targets, np.ones(90), task=Task.SINGLE_LABEL).head
+    start = (
+        HeadTrainer(penalty=0.01).train(features, targets, np.ones(90), task=Task.SINGLE_LABEL).head
+    )
     trained = HeadTrainer(penalty=0.01).train(
         features, targets, np.where(labels == 1, 0.0, 1.0), task=Task.SINGLE_LABEL, start=start
     )
@@ -270,7 +328,9 @@ def test_train__labels_that_none_or_all_have_stay_finite():
 
 def test_train__a_single_class_is_no_trouble():
     features, _, _ = _problem(9)
-    trained = HeadTrainer().train(features, np.zeros(9, np.int64), np.ones(9), task=Task.SINGLE_LABEL, n_classes=3)
+    trained = HeadTrainer().train(
+        features, np.zeros(9, np.int64), np.ones(9), task=Task.SINGLE_LABEL, n_classes=3
+    )
     assert trained.missing_classes == (1, 2)
     assert (trained.head.probabilities(features).argmax(axis=1) == 0).all()
 
@@ -289,7 +349,9 @@ def test_train__validation_samples_decide_which_layer_is_kept(solver):
     other, truth = _noisy(1)
     trainer, ones = HeadTrainer(penalty=1e-4, solver=solver, n_epochs=300), np.ones(80)
     last = trainer.train(features, labels, ones, task=Task.SINGLE_LABEL, n_classes=2)
-    kept = trainer.train(features, labels, ones, task=Task.SINGLE_LABEL, n_classes=2, validation=(other, truth, ones))
+    kept = trainer.train(
+        features, labels, ones, task=Task.SINGLE_LABEL, n_classes=2, validation=(other, truth, ones)
+    )
 
     def loss(head):
         return float(-np.log(head.probabilities(other)[np.arange(80), truth]).mean())
@@ -303,7 +365,11 @@ def test_train__validation_samples_decide_which_layer_is_kept(solver):
 
 def test_train__a_start_that_validation_samples_like_best_is_kept():
     features, labels = _noisy(0)
-    head = HeadTrainer(penalty=0.1).train(features, labels, np.ones(80), task=Task.SINGLE_LABEL, n_classes=2).head
+    head = (
+        HeadTrainer(penalty=0.1)
+        .train(features, labels, np.ones(80), task=Task.SINGLE_LABEL, n_classes=2)
+        .head
+    )
     validation = (features, head.logits(features).argmax(axis=1), np.ones(80))
     kept = HeadTrainer(penalty=0.1).train(
         features, 1 - labels, np.ones(80), task=Task.SINGLE_LABEL, start=head, validation=validation
@@ -313,9 +379,13 @@ def test_train__a_start_that_validation_samples_like_best_is_kept():
 
 def test_matched__takes_some_rows_of_many_and_codes(monkeypatch):
     features, _, labels = _problem(600, seed=5)
-    head = HeadTrainer(penalty=0.1).train(features, labels, np.ones(600), task=Task.SINGLE_LABEL, n_classes=3).head
-    monkeypatch.setattr("weakspot.repair.head_training.matching.MATCHED_ROWS", 300)
-    monkeypatch.setattr("weakspot.repair.head_training.matching.MATCHED_PRODUCTS", 0)
+    head = (
+        HeadTrainer(penalty=0.1)
+        .train(features, labels, np.ones(600), task=Task.SINGLE_LABEL, n_classes=3)
+        .head
+    )
+    monkeypatch.setattr("weakspot.repair.head_training.solvers.MATCHED_ROWS", 300)
+    monkeypatch.setattr("weakspot.repair.head_training.solvers.MATCHED_PRODUCTS", 0)
     assert HeadTrainer().matched(features, labels, head).penalty in (0.03, 0.1, 0.3)
 
 

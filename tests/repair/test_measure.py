@@ -6,8 +6,8 @@ from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.hierarchy import LabelHierarchy
 from weakspot.core.repairs import GroupKind
-from weakspot.core.rules import LinearRule, OutcomeRule
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.rules import LinearRule, PredictionRule
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.repair.measure import ArmAnswers, Elsewhere, measure_arm, untouched
 
 TOP_1 = FailureCriterion()
@@ -26,7 +26,13 @@ def _test_set():
 
 def _answers(predicted, **changes):
     probabilities = np.eye(2, dtype=np.float32)[predicted]
-    given = {"arm": "slice-balanced", "is_baseline": False, "note": "n", "n_trained": 5, "probabilities": probabilities}
+    given = {
+        "arm": "slice-balanced",
+        "is_baseline": False,
+        "note": "n",
+        "n_trained": 5,
+        "probabilities": probabilities,
+    }
     return ArmAnswers(**{**given, **changes})
 
 
@@ -35,13 +41,31 @@ def test_measure_arm__counts_every_group(make_slice):
     arm = measure_arm(_answers([0, 0, 0, 1, 0, 0, 1, 1, 0, 0]), [make_slice()], _test_set(), TOP_1)
     table = {(change.kind, change.group): change for change in arm.changes}
     found = table[GroupKind.SLICE, "apple: unnamed (hand)"]
-    assert (found.n_samples, found.right_before, found.right_after, found.gained, found.lost) == (3, 1, 3, 2, 0)
+    assert (found.n_samples, found.right_before, found.right_after, found.gained, found.lost) == (
+        3,
+        1,
+        3,
+        2,
+        0,
+    )
     rest = table[GroupKind.COMPLEMENT, "apple: the rest"]
-    assert (rest.n_samples, rest.right_before, rest.right_after, rest.gained, rest.lost) == (3, 3, 2, 0, 1)
+    assert (rest.n_samples, rest.right_before, rest.right_after, rest.gained, rest.lost) == (
+        3,
+        3,
+        2,
+        0,
+        1,
+    )
     pears = table[GroupKind.CLASS, "pear"]
     assert (pears.n_samples, pears.right_before, pears.right_after) == (4, 3, 2)
     overall = table[GroupKind.OVERALL, "overall"]
-    assert (overall.n_samples, overall.right_before, overall.right_after, overall.gained, overall.lost) == (10, 7, 7, 2, 2)
+    assert (
+        overall.n_samples,
+        overall.right_before,
+        overall.right_after,
+        overall.gained,
+        overall.lost,
+    ) == (10, 7, 7, 2, 2)
     assert overall.p_value == 1.0
     assert found.p_value == pytest.approx(0.5)
     assert found.interval_after.low == pytest.approx(0.438503, abs=1e-6)
@@ -53,10 +77,22 @@ def test_measure_arm__clean_accuracy_and_resolved_failures(make_slice):
     # Seven were right before and two of them are lost; three were wrong and two of them are gained.
     arm = measure_arm(_answers([0, 0, 0, 1, 0, 0, 1, 1, 0, 0]), [make_slice()], _test_set(), TOP_1)
     clean = arm.change_of(GroupKind.FORMERLY_RIGHT)
-    assert (clean.n_samples, clean.right_before, clean.right_after, clean.gained, clean.lost) == (7, 7, 5, 0, 2)
+    assert (clean.n_samples, clean.right_before, clean.right_after, clean.gained, clean.lost) == (
+        7,
+        7,
+        5,
+        0,
+        2,
+    )
     resolved = arm.change_of(GroupKind.FORMERLY_WRONG)
-    assert (resolved.n_samples, resolved.right_before, resolved.right_after, resolved.gained, resolved.lost) == (3, 0, 2, 2, 0)
-    # They were chosen by their outcome, so that they can move one way only is no finding.
+    assert (
+        resolved.n_samples,
+        resolved.right_before,
+        resolved.right_after,
+        resolved.gained,
+        resolved.lost,
+    ) == (3, 0, 2, 2, 0)
+    # They were chosen by their result, so that they can move one way only is no finding.
     assert (clean.p_value, resolved.p_value) == (1.0, 1.0)
     assert "formerly right" not in arm.got_worse
     assert [change.kind.value for change in arm.changes] == [
@@ -87,7 +123,9 @@ def test_measure_arm__halves_are_measured_apart(make_slice):
     (seed,) = arm.elsewhere
     # Row 3 has no label and row 4 no prediction: three samples are left.
     assert (seed.measured_on.name, seed.measured_on.n_samples) == ("validation, discovery half", 3)
-    told = [(one.kind.value, one.n_samples, one.right_before, one.right_after) for one in seed.changes]
+    told = [
+        (one.kind.value, one.n_samples, one.right_before, one.right_after) for one in seed.changes
+    ]
     assert told == [
         ("overall", 3, 2, 2),
         ("formerly right", 2, 2, 1),
@@ -103,14 +141,19 @@ def test_measure_arm__empty_groups_stay_and_are_never_worse(make_slice):
     arm = measure_arm(_answers([0] * 6 + [1] * 4), [empty, elsewhere], _test_set(), TOP_1)
     groups = [one for one in arm.changes if one.kind is GroupKind.SLICE]
     assert [one.n_samples for one in groups] == [0, 0]
-    assert [(one.interval_after.low, one.interval_after.high, one.p_value) for one in groups] == [(0.0, 1.0, 1.0)] * 2
+    assert [(one.interval_after.low, one.interval_after.high, one.p_value) for one in groups] == [
+        (0.0, 1.0, 1.0)
+    ] * 2
     assert [one.n_samples for one in arm.changes if one.kind is GroupKind.COMPLEMENT] == [6, 0]
     assert arm.got_worse == ()
 
 
 def test_measure_arm__nothing_measured_elsewhere_is_no_error(make_slice):
     samples = _test_set()
-    nobody = Elsewhere(samples=samples.only(np.zeros(0, dtype=np.int64)), probabilities=np.zeros((0, 2), dtype=np.float32))
+    nobody = Elsewhere(
+        samples=samples.only(np.zeros(0, dtype=np.int64)),
+        probabilities=np.zeros((0, 2), dtype=np.float32),
+    )
     arm = measure_arm(_answers([0] * 10), [make_slice()], samples, TOP_1, elsewhere=[nobody])
     assert [one.n_samples for one in arm.elsewhere[0].changes] == [0, 0, 0, 0, 0]
 
@@ -123,22 +166,32 @@ def test_measure_arm__labels_score_but_never_route(make_slice):
     columns = {"green": [True] * 3 + [False] * 7}
     before = samples.dataset.predictions
     for labels in ([0] * 6 + [1] * 4, [1] * 6 + [0] * 4, [0, 1] * 5):
-        dataset = dataset_from_columns(class_names=["apple", "pear"], labels=labels, predictions=before, metadata=columns)
-        arm = measure_arm(_answers(predicted), slices, SampleSet(dataset=dataset, rows=np.arange(10)), TOP_1)
+        dataset = dataset_from_columns(
+            class_names=["apple", "pear"], labels=labels, predictions=before, metadata=columns
+        )
+        arm = measure_arm(
+            _answers(predicted), slices, SampleSet(dataset=dataset, rows=np.arange(10)), TOP_1
+        )
         inside = [one for one in arm.changes if one.kind is GroupKind.SLICE]
         # Rows 0 to 2 are green, whatever their label says.
         assert sum(one.n_samples for one in inside) == 3
-        assert sum(one.right_after for one in inside) == sum(predicted[row] == labels[row] for row in (0, 1, 2))
+        assert sum(one.right_after for one in inside) == sum(
+            predicted[row] == labels[row] for row in (0, 1, 2)
+        )
         overall = arm.change_of(GroupKind.OVERALL)
-        assert overall.right_after == sum(said == truth for said, truth in zip(predicted, labels, strict=True))
-        assert overall.right_before == sum(said == truth for said, truth in zip(before, labels, strict=True))
+        assert overall.right_after == sum(
+            said == truth for said, truth in zip(predicted, labels, strict=True)
+        )
+        assert overall.right_before == sum(
+            said == truth for said, truth in zip(before, labels, strict=True)
+        )
 
 
 def test_measure_arm__membership_that_cannot_be_told_is_on_neither_side(make_slice):
     samples = _test_set()
-    vectors = np.array([[1.0], [1.0], [np.nan], *[[-1.0]] * 7], dtype=np.float32)
-    space = VectorSpace(encoder_id="hand", vectors=vectors)
-    known = SampleSet(dataset=samples.dataset, rows=samples.rows, spaces={"joint": space})
+    embeddings = np.array([[1.0], [1.0], [np.nan], *[[-1.0]] * 7], dtype=np.float32)
+    space = EmbeddingSpace(encoder_id="hand", embeddings=embeddings)
+    known = SampleSet(dataset=samples.dataset, rows=samples.rows, spaces={"clip": space})
     far_along = make_slice(rule=LinearRule(encoder_id="hand", direction=(1.0,), normalise=False))
     arm = measure_arm(_answers([0] * 10), [far_along], known, TOP_1)
     assert arm.change_of(GroupKind.SLICE).n_samples == 2
@@ -151,7 +204,13 @@ def test_measure_arm__membership_that_cannot_be_told_is_on_neither_side(make_sli
     [
         (FailureCriterion(), 1, 2),
         (FailureCriterion(kind="top-k", k=2), 2, 3),
-        (FailureCriterion(kind="parent", hierarchy=LabelHierarchy(parents={"apple": "fruit", "pear": "fruit"})), 2, 2),
+        (
+            FailureCriterion(
+                kind="parent", hierarchy=LabelHierarchy(parents={"apple": "fruit", "pear": "fruit"})
+            ),
+            2,
+            2,
+        ),
         (FailureCriterion(kind="low-confidence", threshold=0.4), 2, 2),
         (FailureCriterion(kind="target", target="brick"), 2, 2),
     ],
@@ -160,16 +219,23 @@ def test_measure_arm__every_kind_of_failure(criterion, before, after):
     # Three apples. Before: right; taken for a pear with the apple second; taken for a brick with the apple last.
     probabilities = np.array([[0.8, 0.1, 0.1], [0.4, 0.5, 0.1], [0.1, 0.4, 0.5]], dtype=np.float32)
     repaired = np.array([[0.8, 0.1, 0.1], [0.5, 0.4, 0.1], [0.3, 0.2, 0.5]], dtype=np.float32)
-    dataset = dataset_from_columns(class_names=["apple", "pear", "brick"], labels=[0, 0, 0], probabilities=probabilities)
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear", "brick"], labels=[0, 0, 0], probabilities=probabilities
+    )
     samples = SampleSet(dataset=dataset, rows=np.arange(3))
     overall = measure_arm(_answers([], probabilities=repaired), [], samples, criterion).changes[0]
     assert (overall.n_samples, overall.right_before, overall.right_after) == (3, before, after)
 
 
 def test_measure_arm__calibration_needs_probabilities_before(make_slice):
-    assert measure_arm(_answers([0] * 10), [make_slice()], _test_set(), TOP_1).calibration_after is None
+    assert (
+        measure_arm(_answers([0] * 10), [make_slice()], _test_set(), TOP_1).calibration_after
+        is None
+    )
     probabilities = np.tile(np.array([[0.9, 0.1]], dtype=np.float32), (10, 1))
-    dataset = dataset_from_columns(class_names=["apple", "pear"], labels=[0] * 6 + [1] * 4, probabilities=probabilities)
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"], labels=[0] * 6 + [1] * 4, probabilities=probabilities
+    )
     arm = measure_arm(_answers([0] * 10), [], SampleSet(dataset=dataset, rows=np.arange(10)), TOP_1)
     # Six of ten are right, at a confidence of 0.9 before and of 1 after.
     assert arm.calibration_before == pytest.approx(0.3)
@@ -193,10 +259,15 @@ def test_measure_arm__multi_label_counts_decisions(make_slice):
         metadata={"green": [True, True, True]},
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(3), name="test")
-    answers = _answers([0, 0, 0], probabilities=np.array([[0.9, 0.1], [0.9, 0.9], [0.1, 0.1]], dtype=np.float32))
+    answers = _answers(
+        [0, 0, 0], probabilities=np.array([[0.9, 0.1], [0.9, 0.9], [0.1, 0.1]], dtype=np.float32)
+    )
     arm = measure_arm(answers, [make_slice(side=Side.PRESENT)], samples, TOP_1)
     table = {(change.kind, change.group): change for change in arm.changes}
-    assert (table[GroupKind.OVERALL, "overall"].n_samples, table[GroupKind.OVERALL, "overall"].right_before) == (6, 4)
+    assert (
+        table[GroupKind.OVERALL, "overall"].n_samples,
+        table[GroupKind.OVERALL, "overall"].right_before,
+    ) == (6, 4)
     assert table[GroupKind.OVERALL, "overall"].right_after == 6
     assert table[GroupKind.CLASS, "apple"].gained == 1
     assert table[GroupKind.CLASS, "no apple"].gained == 1
@@ -207,7 +278,12 @@ def test_measure_arm__refuses_answers_for_other_samples(make_slice):
     with pytest.raises(DataError, match="one row of probabilities"):
         measure_arm(_answers([0, 1]), [make_slice()], samples, TOP_1)
     with pytest.raises(DataError, match="one column for every class"):
-        measure_arm(_answers([], probabilities=np.ones((10, 3), dtype=np.float32)), [make_slice()], samples, TOP_1)
+        measure_arm(
+            _answers([], probabilities=np.ones((10, 3), dtype=np.float32)),
+            [make_slice()],
+            samples,
+            TOP_1,
+        )
     other = Elsewhere(samples=samples, probabilities=np.ones((9, 2), dtype=np.float32))
     with pytest.raises(DataError, match="one row of probabilities"):
         measure_arm(_answers([0] * 10), [make_slice()], samples, TOP_1, elsewhere=[other])
@@ -220,15 +296,17 @@ def test_measure_arm__refuses_answers_that_are_no_numbers(make_slice):
         measure_arm(_answers([], probabilities=probabilities), [make_slice()], _test_set(), TOP_1)
 
 
-def test_measure_arm__refuses_samples_without_label_or_outcome(make_slice):
-    dataset = dataset_from_columns(class_names=["apple", "pear"], labels=[0, -1], predictions=np.array([0, 0]))
+def test_measure_arm__refuses_samples_without_label_or_prediction(make_slice):
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"], labels=[0, -1], predictions=np.array([0, 0])
+    )
     with pytest.raises(DataError, match="no label"):
         measure_arm(_answers([0, 0]), [], SampleSet(dataset=dataset, rows=np.arange(2)), TOP_1)
 
 
 def test_measure_arm__refuses_slices_of_former_failures(make_slice):
-    circular = make_slice(rule=OutcomeRule(measure="loss", threshold=1.0))
-    with pytest.raises(DataError, match="defined by what the classifier said"):
+    circular = make_slice(rule=PredictionRule(measure="loss", threshold=1.0))
+    with pytest.raises(DataError, match="defined by predictions"):
         measure_arm(_answers([0] * 10), [circular], _test_set(), TOP_1)
 
 
@@ -244,7 +322,7 @@ def test_untouched__refuses_used_rows_and_leaves_out_their_copies():
     fresh = untouched(samples, [np.array([0, 1]), np.array([2])])
     # Row 3 repeats row 0, row 5 repeats row 4, row 6 has no label.
     assert fresh.rows.tolist() == [4]
-    assert fresh.name == "test (repeated pictures left out: 1)"
+    assert fresh.name == "test (repeated images left out: 1)"
     with pytest.raises(DataError, match="used to make it"):
         untouched(samples, [np.array([2, 3])])
     with pytest.raises(NotEnoughDataError, match="No labelled sample"):

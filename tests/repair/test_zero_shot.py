@@ -7,7 +7,7 @@ from weakspot.core.failures import Side
 from weakspot.core.slices import SliceName
 from weakspot.repair.zero_shot import TEMPLATES, zero_shot
 from weakspot.testing.planted import plant
-from weakspot.testing.planted_features import phrase_vectors
+from weakspot.testing.planted_features import phrase_embeddings
 from weakspot.testing.planted_problems import rare
 
 
@@ -15,12 +15,23 @@ def embed(texts):
     """Look at words only: apples lie along the first axis, pears along the second, green things along the third."""
     words = [set(text.lower().split()) for text in texts]
     return np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]], dtype=np.float32).T[
-        [0 if "apple" in own and "green" not in own else 2 if "green" in own else 1 if "pear" in own else 0 for own in words]
+        [
+            0
+            if "apple" in own and "green" not in own
+            else 2
+            if "green" in own
+            else 1
+            if "pear" in own
+            else 0
+            for own in words
+        ]
     ]
 
 
 def _named(make_slice, contrast, phrase, **changes):
-    return make_slice(names=(SliceName(phrase=phrase, contrast=contrast, score=1.0, describer="hand"),), **changes)
+    return make_slice(
+        names=(SliceName(phrase=phrase, contrast=contrast, score=1.0, describer="hand"),), **changes
+    )
 
 
 def test_zero_shot__the_most_similar_class():
@@ -29,7 +40,9 @@ def test_zero_shot__the_most_similar_class():
     assert found.argmax(axis=1).tolist() == [0, 1]
     assert found.sum(axis=1) == pytest.approx([1.0, 1.0])
     assert head.phrases == ("a photo of an apple", "a photo of a pear")
-    assert head.note == "Nothing is trained: the embedder compares pictures with phrases, 2 of classes."
+    assert (
+        head.note == "Nothing is trained: the embedder compares images with phrases, 2 of classes."
+    )
 
 
 def test_zero_shot__probabilities_have_the_stated_scale():
@@ -41,11 +54,14 @@ def test_zero_shot__probabilities_have_the_stated_scale():
 
 
 def test_zero_shot__names_of_slices_are_further_phrases(make_slice):
-    vectors = np.array([[0.0, 0.3, 0.9]], dtype=np.float32)
-    assert zero_shot(["apple", "pear"], embed).probabilities(vectors).argmax() == 1
-    slices = [_named(make_slice, "green", "a photo of a green apple"), _named(make_slice, "green", "A photo of a green apple")]
+    embeddings = np.array([[0.0, 0.3, 0.9]], dtype=np.float32)
+    assert zero_shot(["apple", "pear"], embed).probabilities(embeddings).argmax() == 1
+    slices = [
+        _named(make_slice, "green", "a photo of a green apple"),
+        _named(make_slice, "green", "A photo of a green apple"),
+    ]
     head = zero_shot(["apple", "pear"], embed, slices=slices)
-    assert head.probabilities(vectors).argmax() == 0
+    assert head.probabilities(embeddings).argmax() == 0
     assert head.phrases == ("a photo of an apple", "a photo of a pear", "a photo of a green apple")
     assert head.classes.tolist() == [0, 1, 0]
     assert "2 of classes and 1 of slices" in head.note
@@ -68,7 +84,9 @@ def test_zero_shot__several_templates_are_averaged():
         return embed(texts)
 
     zero_shot(["apple"], noting)
-    assert [text for text in asked if "apple" in text] == [template.format("an apple") for template in TEMPLATES]
+    assert [text for text in asked if "apple" in text] == [
+        template.format("an apple") for template in TEMPLATES
+    ]
     assert len(set(TEMPLATES)) == len(TEMPLATES) >= 3
 
 
@@ -81,8 +99,10 @@ def test_zero_shot__labels_of_a_multi_label_task_stand_against_anything():
     assert found[1, 1] < 0.01
 
 
-def test_zero_shot__a_missing_vector_has_no_probabilities():
-    found = zero_shot(["apple", "pear"], embed).probabilities(np.array([[np.nan] * 3, [1.0, 0.0, 0.0]], dtype=np.float32))
+def test_zero_shot__a_missing_embedding_has_no_probabilities():
+    found = zero_shot(["apple", "pear"], embed).probabilities(
+        np.array([[np.nan] * 3, [1.0, 0.0, 0.0]], dtype=np.float32)
+    )
     assert np.isnan(found[0]).all()
     assert np.isfinite(found[1]).all()
 
@@ -97,6 +117,6 @@ def test_zero_shot__bad_input():
 def test_zero_shot__a_planted_world_is_told_by_its_words():
     world = plant(rare(0.02), 400, seed=4)
     samples = world.samples(Split.TEST)
-    head = zero_shot(world.dataset.class_names, phrase_vectors)
-    found = head.probabilities(samples.vectors("joint")).argmax(axis=1)
+    head = zero_shot(world.dataset.class_names, phrase_embeddings)
+    found = head.probabilities(samples.embeddings("clip")).argmax(axis=1)
     assert np.mean(found == world.dataset.labels[samples.rows]) > 0.9

@@ -4,11 +4,11 @@ import pytest
 from weakspot.core.evidence import (
     Cause,
     CauseFinding,
+    ConfusedWith,
     Evidence,
     Interval,
     LabelFinding,
     Measurement,
-    Pull,
     Share,
     Verdict,
     effect_size,
@@ -20,10 +20,10 @@ from weakspot.core.repairs import (
     GroupKind,
     LabellingRequest,
     RepairArm,
-    RepairOutcome,
     RepairPlan,
+    RepairResult,
     SliceAfter,
-    SliceFate,
+    SliceStatus,
     Spread,
 )
 from weakspot.core.rules import ColumnRule
@@ -39,8 +39,20 @@ def _slice(class_name, column, contrast=None):
     if contrast is not None:
         phrase = f"a photo of a {contrast} {class_name}"
         names = (
-            SliceName(phrase=phrase, contrast=contrast, score=2.0, describer="caption-grammar", accuracy_nearest=0.38),
-            SliceName(phrase="a photo of old", contrast="old", score=1.0, describer="caption-grammar", is_doubtful=True),
+            SliceName(
+                phrase=phrase,
+                contrast=contrast,
+                score=2.0,
+                describer="caption-grammar",
+                accuracy_nearest=0.38,
+            ),
+            SliceName(
+                phrase="a photo of old",
+                contrast="old",
+                score=1.0,
+                describer="caption-grammar",
+                is_doubtful=True,
+            ),
         )
     return FailureSlice(
         class_name=class_name,
@@ -119,25 +131,41 @@ def record():
     """A run with one confirmed slice, one that is not, a repair with two baselines, and hostile names."""
     green = _slice("apple", "green", "green")
     hostile = _slice('<script>alert("x")</script>', "odd", "<b>bold</b> | pipe")
-    cause = CauseFinding(cause=Cause.RARE, share_training=0.12, share_evaluation=0.43, sentence="Such samples are few.")
+    cause = CauseFinding(
+        cause=Cause.RARE,
+        share_training=0.12,
+        share_evaluation=0.43,
+        sentence="Such samples are few.",
+    )
     return RunRecord(
         run_id="20260101-abcdef",
         command="weakspot run",
         started="2026-01-01T10:00:00Z",
         seed=0,
-        settings={"classifier": {"options": {"api_key": "hunter2", "url": "https://me:pw@host.example/v1"}}, "costs": [1, 2]},
+        settings={
+            "classifier": {
+                "options": {"api_key": "hunter2", "url": "https://me:pw@host.example/v1"}
+            },
+            "costs": [1, 2],
+        },
         versions={"weakspot": "0.1.0"},
         inputs={"classifier": "onnx:1234"},
         stages=(StageRecord(stage="discover", seconds=1.25, summary="Two slices."),),
         criterion="the predicted label is not the true one",
-        classifier=ClassifierFacts(n_samples=148, n_failed=36, per_class={"apple": (103, 35), "pear": (45, 1)}),
+        classifier=ClassifierFacts(
+            n_samples=148, n_failed=36, per_class={"apple": (103, 35), "pear": (45, 1)}
+        ),
         slices=(hostile, green),
         evidence=(
-            _evidence(hostile, inside=(2, 8), outside=(5, 40), verdict=Verdict.NOT_CONFIRMED, q_value=0.31),
-            _evidence(green, inside=(16, 22), outside=(1, 29), verdict=Verdict.CONFIRMED, cause=cause),
+            _evidence(
+                hostile, inside=(2, 8), outside=(5, 40), verdict=Verdict.NOT_CONFIRMED, q_value=0.31
+            ),
+            _evidence(
+                green, inside=(16, 22), outside=(1, 29), verdict=Verdict.CONFIRMED, cause=cause
+            ),
         ),
         repairs=(
-            RepairOutcome(
+            RepairResult(
                 plan=RepairPlan(slice_ids=(green.slice_id,), repairer="slice-balanced"),
                 measured_on=DataUse(name="test split", n_samples=92, digest="t"),
                 arms=(
@@ -165,18 +193,23 @@ def full_record(record):
         first.model_copy(update={"curve": curve, "witness": "captions", "witness_score": 0.4}),
         second.model_copy(update={"witness": "captions", "witness_score": -0.1}),
     )
-    green = green.model_copy(update={"names": names, "easy_names": (first.model_copy(update={"contrast": "red", "curve": curve}),)})
+    green = green.model_copy(
+        update={
+            "names": names,
+            "easy_names": (first.model_copy(update={"contrast": "red", "curve": curve}),),
+        }
+    )
     again = green.model_copy(update={"method": "attributes", "names": ()})
     by_loss = _slice("pear", "loss", "high loss")
     share = Share.of(16, 22)
-    pull = Pull(
+    confused_with = ConfusedWith(
         answer="pear", inside=share, outside=Share.of(1, 29), among_failures=Share.of(16, 16),
         among_other_failures=Share.of(1, 1), p_value=0.0001, is_real=True, sentence="apple: green become pear.",
     )  # fmt: skip
     unproven, proven = record.evidence
     proven = proven.model_copy(
         update={
-            "cause": proven.cause.model_copy(update={"pull": pull}),
+            "cause": proven.cause.model_copy(update={"confused_with": confused_with}),
             "effect": effect_size((16, 22, 1, 29)),
             "labels": LabelFinding(
                 n_suspect=9, share=9 / 16, inside=Share.of(9, 16), outside=Share.of(0, 1), witnesses=("neighbours",),
@@ -189,17 +222,35 @@ def full_record(record):
         }
     )  # fmt: skip
     same = _evidence(again, inside=(16, 22), outside=(1, 29), verdict=Verdict.SAME, q_value=1.0)
-    circular = _evidence(by_loss, inside=(3, 9), outside=(1, 9), verdict=Verdict.CIRCULAR, q_value=1.0)
+    circular = _evidence(
+        by_loss, inside=(3, 9), outside=(1, 9), verdict=Verdict.CIRCULAR, q_value=1.0
+    )
     evidence = (unproven, proven, same.model_copy(update={"same_as": green.slice_id}), circular)
     methods = (
         MethodRecord(method="directions", seconds=1.0, n_considered=7, n_found=2, n_tested=2),
-        MethodRecord(method="attributes", seconds=2.0, n_considered=1_200, n_found=30, n_tested=1, note="No answerer."),
-        MethodRecord(method="attributes", seconds=1.0, n_considered=800, n_found=20, n_tested=0, note="No answerer."),
+        MethodRecord(
+            method="attributes",
+            seconds=2.0,
+            n_considered=1_200,
+            n_found=30,
+            n_tested=1,
+            note="No answerer.",
+        ),
+        MethodRecord(
+            method="attributes",
+            seconds=1.0,
+            n_considered=800,
+            n_found=20,
+            n_tested=0,
+            note="No answerer.",
+        ),
     )
     return record.model_copy(
         update={
             "slices": (hostile, green, again, by_loss),
-            "evidence": tuple(entry.model_copy(update={"control": "fwer"}) for entry in evidence),
+            "evidence": tuple(
+                entry.model_copy(update={"correction": "fwer"}) for entry in evidence
+            ),
             "methods": methods,
         }
     )
@@ -210,13 +261,16 @@ def _halves(gained, lost):
     changes = (_change("overall", GroupKind.OVERALL, 50, 40, 40 + gained - lost),)
     moved = tuple(change.model_copy(update={"gained": gained, "lost": lost}) for change in changes)
     names = ("validation, discovery half", "validation, confirmation half")
-    return tuple(ArmMeasurement(measured_on=DataUse(name=name, n_samples=50, digest=name), changes=moved) for name in names)
+    return tuple(
+        ArmMeasurement(measured_on=DataUse(name=name, n_samples=50, digest=name), changes=moved)
+        for name in names
+    )
 
 
 @pytest.fixture
 def compared_record(record):
     """The same run with three strategies: one with everything that can be said, one reference, one that waits for labels."""
-    (outcome,) = record.repairs
+    (result,) = record.repairs
     spread = Spread(
         worst_group="apple: green", worst_before=0.07, worst_after=0.67, average_before=0.6, average_after=0.8, gap_before=0.77,
         gap_after=0.23, worst_change=Interval(low=0.3, high=0.8), gap_change=Interval(low=-0.75, high=-0.2),
@@ -225,7 +279,7 @@ def compared_record(record):
         _change("formerly right", GroupKind.FORMERLY_RIGHT, 77, 77, 75),
         _change("formerly wrong", GroupKind.FORMERLY_WRONG, 15, 0, 8),
     )
-    random, repaired, confidence = outcome.arms
+    random, repaired, confidence = result.arms
     repaired = repaired.model_copy(
         update={
             "changes": repaired.changes + former,
@@ -238,32 +292,56 @@ def compared_record(record):
             "n_synthetic": 5,
         }
     )
-    random = random.model_copy(update={"elsewhere": _halves(1, 1), "spread": spread.model_copy(update={"worst_after": 0.4})})
+    random = random.model_copy(
+        update={
+            "elsewhere": _halves(1, 1),
+            "spread": spread.model_copy(update={"worst_after": 0.4}),
+        }
+    )
     again = (
-        SliceAfter(title="apple: green", slice_id="a", fate=SliceFate.GONE, failures_before=16, failures_after=2, n_members=22),
         SliceAfter(
-            title="pear: old", slice_id="b", fate=SliceFate.NEW, failures_before=3, failures_after=9, n_members=12, q_value=0.03
+            title="apple: green",
+            slice_id="a",
+            status=SliceStatus.GONE,
+            failures_before=16,
+            failures_after=2,
+            n_members=22,
+        ),
+        SliceAfter(
+            title="pear: old",
+            slice_id="b",
+            status=SliceStatus.NEW,
+            failures_before=3,
+            failures_after=9,
+            n_members=12,
+            q_value=0.03,
         ),
     )
-    full = outcome.model_copy(
+    full = result.model_copy(
         update={
             "arms": (repaired, random, confidence),
-            "aftermath": Aftermath(measured_on=USE, slices=again, n_tested=4, note="One method was left out."),
+            "aftermath": Aftermath(
+                measured_on=USE, slices=again, n_tested=4, note="One method was left out."
+            ),
             "files": ("repair/model.onnx", "repair/plan.json"),
             "notes": ("Zero-shot prompts need an embedder.",),
         }
     )
-    reference = outcome.model_copy(
+    reference = result.model_copy(
         update={
-            "plan": RepairPlan(slice_ids=outcome.plan.slice_ids, repairer="group-dro"),
+            "plan": RepairPlan(slice_ids=result.plan.slice_ids, repairer="group-dro"),
             "arms": (_arm("group-dro", is_baseline=True, on_slice=12, overall=70, pear=30), random),
         }
     )
-    waiting = outcome.model_copy(
+    waiting = result.model_copy(
         update={
-            "plan": RepairPlan(slice_ids=outcome.plan.slice_ids, repairer="pool-budgeted", budget=60),
+            "plan": RepairPlan(
+                slice_ids=result.plan.slice_ids, repairer="pool-budgeted", budget=60
+            ),
             "arms": (),
-            "labelling": LabellingRequest(file="labels.csv", picture_list="labels.txt", n_samples=60, n_labelled=10),
+            "labelling": LabellingRequest(
+                file="labels.csv", image_list="labels.txt", n_samples=60, n_labelled=10
+            ),
         }
     )
     return record.model_copy(update={"repairs": (full, reference, waiting)})

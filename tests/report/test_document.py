@@ -5,8 +5,8 @@ from weakspot.report.document import build_document
 def test_build_document__headline_is_the_largest_confirmed_finding(record):
     document = build_document(record)
     assert document.headline == (
-        "On “apple” pictures that fit “green” the classifier fails 73 % of the time (95 % interval 52–87 %), "
-        "against 3 % on the other “apple” pictures."
+        "On “apple” images that fit “green” the classifier fails 73 % of the time (95 % interval 52–87 %), "
+        "against 3 % on the other “apple” images."
     )
     assert [finding.title for finding in document.findings] == ["apple: green"]
     finding = document.findings[0]
@@ -15,7 +15,10 @@ def test_build_document__headline_is_the_largest_confirmed_finding(record):
         "Measured on 51 samples that took no part in finding it: 16 of 22 inside failed, 1 of 29 outside. A gap like this or "
         "larger would arise by chance with probability < 0.0001; corrected for the 2 slices tested together: < 0.0001."
     )
-    assert finding.cause == ("The classifier saw too few such samples in training.", "Such samples are few.")
+    assert finding.cause == (
+        "Evidence points to too few such samples in training.",
+        "Such samples are few.",
+    )
     assert finding.strength == "0.88 by directions, p = 0.005"
 
 
@@ -42,7 +45,11 @@ def test_build_document__one_repair_is_no_comparison(record):
 
 def test_build_document__several_repairs_are_compared(compared_record):
     document = build_document(compared_record)
-    assert [repair.strategy for repair in document.repairs] == ["slice-balanced", "group-dro", "pool-budgeted"]
+    assert [repair.strategy for repair in document.repairs] == [
+        "slice-balanced",
+        "group-dro",
+        "pool-budgeted",
+    ]
     assert document.strategies is not None
     assert document.summary[-1] == "3 ways of repairing were compared; see the table."
     assert document.summary[-2].startswith("Accuracy on “apple: green” rose from 7 % to 67 %")
@@ -64,5 +71,10 @@ def test_build_document__nothing_found():
 
 
 def test_build_document__nothing_confirmed(record):
-    unproven = record.model_copy(update={"evidence": record.evidence[:1], "slices": record.slices[:1]})
-    assert build_document(unproven).headline == "No systematic failure was confirmed among 1 slice found."
+    unproven = record.model_copy(
+        update={"evidence": record.evidence[:1], "slices": record.slices[:1]}
+    )
+    assert (
+        build_document(unproven).headline
+        == "No systematic failure was confirmed among 1 slice found."
+    )

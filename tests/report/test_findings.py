@@ -1,22 +1,34 @@
-from weakspot.report.findings import count_sentence, finding, methods_of, n_tested, unconfirmed_slices
-from weakspot.report.pictures import SlicePictures
+from weakspot.report.findings import (
+    count_sentence,
+    finding,
+    methods_of,
+    n_tested,
+    unconfirmed_slices,
+)
+from weakspot.report.image_budget import SliceImages
 
 
 def test_finding__all_that_was_looked_into(full_record):
     found, evidence = full_record.published()[0]
-    worded = finding(1, found, evidence, full_record, SlicePictures())
+    worded = finding(1, found, evidence, full_record, SliceImages())
     assert worded.method == "directions"
     assert worded.also_found == ("apple: unnamed (attributes)",)
     assert worded.has_suspect_labels
-    assert worded.pull == "apple: green become pear."
+    assert worded.confused_with == "apple: green become pear."
     assert [line.label for line in worded.curve.lines] == ["green", "red"]
     assert len(worded.elsewhere) == 2
 
 
 def test_finding__of_an_earlier_run(record):
     found, evidence = record.published()[0]
-    worded = finding(1, found, evidence, record, SlicePictures())
-    assert (worded.labels, worded.pull, worded.effect, worded.elsewhere, worded.also_found) == ("", "", "", (), ())
+    worded = finding(1, found, evidence, record, SliceImages())
+    assert (
+        worded.labels,
+        worded.confused_with,
+        worded.effect,
+        worded.elsewhere,
+        worded.also_found,
+    ) == ("", "", "", (), ())
     assert worded.curve is None
 
 
@@ -32,7 +44,12 @@ def test_unconfirmed_slices__tests_first_and_reasons_in_words(full_record):
 def test_methods_of__turns_are_added_up(full_record):
     directions, attributes = methods_of(full_record)
     assert directions.n_considered == 7
-    assert (attributes.n_considered, attributes.n_found, attributes.n_tested, attributes.seconds) == (2_000, 50, 1, 3.0)
+    assert (
+        attributes.n_considered,
+        attributes.n_found,
+        attributes.n_tested,
+        attributes.seconds,
+    ) == (2_000, 50, 1, 3.0)
     assert attributes.note == "No answerer."
 
 
@@ -43,4 +60,6 @@ def test_n_tested__over_turns(record):
 
 
 def test_count_sentence__without_methods(record):
-    assert count_sentence(record, []) == "2 slices found, 2 tested on held-out samples, 0 confirmed."
+    assert (
+        count_sentence(record, []) == "2 slices found, 2 tested on held-out samples, 0 confirmed."
+    )

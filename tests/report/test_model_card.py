@@ -14,7 +14,9 @@ DATA = DataFacts(
 
 
 def _decided(record, kind, slice_id, reason=""):
-    made = Decision(slice_id=slice_id, kind=kind, by="Ada <b>", time="2026-02-03T10:00:00+00:00", reason=reason)
+    made = Decision(
+        slice_id=slice_id, kind=kind, by="Ada <b>", time="2026-02-03T10:00:00+00:00", reason=reason
+    )
     return record.model_copy(update={"decisions": (*record.decisions, made)})
 
 
@@ -26,7 +28,10 @@ def document(full_record):
 def test_model_card__figures_are_those_of_the_record(document, record):
     card = document.card
     assert (card.accuracy.count, card.accuracy.total) == (112, 148)
-    assert [(one.class_name, one.right.count) for one in card.per_class] == [("apple", 68), ("pear", 44)]
+    assert [(one.class_name, one.right.count) for one in card.per_class] == [
+        ("apple", 68),
+        ("pear", 44),
+    ]
     assert card.worst.evidence.gap == max(entry.gap for entry in record.evidence)
     assert card.known_failures == (document.findings[0].sentence,)
 
@@ -53,13 +58,31 @@ def test_front_matter__is_yaml_that_hubs_read(document):
     (result,) = model["results"]
     assert model["name"] == "onnx:1234"
     assert result["task"]["type"] == "image-classification"
-    assert result["dataset"] == {"type": "fruit-more", "name": "Fruit & more", "split": "validation"}
-    assert result["metrics"][0] == {"type": "accuracy", "name": "Accuracy", "value": pytest.approx(112 / 148, abs=1e-6)}
+    assert result["dataset"] == {
+        "type": "fruit-more",
+        "name": "Fruit & more",
+        "split": "validation",
+    }
+    assert result["metrics"][0] == {
+        "type": "accuracy",
+        "name": "Accuracy",
+        "value": pytest.approx(112 / 148, abs=1e-6),
+    }
     assert result["metrics"][1]["value"] == pytest.approx(6 / 22, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    "name", ["- x: [y", "a\nb: c", "tab\there", 'quote " and \\', "nul \x00 del \x7f line \u2028", "\ud800", "# no", ""]
+    "name",
+    [
+        "- x: [y",
+        "a\nb: c",
+        "tab\there",
+        'quote " and \\',
+        "nul \x00 del \x7f line \u2028",
+        "\ud800",
+        "# no",
+        "",
+    ],
 )
 def test_front_matter__any_name__stays_yaml(record, name):
     named = record.model_copy(update={"inputs": {"classifier": name}})
@@ -77,7 +100,9 @@ def test_render_model_card__front_matter_first(document):
 
 
 def test_documents__nothing_confirmed__card_says_so(record):
-    empty = record.model_copy(update={"evidence": (), "slices": (), "repairs": (), "classifier": None, "notes": ()})
+    empty = record.model_copy(
+        update={"evidence": (), "slices": (), "repairs": (), "classifier": None, "notes": ()}
+    )
     document = build_document(empty)
     assert document.card.worst is None
     text = render_model_card(document)

@@ -5,7 +5,7 @@ import pytest
 
 from weakspot.core.run import RunRecord
 from weakspot.report.document import build_document
-from weakspot.report.pictures import ShownPicture, SlicePictures
+from weakspot.report.image_budget import ShownImage, SliceImages
 from weakspot.report.render import render_html, render_json, render_markdown
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
@@ -34,18 +34,22 @@ class _Page(HTMLParser):
         self.text.append(data)
 
 
-def _pictures(record):
+def _images(record):
     green = record.slices[1]
     hard = (
-        ShownPicture(sample_id="s1", answer="pear", has_failed=True),
-        ShownPicture(sample_id="s2", answer="apple", has_failed=False),
+        ShownImage(sample_id="s1", answer="pear", has_failed=True),
+        ShownImage(sample_id="s2", answer="apple", has_failed=False),
     )
-    return {green.slice_id: SlicePictures(hard=hard, easy=(ShownPicture(sample_id="s3", answer="apple", has_failed=False),))}
+    return {
+        green.slice_id: SliceImages(
+            hard=hard, easy=(ShownImage(sample_id="s3", answer="apple", has_failed=False),)
+        )
+    }
 
 
 @pytest.fixture
 def page(record, jpeg):
-    text = render_html(build_document(record, _pictures(record)), {"s1": jpeg, "s3": jpeg})
+    text = render_html(build_document(record, _images(record)), {"s1": jpeg, "s3": jpeg})
     parsed = _Page()
     parsed.feed(text)
     assert parsed.open == []
@@ -55,12 +59,14 @@ def page(record, jpeg):
 def test_render_html__is_one_self_contained_page(page):
     text, parsed = page
     assert text.lstrip().startswith("<!doctype html>")
-    pictures = [address for address in parsed.addresses if not address.startswith("#")]
-    assert len(pictures) == 2
-    assert all(address.startswith("data:image/jpeg;base64,/9j/") for address in pictures)
-    assert "http" not in text.replace("http-equiv", "").replace("https://(not shown)@host.example", "")
+    images = [address for address in parsed.addresses if not address.startswith("#")]
+    assert len(images) == 2
+    assert all(address.startswith("data:image/jpeg;base64,/9j/") for address in images)
+    assert "http" not in text.replace("http-equiv", "").replace(
+        "https://(not shown)@host.example", ""
+    )
     assert "script" not in parsed.tags
-    assert "no picture" in text
+    assert "no image" in text
 
 
 def test_render_html__hostile_names_are_text(page):
@@ -74,9 +80,9 @@ def test_render_html__says_what_matters(page):
     text, parsed = page
     said = " ".join("".join(parsed.text).replace("\u00a0", " ").split())
     for sentence in (
-        "On “apple” pictures that fit “green” the classifier fails 73 % of the time",
+        "On “apple” images that fit “green” the classifier fails 73 % of the time",
         "16 of 22",
-        "The classifier saw too few such samples in training.",
+        "Evidence points to too few such samples in training.",
         "Lower, which may be chance: “pear” (36 to 34 of 36 right, p = 0.5).",
         "least confident",
         "not confirmed: the difference may be chance",
@@ -93,7 +99,9 @@ def test_render_html__says_what_matters(page):
 
 
 def test_render_html__an_empty_run_still_reads():
-    text = render_html(build_document(RunRecord(run_id="r", command="c", started="2026-01-01T00:00:00Z", seed=0)))
+    text = render_html(
+        build_document(RunRecord(run_id="r", command="c", started="2026-01-01T00:00:00Z", seed=0))
+    )
     parsed = _Page()
     parsed.feed(text)
     assert parsed.open == []
@@ -107,10 +115,19 @@ def test_render_html__same_record_same_page(record):
 def test_render_markdown__tables_and_escapes(record):
     text = render_markdown(build_document(record))
     lines = text.splitlines()
-    assert lines[0].startswith("# On “apple” pictures")
-    assert "| accuracy on | samples | before | slice-balanced | random choice (baseline) | least confident (baseline) |" in lines
-    assert "| overall | 92 | 84 % | 90 % (+6.5, p 0.031) | 87 % (+3.3, p 0.25) | 84 % (±0, p 1) |" in lines
-    assert "| apple: green (slice) | 15 | 7 % | 67 % (+60, p 0.0039) | 40 % (+33, p 0.062) | 60 % (+53, p 0.0078) |" in lines
+    assert lines[0].startswith("# On “apple” images")
+    assert (
+        "| accuracy on | samples | before | slice-balanced | random choice (baseline) | least confident (baseline) |"
+        in lines
+    )
+    assert (
+        "| overall | 92 | 84 % | 90 % (+6.5, p 0.031) | 87 % (+3.3, p 0.25) | 84 % (±0, p 1) |"
+        in lines
+    )
+    assert (
+        "| apple: green (slice) | 15 | 7 % | 67 % (+60, p 0.0039) | 40 % (+33, p 0.062) | 60 % (+53, p 0.0078) |"
+        in lines
+    )
     assert "| apple: the rest (rest of the class) | 0 | – | – | – | – |" in lines
     assert any(line.startswith("| \\<script\\>alert") and "\\| pipe" in line for line in lines)
     assert "<script>" not in text
@@ -119,7 +136,7 @@ def test_render_markdown__tables_and_escapes(record):
 
 
 def test_render_json__holds_the_figures(record):
-    content = json.loads(render_json(build_document(record, _pictures(record))))
+    content = json.loads(render_json(build_document(record, _images(record))))
     assert content["run_id"] == "20260101-abcdef"
     assert content["findings"][0]["evidence"]["failures_inside"] == 16
     assert content["findings"][0]["hard_samples"] == ["s1", "s2"]
@@ -158,9 +175,14 @@ def test_render_markdown__everything_that_was_looked_into(full_record):
     assert "**Check the labels.** 9 of 16 failures inside look like wrong labels." in lines
     assert "| attributes | 2000 | 50 | 1 | No answerer. |" in lines
     assert "- pool: no such samples" in lines
-    assert "- Accuracy on the samples nearest to “green”: 20 % of 10, 35 % of 20, 60 % of 40." in lines
+    assert (
+        "- Accuracy on the samples nearest to “green”: 20 % of 10, 35 % of 20, 60 % of 40." in lines
+    )
     assert any(
-        line.startswith("| apple: unnamed (attributes) | attributes | 16 of 22 | 1 of 29 | – | – | not counted") for line in lines
+        line.startswith(
+            "| apple: unnamed (attributes) | attributes | 16 of 22 | 1 of 29 | – | – | not counted"
+        )
+        for line in lines
     )
 
 
@@ -169,7 +191,7 @@ def test_render_json__methods_and_control(full_record):
     assert content["findings"][0]["method"] == "directions"
     assert content["findings"][0]["also_found"] == ["apple: unnamed (attributes)"]
     assert [one["n_considered"] for one in content["methods"]] == [7, 2_000]
-    assert content["control"].endswith("(Holm).")
+    assert content["correction"].endswith("(Holm).")
 
 
 def test_render_html__everything_of_repairs(compared_record):
@@ -183,7 +205,7 @@ def test_render_html__everything_of_repairs(compared_record):
     said = " ".join("".join(parsed.text).replace("\u00a0", " ").split())
     for sentence in (
         "Ways of repairing, compared",
-        "Waiting for 50 labels: labels.csv (pictures alone: labels.txt); 10 of 60 have come back.",
+        "Waiting for 50 labels: labels.csv (images alone: labels.txt); 10 of 60 have come back.",
         "How even it became",
         "seed (validation, discovery half)",
         "former failures, now right",
@@ -200,10 +222,14 @@ def test_render_html__everything_of_repairs(compared_record):
 
 def test_render_html__hostile_names_of_repairs_are_text(compared_record):
     hostile = "<img src=x onerror=alert(1)>"
-    outcome = compared_record.repairs[0]
-    arm = outcome.arms[0].model_copy(update={"arm": hostile})
-    outcome = outcome.model_copy(update={"arms": (arm, *outcome.arms[1:]), "notes": (hostile,), "files": (hostile,)})
-    text = render_html(build_document(compared_record.model_copy(update={"repairs": (outcome, outcome)})))
+    result = compared_record.repairs[0]
+    arm = result.arms[0].model_copy(update={"arm": hostile})
+    result = result.model_copy(
+        update={"arms": (arm, *result.arms[1:]), "notes": (hostile,), "files": (hostile,)}
+    )
+    text = render_html(
+        build_document(compared_record.model_copy(update={"repairs": (result, result)}))
+    )
     assert "<img src=x" not in text
 
 
@@ -217,9 +243,14 @@ def test_render_markdown__everything_of_repairs(compared_record):
     lines = render_markdown(build_document(compared_record)).splitlines()
     chosen = "| slice-balanced (chosen) | +60 (+24 to +82) | +53 (least confident) | – | +6.5 (+0.6 to +12) |"
     assert f"{chosen} 7 % → 67 % | 77 → 23 | nothing |" in lines
-    reference = "| group-dro (baseline) | +73 (+37 to +93) | +33 (random choice) | – | −7.6 (−14 to −1.4) |"
+    reference = (
+        "| group-dro (baseline) | +73 (+37 to +93) | +33 (random choice) | – | −7.6 (−14 to −1.4) |"
+    )
     assert f"{reference} – | – | overall, pear |" in lines
-    assert "| seed (validation, discovery half) | former failures, now right | 60 % (6 of 10) | 10 % (1 of 10) | – |" in lines
+    assert (
+        "| seed (validation, discovery half) | former failures, now right | 60 % (6 of 10) | 10 % (1 of 10) | – |"
+        in lines
+    )
     assert "Files: `repair/model.onnx`, `repair/plan.json`." in lines
     assert "## Repair: pool-budgeted" in lines
 
@@ -227,7 +258,7 @@ def test_render_markdown__everything_of_repairs(compared_record):
 def test_render_json__everything_of_repairs(compared_record):
     content = json.loads(render_json(build_document(compared_record)))
     first, _, waiting = content["repairs"]
-    assert first["aftermath"]["slices"][0]["fate"] == "gone"
+    assert first["aftermath"]["slices"][0]["status"] == "gone"
     assert first["accounting"][0]["arms"][0]["count"] == 6
     assert first["files"] == ["repair/model.onnx", "repair/plan.json"]
     assert waiting["arms"] == []

@@ -1,7 +1,16 @@
 import pytest
 
 from weakspot.core.evidence import Interval
-from weakspot.core.repairs import Aftermath, GroupChange, GroupKind, LabellingRequest, RepairArm, SliceAfter, SliceFate, Spread
+from weakspot.core.repairs import (
+    Aftermath,
+    GroupChange,
+    GroupKind,
+    LabellingRequest,
+    RepairArm,
+    SliceAfter,
+    SliceStatus,
+    Spread,
+)
 from weakspot.core.slices import DataUse
 from weakspot.core.statistics import mcnemar_p
 from weakspot.report import repair_wording as words
@@ -18,7 +27,9 @@ def _change(gained, lost, *, before=40, n_samples=100, group="apple: green", kin
 
 
 def _arm(*changes, **more):
-    return RepairArm(arm="slice-balanced", is_baseline=False, note="Done.", n_trained=10, changes=changes, **more)
+    return RepairArm(
+        arm="slice-balanced", is_baseline=False, note="Done.", n_trained=10, changes=changes, **more
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +82,9 @@ def test_spread_sentence__rise_and_chance():
     )
     unsure = spread.model_copy(update={"worst_change": Interval(low=-0.02, high=0.5)})
     assert "a group went from 10 % to 40 %, which may be chance (" in words.spread_sentence(unsure)
-    fell = spread.model_copy(update={"worst_after": 0.05, "worst_change": Interval(low=-0.1, high=-0.01)})
+    fell = spread.model_copy(
+        update={"worst_after": 0.05, "worst_change": Interval(low=-0.1, high=-0.01)}
+    )
     assert "a group fell from 10 % to 5 % (" in words.spread_sentence(fell)
 
 
@@ -82,7 +95,9 @@ def test_accounting_sentence__resolved_and_still_right():
         "36 of 40 (90 %, 95 % interval 77–96 %) formerly right samples still are."
     )
     perfect = _change(0, 1, before=100, group="overall", kind=GroupKind.OVERALL)
-    assert words.accounting_sentence(USE, perfect).startswith("On test samples: nothing had failed; 99 of 100")
+    assert words.accounting_sentence(USE, perfect).startswith(
+        "On test samples: nothing had failed; 99 of 100"
+    )
     hopeless = _change(1, 0, before=0, group="overall", kind=GroupKind.OVERALL)
     assert words.accounting_sentence(USE, hopeless).endswith("; nothing had been right.")
 
@@ -101,38 +116,65 @@ def test_worse_sentences__chance_is_told_apart():
 
 
 def test_worse_sentences__many_groups():
-    classes = [_change(0, 10, group=f"class {number}", kind=GroupKind.CLASS) for number in range(30)]
+    classes = [
+        _change(0, 10, group=f"class {number}", kind=GroupKind.CLASS) for number in range(30)
+    ]
     (sentence,) = words.worse_sentences(_arm(*classes))
     assert sentence.endswith(", and 18 more. Among 30 groups, one in twenty can seem so by chance.")
 
 
-def test_aftermath_sentences__every_fate():
-    assert set(words.FATE_WORDS) == set(SliceFate)
+def test_aftermath_sentences__every_status():
+    assert set(words.STATUS_WORDS) == set(SliceStatus)
     slices = [
-        SliceAfter(title=f"apple: {fate}", slice_id=fate, fate=fate, failures_before=9, failures_after=4, n_members=20)
-        for fate in SliceFate
+        SliceAfter(
+            title=f"apple: {status}",
+            slice_id=status,
+            status=status,
+            failures_before=9,
+            failures_after=4,
+            n_members=20,
+        )
+        for status in SliceStatus
     ]
-    said = list(words.aftermath_sentences(Aftermath(measured_on=USE, slices=tuple(slices), n_tested=4)))
-    assert said[0] == "Failures were looked for again after the repair, in the same way (on test samples, 4 slices tested)."
+    said = list(
+        words.aftermath_sentences(Aftermath(measured_on=USE, slices=tuple(slices), n_tested=4))
+    )
+    assert (
+        said[0]
+        == "Failures were looked for again after the repair, in the same way (on test samples, 4 slices tested)."
+    )
     assert said[1:] == [
         "Gone: “apple: gone” (9 failures before, 4 after, of 20 members).",
         "Smaller, but still there: “apple: smaller” (9 failures before, 4 after, of 20 members).",
         "Still there: “apple: stays” (9 failures before, 4 after, of 20 members).",
         "New: “apple: new” (9 failures before, 4 after, of 20 members).",
     ]
-    said = list(words.aftermath_sentences(Aftermath(measured_on=USE, slices=tuple(slices[:1]), note="A note.")))
+    said = list(
+        words.aftermath_sentences(
+            Aftermath(measured_on=USE, slices=tuple(slices[:1]), note="A note.")
+        )
+    )
     assert said[-2:] == ["No new slice was confirmed.", "A note."]
 
 
 def test_calibration_sentence__as_far_as_it_was_measured():
     assert words.calibration_sentence(_arm()) == ""
-    assert words.calibration_sentence(_arm(temperature=2.0)) == "Probabilities were calibrated; logits were divided by 2.00."
-    assert words.calibration_sentence(_arm(calibration_after=0.02)) == "Expected calibration error: 0.020 after."
+    assert (
+        words.calibration_sentence(_arm(temperature=2.0))
+        == "Probabilities were calibrated; logits were divided by 2.00."
+    )
+    assert (
+        words.calibration_sentence(_arm(calibration_after=0.02))
+        == "Expected calibration error: 0.020 after."
+    )
 
 
 def test_labelling_sentence__waiting_and_done():
-    request = LabellingRequest(file="to_label.csv", picture_list="to_label.txt", n_samples=1)
-    assert words.labelling_sentence(request) == "Waiting for 1 label: to_label.csv (pictures alone: to_label.txt)."
+    request = LabellingRequest(file="to_label.csv", image_list="to_label.txt", n_samples=1)
+    assert (
+        words.labelling_sentence(request)
+        == "Waiting for 1 label: to_label.csv (images alone: to_label.txt)."
+    )
     done = request.model_copy(update={"n_labelled": 1})
     assert words.labelling_sentence(done) == "Every label that was asked for has come back (1)."
 

@@ -6,7 +6,13 @@ def test_repair_section__repair_comes_before_its_baselines(record):
     section = repair_section(record.repairs[0])
     assert section.title == "Repair: slice-balanced"
     assert [arm.arm for arm in section.arms] == ["slice-balanced", "random", "confidence"]
-    assert [row.group for row in section.rows] == ["overall", "apple: green", "apple: the rest", "apple", "pear"]
+    assert [row.group for row in section.rows] == [
+        "overall",
+        "apple: green",
+        "apple: the rest",
+        "apple",
+        "pear",
+    ]
     assert section.n_unchanged == 1
     assert [change.right_after for change in section.rows[1].after] == [10, 6, 9]
     assert section.got_worse == ("pear",)
@@ -23,14 +29,17 @@ def test_repair_section__sentences_in_order(compared_record):
         "On held-out (validation, confirmation half): 6 of 10",
         "Lower, which may be chance: “pear”",
     ]
-    assert [sentence.startswith(start) for sentence, start in zip(section.sentences, starts, strict=True)] == [True] * 7
+    assert [
+        sentence.startswith(start)
+        for sentence, start in zip(section.sentences, starts, strict=True)
+    ] == [True] * 7
 
 
 def test_repair_section__an_arm_that_lacks_a_group_leaves_a_hole(record):
-    (outcome,) = record.repairs
-    random, repaired, confidence = outcome.arms
+    (result,) = record.repairs
+    random, repaired, confidence = result.arms
     lacking = random.model_copy(update={"changes": random.changes[:1]})
-    section = repair_section(outcome.model_copy(update={"arms": (lacking, repaired, confidence)}))
+    section = repair_section(result.model_copy(update={"arms": (lacking, repaired, confidence)}))
     row = next(row for row in section.rows if row.kind is GroupKind.SLICE)
     assert [None if change is None else change.right_after for change in row.after] == [10, None, 9]
 
@@ -43,14 +52,24 @@ def test_repair_section__accounting_of_every_arm(compared_record):
         "held-out (validation, confirmation half)",
     ]
     resolved, clean = rows[2], rows[3]
-    assert [None if share is None else (share.count, share.total) for share in resolved.shares] == [(6, 10), (1, 10), None]
-    assert [None if share is None else (share.count, share.total) for share in clean.shares] == [(38, 40), (39, 40), None]
+    assert [None if share is None else (share.count, share.total) for share in resolved.shares] == [
+        (6, 10),
+        (1, 10),
+        None,
+    ]
+    assert [None if share is None else (share.count, share.total) for share in clean.shares] == [
+        (38, 40),
+        (39, 40),
+        None,
+    ]
     assert clean.is_clean
 
 
 def test_repair_section__what_waits_for_labels(compared_record):
     section = repair_section(compared_record.repairs[2])
-    assert section.sentences == ("Waiting for 50 labels: labels.csv (pictures alone: labels.txt); 10 of 60 have come back.",)
+    assert section.sentences == (
+        "Waiting for 50 labels: labels.csv (images alone: labels.txt); 10 of 60 have come back.",
+    )
     assert (section.arms, section.rows, section.got_worse, section.labelling) == ((), (), (), "")
 
 
@@ -61,18 +80,23 @@ def test_repair_section__nothing_at_all(compared_record):
 
 
 def test_repair_section__a_slice_without_measured_members(record):
-    (outcome,) = record.repairs
+    (result,) = record.repairs
     arms = []
-    for arm in outcome.arms:
-        none = arm.changes[1].model_copy(update={"n_samples": 0, "right_before": 0, "right_after": 0, "gained": 0})
+    for arm in result.arms:
+        none = arm.changes[1].model_copy(
+            update={"n_samples": 0, "right_before": 0, "right_after": 0, "gained": 0}
+        )
         arms.append(arm.model_copy(update={"changes": (arm.changes[0], none)}))
-    section = repair_section(outcome.model_copy(update={"arms": tuple(arms)}))
-    assert section.sentences[0] == "No measured sample is a member of “apple: green”, so nothing can be said of it."
+    section = repair_section(result.model_copy(update={"arms": tuple(arms)}))
+    assert (
+        section.sentences[0]
+        == "No measured sample is a member of “apple: green”, so nothing can be said of it."
+    )
 
 
 def test_repair_section__the_kept_head_is_a_file(record):
-    outcome = record.repairs[0].model_copy(update={"head_file": "head.safetensors"})
-    assert repair_section(outcome).files == ("head.safetensors",)
+    result = record.repairs[0].model_copy(update={"head_file": "head.safetensors"})
+    assert repair_section(result).files == ("head.safetensors",)
 
 
 def test_main_arm__a_reference_may_be_a_baseline_itself(compared_record):

@@ -25,5 +25,7 @@ def test_share_cell__says_counts_and_interval_or_nothing():
 
 
 def test_figure__is_inside_the_page():
-    assert "src='data:image/jpeg;base64,/9j/" in figure(Image.new("RGBA", (4, 4)), alt="it's a 'picture'")
-    assert "it&#x27;s a &#x27;picture&#x27;" in figure(Image.new("L", (4, 4)), alt="it's a 'picture'")
+    assert "src='data:image/jpeg;base64,/9j/" in figure(
+        Image.new("RGBA", (4, 4)), alt="it's a 'image'"
+    )
+    assert "it&#x27;s a &#x27;image&#x27;" in figure(Image.new("L", (4, 4)), alt="it's a 'image'")

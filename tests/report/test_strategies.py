@@ -42,7 +42,13 @@ def test_move__a_group_that_moved_the_other_way_proves_nothing():
 
 def test_compare_strategies__chosen_first_baselines_last(compared_record):
     compared = compare_strategies(compared_record.repairs)
-    assert [row.strategy for row in compared.rows] == ["slice-balanced", "pool-budgeted", "group-dro", "confidence", "random"]
+    assert [row.strategy for row in compared.rows] == [
+        "slice-balanced",
+        "pool-budgeted",
+        "group-dro",
+        "confidence",
+        "random",
+    ]
     assert [row.is_baseline for row in compared.rows] == [False, False, True, True, True]
     chosen = compared.rows[0]
     assert chosen.is_chosen
@@ -59,10 +65,15 @@ def test_compare_strategies__one_that_waits_has_no_place_in_the_plot(compared_re
     waiting = compared.rows[1]
     assert waiting.arm is None
     assert waiting.note.startswith("Waiting for 50 labels")
-    assert [row.strategy for row in compared.points] == ["slice-balanced", "group-dro", "confidence", "random"]
+    assert [row.strategy for row in compared.points] == [
+        "slice-balanced",
+        "group-dro",
+        "confidence",
+        "random",
+    ]
 
 
-def test_compare_strategies__one_outcome_is_no_comparison(record):
+def test_compare_strategies__one_prediction_is_no_comparison(record):
     assert compare_strategies(record.repairs) is None
     assert compare_strategies(()) is None
 
@@ -75,3 +86,15 @@ def test_compare_strategies__references_are_seen_but_not_rivals(compared_record)
     compared = compare_strategies([only_words, *others])
     assert compared.rows[0].rival is None
     assert "zero-shot-classes" in [row.strategy for row in compared.rows]
+
+
+def test_compare_strategies__certainty_allows_for_all_arms(compared_record):
+    compared = compare_strategies(compared_record.repairs)
+    measured = [row for row in compared.rows if row.on_slices is not None]
+    alone = [
+        Move.over([one for one in row.arm.changes if one.kind is GroupKind.SLICE]).p_value
+        for row in measured
+    ]
+    together = [row.on_slices.p_value for row in measured]
+    assert min(together) == pytest.approx(min(1.0, len(measured) * min(alone)))
+    assert len(measured) > 1

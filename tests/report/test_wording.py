@@ -2,22 +2,27 @@ from weakspot.core.evidence import Cause, Verdict, effect_size
 from weakspot.core.failures import Side
 from weakspot.core.rules import ColumnRule
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.core.statistics import CONTROLS
+from weakspot.core.statistics import CORRECTIONS
 from weakspot.report import wording
 
 
 def _unnamed(**changes):
     use = DataUse(name="given", n_samples=0, digest="given")
-    return FailureSlice(class_name="apple", rule=ColumnRule(column="green"), method="hand", found_on=use, **changes)
+    return FailureSlice(
+        class_name="apple", rule=ColumnRule(column="green"), method="hand", found_on=use, **changes
+    )
 
 
 def test_slice_words__without_a_name():
-    assert wording.slice_words(_unnamed()) == "one kind of “apple” pictures, for which no words were found,"
+    assert (
+        wording.slice_words(_unnamed())
+        == "one kind of “apple” images, for which no words were found,"
+    )
 
 
 def test_class_words__side_of_a_multi_label_class():
-    assert wording.class_words(_unnamed(side=Side.ABSENT)) == "pictures without apple"
-    assert wording.class_words(_unnamed(side=Side.PRESENT)) == "“apple” pictures"
+    assert wording.class_words(_unnamed(side=Side.ABSENT)) == "images without apple"
+    assert wording.class_words(_unnamed(side=Side.PRESENT)) == "“apple” images"
 
 
 def test_arm_name__strangers_keep_theirs():
@@ -26,7 +31,12 @@ def test_arm_name__strangers_keep_theirs():
 
 
 def test_points__small_changes_are_zero():
-    assert [wording.points(value) for value in (0.004, -0.004, 0.006, -0.5)] == ["±0", "±0", "+1", "−50"]
+    assert [wording.points(value) for value in (0.004, -0.004, 0.006, -0.5)] == [
+        "±0",
+        "±0",
+        "+1",
+        "−50",
+    ]
 
 
 def test_effect_sentence__sizes_and_ratios(record):
@@ -37,18 +47,32 @@ def test_effect_sentence__sizes_and_ratios(record):
         "Members fail 3.0 times as often (95 % interval of the ratio 1.8 to 5.0); a medium effect (Cohen's h 0.52)."
     )
     endless = entry.model_copy(update={"effect": effect_size((5, 10, 0, 20))})
-    assert wording.effect_sentence(endless).startswith("None of the others failed (95 % interval of the ratio 1.3 to ")
+    assert wording.effect_sentence(endless).startswith(
+        "None of the others failed (95 % interval of the ratio 1.3 to "
+    )
 
 
 def test_witness_sentence__agrees_disagrees_or_cannot_tell():
-    name = SliceName(phrase="a green apple", contrast="green", score=1.0, describer="hand", witness="captions", witness_score=0.25)
+    name = SliceName(
+        phrase="a green apple",
+        contrast="green",
+        score=1.0,
+        describer="hand",
+        witness="captions",
+        witness_score=0.25,
+    )
     assert wording.witness_sentence(name) == "“green” fits according to captions (+0.25)."
     doubted = name.model_copy(update={"witness_score": -0.25, "is_doubtful": True})
-    assert wording.witness_sentence(doubted) == "“green” does not fit according to captions (-0.25)."
-    assert wording.witness_sentence(name.model_copy(update={"witness_score": None})) == "“green”: captions could not tell."
+    assert (
+        wording.witness_sentence(doubted) == "“green” does not fit according to captions (-0.25)."
+    )
+    assert (
+        wording.witness_sentence(name.model_copy(update={"witness_score": None}))
+        == "“green”: captions could not tell."
+    )
 
 
 def test_words__for_every_verdict_cause_and_control():
     assert set(wording.VERDICT_WORDS) == set(Verdict)
     assert set(wording.CAUSE_WORDS) == set(Cause)
-    assert set(wording.CONTROL_WORDS) == set(CONTROLS)
+    assert set(wording.CORRECTION_WORDS) == set(CORRECTIONS)

@@ -2,10 +2,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-QUARANTINE = pa.table({"key": ["bad"], "location": ["bad.jpg"], "reason": ["truncated"], "detail": ["cut"]})
+QUARANTINE = pa.table(
+    {"key": ["bad"], "location": ["bad.jpg"], "reason": ["truncated"], "detail": ["cut"]}
+)
 
 
-def write_tables(tables, *, locations=("a.jpg", "weakspot-pack:g/pictures-0000.bin#bytes=0-4", None)):
+def write_tables(tables, *, locations=("a.jpg", "weakspot-pack:g/images-0000.bin#bytes=0-4", None)):
     n_samples = len(locations)
     samples = pa.table(
         {
@@ -22,7 +24,10 @@ def write_tables(tables, *, locations=("a.jpg", "weakspot-pack:g/pictures-0000.b
     with tables.writing(n_samples=n_samples) as writer:
         writer.add(samples.slice(0, 1), {"predictions": np.array([1])})
         writer.add(samples.slice(1), {"predictions": np.array([0, -1])[: n_samples - 1]})
-        writer.add_side_tables(quarantine=iter([QUARANTINE]), duplicates=pa.table({"content_hash": pa.array([], pa.string())}))
+        writer.add_side_tables(
+            quarantine=iter([QUARANTINE]),
+            duplicates=pa.table({"content_hash": pa.array([], pa.string())}),
+        )
         writer.note({"class_names": ["cat", "dog"], "task": "single-label", "n_samples": n_samples})
 
 

@@ -44,7 +44,9 @@ def test_mapped__pickle_is_refused(tmp_path):
 
 def test_checked_records__one_changed_byte(tmp_path):
     keys = np.array([b"a" * 16, b"b" * 16], dtype="S16")
-    path = write_records(tmp_path, "shard-000000", keys, np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32))
+    path = write_records(
+        tmp_path, "shard-000000", keys, np.array([[1.0, 2.0], [3.0, 4.0]], dtype=np.float32)
+    )
     checksum = int(path.stem.split("-")[-1], 16)
     found = checked_records(path, checksum)
     assert found is not None

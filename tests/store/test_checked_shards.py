@@ -1,14 +1,26 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from weakspot.store.checked_shards import CHECKED_FILE, CheckedFile, mark_of, read_checked, write_checked
+from weakspot.store.checked_shards import (
+    CHECKED_FILE,
+    ODD,
+    CheckedFile,
+    KeyIndex,
+    mark_of,
+    read_checked,
+    write_checked,
+)
 from weakspot.store.names import KEY_TYPE
 
 
 @pytest.fixture
 def written(tmp_path):
     files = {
-        "one": CheckedFile(mark=(5, 7), width=3, keys=np.array([b"a" * 16, b"b" * 16], dtype=KEY_TYPE)),
+        "one": CheckedFile(
+            mark=(5, 7), width=3, keys=np.array([b"a" * 16, b"b" * 16], dtype=KEY_TYPE)
+        ),
         "empty": CheckedFile(mark=(1, 1), width=3, keys=np.empty(0, dtype=KEY_TYPE)),
         "two": CheckedFile(mark=(6, 8), width=4, keys=np.array([b"c" * 16], dtype=KEY_TYPE)),
     }
@@ -30,7 +42,13 @@ def test_read_checked__damaged_is_nothing(written, harm):
     content = written.read_bytes()
     flipped = content[:-3] + bytes([content[-3] ^ 1]) + content[-2:]
     wider = content.replace(b'"width": 4', b'"width": 5')
-    harmed = {"cut": content[:-16], "flip": flipped, "width": wider, "empty": b"", "text": b"hello\n"}
+    harmed = {
+        "cut": content[:-16],
+        "flip": flipped,
+        "width": wider,
+        "empty": b"",
+        "text": b"hello\n",
+    }
     written.write_bytes(harmed.get(harm, b""))
     if harm == "gone":
         written.unlink()
@@ -39,3 +57,34 @@ def test_read_checked__damaged_is_nothing(written, harm):
 
 def test_mark_of__no_file(tmp_path):
     assert mark_of(tmp_path / "none") == (-1, -1)
+
+
+SPECIAL = st.sampled_from([b"\0" * 16, b"a" * 16, b"a" * 15 + b"\0"])
+KEYS = st.lists(st.binary(min_size=16, max_size=16) | SPECIAL, max_size=40)
+
+
+def packed(keys):
+    return np.frombuffer(b"".join(keys), dtype=KEY_TYPE)
+
+
+@settings(deadline=None)
+@given(KEYS, KEYS)
+def test_positions__like_a_list(known, others):
+    asked = [*others, *known[::2]]
+    expected = [known.index(key) if key in known else -1 for key in asked]
+    assert KeyIndex(packed(known)).positions(packed(asked)).tolist() == expected
+
+
+def test_positions__different_keys_that_mix_to_the_same_number():
+    with np.errstate(over="ignore"):
+        halves = np.array(
+            [[number * ODD ^ np.uint64(5), number] for number in np.arange(50, dtype=np.uint64)]
+        )
+    keys = np.ascontiguousarray(halves).view(KEY_TYPE)[:, 0]
+    assert KeyIndex(keys[:40]).positions(keys).tolist() == [*range(40), *[-1] * 10]
+
+
+def test_positions__keys_inside_records():
+    records = np.zeros(3, dtype=[("key", KEY_TYPE), ("row", np.float32, (2,))])
+    records["key"] = [b"a" * 16, b"b" * 16, b"c" * 16]
+    assert KeyIndex(records["key"]).positions(records["key"][::-1]).tolist() == [2, 1, 0]

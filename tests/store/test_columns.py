@@ -2,18 +2,19 @@ import pyarrow as pa
 import pytest
 
 from weakspot.core.attributes import Attribute, AttributeBook, AttributeValue
-from weakspot.store.columns import BOOK_FILE, COLUMNS_FILE, LATEST_FILE, ColumnShelf
+from weakspot.store.columns import BOOK_FILE, COLUMNS_FILE, LATEST_FILE, ColumnCache
 
 VALUE = AttributeValue(value="red", share=0.5)
 BOOK = AttributeBook(
-    attributes=(Attribute(name="colour", column="colour", source="built-in", values=(VALUE,)),), notes=("A note.",)
+    attributes=(Attribute(name="colour", column="colour", source="built-in", values=(VALUE,)),),
+    notes=("A note.",),
 )
 COLUMNS = pa.table({"meta.colour": ["red", None, "blue"]})
 
 
 @pytest.fixture
 def shelf(tmp_path):
-    found = ColumnShelf(data=tmp_path)
+    found = ColumnCache(data=tmp_path)
     found.save("tables1-a", BOOK, COLUMNS, group="tables1")
     return found
 

@@ -1,7 +1,7 @@
 import numpy as np
 
+from weakspot.store.embeddings import EmbeddingCache
 from weakspot.store.keyed_rows import MANY_WAITING, KeyedRows
-from weakspot.store.vectors import VectorCache
 
 
 def hashed(number: int) -> str:
@@ -18,31 +18,35 @@ class Counting:
 
 
 def test_keyed_rows__each_key_is_computed_once_in_any_order(tmp_path):
-    rows, compute = KeyedRows(VectorCache(tmp_path, identity="model")), Counting()
+    rows, compute = KeyedRows(EmbeddingCache(tmp_path, identity="model")), Counting()
     assert rows.rows([hashed(3), hashed(1), hashed(3)], compute)[:, 0].tolist() == [3.0, 1.0, 3.0]
     assert rows.rows([hashed(1), hashed(2)], compute)[:, 0].tolist() == [1.0, 2.0]
     assert compute.asked == [hashed(3), hashed(1), hashed(2)]
 
 
 def test_keyed_rows__what_was_written_is_not_computed_again(tmp_path):
-    first = KeyedRows(VectorCache(tmp_path, identity="model"))
+    first = KeyedRows(EmbeddingCache(tmp_path, identity="model"))
     first.rows([hashed(number) for number in (0, 256, 7)], Counting())
     first.flush()
-    second, compute = KeyedRows(VectorCache(tmp_path, identity="model")), Counting()
-    assert second.rows([hashed(256), hashed(0), hashed(8)], compute)[:, 0].tolist() == [256.0, 0.0, 8.0]
+    second, compute = KeyedRows(EmbeddingCache(tmp_path, identity="model")), Counting()
+    assert second.rows([hashed(256), hashed(0), hashed(8)], compute)[:, 0].tolist() == [
+        256.0,
+        0.0,
+        8.0,
+    ]
     assert compute.asked == [hashed(8)]
     assert len(second) == 4
 
 
 def test_keyed_rows__many_rows_are_written_without_being_told(tmp_path):
-    rows = KeyedRows(VectorCache(tmp_path, identity="model"))
+    rows = KeyedRows(EmbeddingCache(tmp_path, identity="model"))
     rows.rows([hashed(number) for number in range(MANY_WAITING)], Counting())
-    assert len(KeyedRows(VectorCache(tmp_path, identity="model"))) == MANY_WAITING
+    assert len(KeyedRows(EmbeddingCache(tmp_path, identity="model"))) == MANY_WAITING
 
 
 def test_keyed_rows__any_text_is_a_key(tmp_path):
-    rows = KeyedRows(VectorCache(tmp_path, identity="model"))
+    rows = KeyedRows(EmbeddingCache(tmp_path, identity="model"))
     rows.rows(["a" * 64, "b"], lambda keys: np.arange(len(keys), dtype=np.float32)[:, None])
     rows.flush()
-    again = KeyedRows(VectorCache(tmp_path, identity="model"))
+    again = KeyedRows(EmbeddingCache(tmp_path, identity="model"))
     assert again.rows(["b", "a" * 64], lambda _keys: np.zeros((0, 1)))[:, 0].tolist() == [1.0, 0.0]

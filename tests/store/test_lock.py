@@ -21,7 +21,9 @@ with lock.exclusive(Path(sys.argv[1])):
 @pytest.fixture
 def holder(tmp_path):
     path = tmp_path / "lock"
-    process = subprocess.Popen([sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD, str(path)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "held\n"
     yield path, process
     process.kill()
@@ -32,7 +34,9 @@ def holder(tmp_path):
 def test_exclusive__names_the_other_process(holder):
     path, process = holder
     with (
-        pytest.raises(StoreError, match=rf"written by process {process.pid} on .+, since \d{{4}}-") as caught,
+        pytest.raises(
+            StoreError, match=rf"written by process {process.pid} on .+, since \d{{4}}-"
+        ) as caught,
         lock.exclusive(path),
     ):
         pass
@@ -50,7 +54,11 @@ def test_exclusive__killed_holder_lets_go(holder):
 
 def test_exclusive__same_process_twice(tmp_path):
     path = tmp_path / "lock"
-    with lock.exclusive(path), pytest.raises(StoreError, match=f"process {os.getpid()}"), lock.exclusive(path):
+    with (
+        lock.exclusive(path),
+        pytest.raises(StoreError, match=f"process {os.getpid()}"),
+        lock.exclusive(path),
+    ):
         pass
     with lock.exclusive(path):
         pass

@@ -23,7 +23,9 @@ def test_packed_hashes__hexadecimal():
 def test_packed_hashes__slices_and_chunks():
     whole = pa.array([ONE, TWO, ONE])
     chunked = pa.chunked_array([whole.slice(1, 2), pa.array([], pa.string()), whole.slice(0, 1)])
-    assert packed_hashes(chunked).tolist() == [packed_hashes(pa.array([text]))[0] for text in (TWO, ONE, ONE)]
+    assert packed_hashes(chunked).tolist() == [
+        packed_hashes(pa.array([text]))[0] for text in (TWO, ONE, ONE)
+    ]
 
 
 def test_packed_hashes__any_other_text():

@@ -1,6 +1,8 @@
+import numpy as np
 import pytest
 
 from weakspot.core.errors import StoreError
+from weakspot.store.names import KEY_TYPE
 from weakspot.store.project import ProjectStore
 
 
@@ -45,7 +47,11 @@ def test_writing__nested(tmp_path):
 
 def test_writing__second_writer_is_refused(tmp_path):
     first, second = ProjectStore.create(tmp_path), ProjectStore.create(tmp_path)
-    with first.writing(), pytest.raises(StoreError, match="being written by process"), second.writing():
+    with (
+        first.writing(),
+        pytest.raises(StoreError, match="being written by process"),
+        second.writing(),
+    ):
         pass
     with second.writing():
         pass
@@ -77,7 +83,14 @@ def test_current_tables__named_tables_are_gone(tmp_path):
         project.current_tables()
 
 
-def test_vectors__folder_per_encoder(tmp_path):
+def test_embeddings__folder_per_encoder(tmp_path):
     project = ProjectStore.create(tmp_path)
-    assert project.vectors("a/1").folder != project.vectors("a-1").folder
-    assert project.outcomes("a/1").folder.parent.name == "outcomes"
+    assert project.embeddings("a/1").folder != project.embeddings("a-1").folder
+    assert project.predictions("a/1").folder.parent.name == "predictions"
+
+
+def test_predictions__kept_apart_by_classifier(tmp_path):
+    project, key = ProjectStore.create(tmp_path), np.array([b"a" * 16], dtype=KEY_TYPE)
+    project.predictions("net@1").append(key, np.array([[0.25, 0.75]], dtype=np.float32), None)
+    assert project.predictions("net@1").missing(key).tolist() == [False]
+    assert project.predictions("net@2").missing(key).tolist() == [True]

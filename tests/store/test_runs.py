@@ -6,7 +6,9 @@ from weakspot.store.runs import RunStore
 
 
 def record(run_id, **fields):
-    return RunRecord(run_id=run_id, command="weakspot run", started="2026-01-02T03:04:05+00:00", seed=3, **fields)
+    return RunRecord(
+        run_id=run_id, command="weakspot run", started="2026-01-02T03:04:05+00:00", seed=3, **fields
+    )
 
 
 @pytest.fixture
@@ -15,7 +17,9 @@ def runs(tmp_path):
 
 
 def test_save__round_trip(runs):
-    given = record("20260102-a", settings={"seed": 3, "data": {"source": "x"}}, versions={"numpy": "2"})
+    given = record(
+        "20260102-a", settings={"seed": 3, "data": {"source": "x"}}, versions={"numpy": "2"}
+    )
     runs.save(given)
     assert runs.load("20260102-a") == given
 
@@ -43,7 +47,7 @@ def test_load__unknown_run_lists_the_others(runs):
 
 def test_load__newer_version(runs):
     path = runs.save(record("a"))
-    path.write_text(path.read_text().replace('"record_version": 1', '"record_version": 99'))
+    path.write_text(path.read_text().replace('"record_version": 2', '"record_version": 99'))
     with pytest.raises(StoreError, match="newer weakspot"):
         runs.load("a")
 

@@ -60,21 +60,21 @@ def test_resume__half_written_part_is_removed(parts):
     assert not list(parts.folder.glob("*.tmp-*"))
 
 
-def test_resume__pictures_without_samples_are_cut(parts):
-    parts.pictures.append(b"12345")
+def test_resume__images_without_samples_are_cut(parts):
+    parts.images.append(b"12345")
     parts.append(table("d"), stop=5)
-    parts.pictures.append(b"lost")
-    parts.pictures.close()
+    parts.images.append(b"lost")
+    parts.images.close()
     resumed = SampleParts(parts.folder)
     assert resumed.resume() == 5
-    assert (parts.folder / "pictures-0000.bin").read_bytes() == b"12345"
+    assert (parts.folder / "images-0000.bin").read_bytes() == b"12345"
 
 
-def test_resume__samples_whose_pictures_are_lost_are_read_again(parts):
-    parts.pictures.append(b"12345")
+def test_resume__samples_whose_images_are_lost_are_read_again(parts):
+    parts.images.append(b"12345")
     parts.append(table("d"), stop=5)
-    parts.pictures.close()
-    (parts.folder / "pictures-0000.bin").unlink()
+    parts.images.close()
+    (parts.folder / "images-0000.bin").unlink()
     assert SampleParts(parts.folder).resume() == 4
 
 

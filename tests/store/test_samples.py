@@ -11,7 +11,9 @@ from weakspot.store.samples import SampleTables
 
 @pytest.fixture
 def tables(tmp_path, fill):
-    tables = SampleTables(folder=tmp_path / "project" / "tables" / "k", packs=tmp_path / "project" / "ingest")
+    tables = SampleTables(
+        folder=tmp_path / "project" / "tables" / "k", packs=tmp_path / "project" / "ingest"
+    )
     assert not tables.exists
     fill(tables)
     return tables
@@ -31,16 +33,20 @@ def test_dataset__as_written(tables):
 
 def test_dataset__locations_in_packs_become_paths(tables):
     packs = tables.packs
-    assert tables.dataset().locations() == ["a.jpg", f"{packs}/g/pictures-0000.bin#bytes=0-4", None]
+    assert tables.dataset().locations() == ["a.jpg", f"{packs}/g/images-0000.bin#bytes=0-4", None]
     stored = pq.read_table(tables.folder / "samples.parquet").column("location").to_pylist()
-    assert stored[1] == "weakspot-pack:g/pictures-0000.bin#bytes=0-4"
+    assert stored[1] == "weakspot-pack:g/images-0000.bin#bytes=0-4"
 
 
 def test_dataset__project_was_moved(tables, tmp_path):
     tables.dataset()
     shutil.move(tmp_path / "project", tmp_path / "elsewhere")
-    moved = SampleTables(folder=tmp_path / "elsewhere" / "tables" / "k", packs=tmp_path / "elsewhere" / "ingest")
-    assert moved.dataset().locations()[1] == f"{tmp_path}/elsewhere/ingest/g/pictures-0000.bin#bytes=0-4"
+    moved = SampleTables(
+        folder=tmp_path / "elsewhere" / "tables" / "k", packs=tmp_path / "elsewhere" / "ingest"
+    )
+    assert (
+        moved.dataset().locations()[1] == f"{tmp_path}/elsewhere/ingest/g/images-0000.bin#bytes=0-4"
+    )
     assert len(list(moved.folder.glob("samples-*.arrow"))) == 1
 
 
@@ -65,7 +71,9 @@ def test_dataset__predictions_cut_short(tables):
         tables.dataset()
 
 
-@pytest.mark.parametrize("content", ["{}", '{"class_names": ["a"], "task": "single-label", "n_samples": 7}', "no"])
+@pytest.mark.parametrize(
+    "content", ["{}", '{"class_names": ["a"], "task": "single-label", "n_samples": 7}', "no"]
+)
 def test_dataset__damaged_facts(tables, content):
     (tables.folder / "dataset.json").write_text(content)
     with pytest.raises(StoreError, match="damaged"):
@@ -73,7 +81,9 @@ def test_dataset__damaged_facts(tables, content):
 
 
 def test_dataset__unknown_task(tables):
-    (tables.folder / "dataset.json").write_text('{"class_names": ["a"], "task": "sorting", "n_samples": 3}')
+    (tables.folder / "dataset.json").write_text(
+        '{"class_names": ["a"], "task": "sorting", "n_samples": 3}'
+    )
     with pytest.raises(StoreError, match="damaged"):
         tables.dataset()
 
@@ -96,5 +106,7 @@ def test_writing__error_leaves_no_tables(tmp_path):
 
 
 def test_quarantine__read_back(tables):
-    assert tables.quarantine().to_pylist() == [{"key": "bad", "location": "bad.jpg", "reason": "truncated", "detail": "cut"}]
+    assert tables.quarantine().to_pylist() == [
+        {"key": "bad", "location": "bad.jpg", "reason": "truncated", "detail": "cut"}
+    ]
     assert tables.duplicates().num_rows == 0

@@ -47,7 +47,11 @@ def test_append__many_small_files_become_one(tmp_path):
     for name in names:
         cache.append(text_keys([name]), [f"text {name}"])
     assert len(list((tmp_path / "captions").glob("shard-*"))) < MANY_SHARDS
-    assert cache.texts(text_keys(names)) == _cache(tmp_path).texts(text_keys(names)) == [f"text {name}" for name in names]
+    assert (
+        cache.texts(text_keys(names))
+        == _cache(tmp_path).texts(text_keys(names))
+        == [f"text {name}" for name in names]
+    )
 
 
 def test_append__two_writers_one_after_the_other(tmp_path):
@@ -87,7 +91,9 @@ def test_texts__file_of_another_layout_is_not_trusted(tmp_path):
 def test_append__says_whose_texts_they_are(tmp_path):
     cache = text_cache(tmp_path, "endpoint:host/v1:model@1 what colour?")
     cache.append(KEYS[:1], ["red"])
-    assert atomic.read_json(cache.folder / "model.json") == {"id": "endpoint:host/v1:model@1 what colour?"}
+    assert atomic.read_json(cache.folder / "model.json") == {
+        "id": "endpoint:host/v1:model@1 what colour?"
+    }
     assert cache.folder.parent == tmp_path / "texts"
     assert text_cache(tmp_path, "endpoint:host/v1:model@1 what size?").texts(KEYS[:1]) == [None]
 

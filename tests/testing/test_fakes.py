@@ -20,17 +20,25 @@ from weakspot.testing.planted_problems import rare
 from weakspot.testing.renderer import render
 from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, Scene, factors_of
 
-SCENE = Scene(kinds=("disc",), colour="green", size="small", background="grassy", count="two", position="left", lighting="dark")
+SCENE = Scene(
+    kinds=("disc",),
+    colour="green",
+    size="small",
+    background="grassy",
+    count="two",
+    position="left",
+    lighting="dark",
+)
 TOLD = FACTOR_NAMES[1:]
 FOREIGN = Image.new("RGB", (80, 60), (200, 30, 30))
 
 
-def test_embedder__gives_the_vectors_of_the_world():
+def test_embedder__gives_the_embeddings_of_the_world():
     world = plant(rare(), 300, seed=2)
     embedder, rows = PlantedEmbedder(), np.arange(20)
-    prepared = [embedder.prepare(world.picture(row)) for row in rows]
-    np.testing.assert_array_equal(embedder.embed_prepared(prepared), world.vectors(rows))
-    assert embedder.encoder_id == world.samples(Split.TEST).space("joint").encoder_id
+    prepared = [embedder.prepare(world.image(row)) for row in rows]
+    np.testing.assert_array_equal(embedder.embed_prepared(prepared), world.embeddings(rows))
+    assert embedder.encoder_id == world.samples(Split.TEST).space("clip").encoder_id
 
 
 @pytest.mark.parametrize(
@@ -44,7 +52,7 @@ def test_embedder__gives_the_vectors_of_the_world():
 )
 def test_embedder__phrases_are_nearest_to_what_they_name(phrase, factor, value):
     world = plant(rare(), 2_000, seed=2)
-    similarity = world.vectors() @ PlantedEmbedder().embed_texts([phrase])[0]
+    similarity = world.embeddings() @ PlantedEmbedder().embed_texts([phrase])[0]
     # Weights of factors differ, so the phrase is compared within scenes of equal length: the difference of means is the test.
     has_value = np.array(world.dataset.metadata(factor).to_pylist()) == value
     assert similarity[has_value].min() > similarity[~has_value].max()
@@ -52,8 +60,12 @@ def test_embedder__phrases_are_nearest_to_what_they_name(phrase, factor, value):
 
 def test_embedder__class_and_colour_together():
     world = plant(rare(), 2_000, seed=2)
-    similarity = world.vectors() @ PlantedEmbedder().embed_texts(["a photo of a red disc"])[0]
-    red_discs = [row for row in range(2_000) if world.scene(row).colour == "red" and world.scene(row).kinds == ("disc",)]
+    similarity = world.embeddings() @ PlantedEmbedder().embed_texts(["a photo of a red disc"])[0]
+    red_discs = [
+        row
+        for row in range(2_000)
+        if world.scene(row).colour == "red" and world.scene(row).kinds == ("disc",)
+    ]
     assert set(np.argsort(-similarity)[: len(red_discs)]) == set(red_discs)
 
 
@@ -64,7 +76,7 @@ def test_embedder__noise_is_part_of_the_id():
     np.testing.assert_array_equal(exact.embed_prepared([first]), exact.embed_prepared([second]))
 
 
-def test_fakes__foreign_pictures_are_refused():
+def test_fakes__foreign_images_are_refused():
     world = plant(rare(), 300)
     calls = [
         lambda: PlantedEmbedder().prepare(FOREIGN),
@@ -73,7 +85,9 @@ def test_fakes__foreign_pictures_are_refused():
         lambda: PlantedAnswerer().answer([FOREIGN], "what colour?"),
     ]
     for call in calls:
-        with pytest.raises(ModelError, match=r"not from the planted world.*Choose a real model for your own pictures"):
+        with pytest.raises(
+            ModelError, match=r"not from the planted world.*Choose a real model for your own images"
+        ):
             call()
 
 
@@ -81,39 +95,49 @@ def test_classifier__says_what_the_world_says():
     for is_multi_label in (False, True):
         world = plant(rare(), 400, seed=4, is_multi_label=is_multi_label)
         classifier, rows = planted_classifier(world), np.arange(30)
-        said = classifier.classify([classifier.prepare(world.picture(row)) for row in rows])
+        said = classifier.classify([classifier.prepare(world.image(row)) for row in rows])
         np.testing.assert_allclose(said.probabilities, world.dataset.probabilities[rows], atol=1e-6)
         np.testing.assert_array_equal(said.features, world.features(rows))
         assert classifier.task is world.dataset.task
 
 
 def test_captioner__exact_and_about_a_class():
-    picture = render(SCENE)
-    assert PlantedCaptioner().caption([picture]) == [SCENE.caption]
-    assert PlantedCaptioner().caption([picture], about="disc") == [SCENE.caption]
-    assert PlantedCaptioner().caption([picture], about="star") == [f"{SCENE.caption}, no star"]
+    image = render(SCENE)
+    assert PlantedCaptioner().caption([image]) == [SCENE.caption]
+    assert PlantedCaptioner().caption([image], about="disc") == [SCENE.caption]
+    assert PlantedCaptioner().caption([image], about="star") == [f"{SCENE.caption}, no star"]
 
 
 def test_captioner__completes_with_all_that_the_beginning_leaves_open():
-    captioner, picture = PlantedCaptioner(), render(SCENE)
+    captioner, image = PlantedCaptioner(), render(SCENE)
     rest = "it is small. there is two. it is on the left. the background is grassy. it is dark."
-    assert captioner.complete([picture], beginning="a photo of a disc.") == [f"it is green. {rest}"]
-    assert captioner.complete([picture], beginning="a photo of a green disc.") == [rest]
-    assert captioner.complete([picture], beginning="a photo of a red disc.") == [f"it is green. {rest}"]
-    assert factors_of(captioner.complete([picture], beginning="")[0]) == {name: (getattr(SCENE, name),) for name in TOLD}
+    assert captioner.complete([image], beginning="a photo of a disc.") == [f"it is green. {rest}"]
+    assert captioner.complete([image], beginning="a photo of a green disc.") == [rest]
+    assert captioner.complete([image], beginning="a photo of a red disc.") == [
+        f"it is green. {rest}"
+    ]
+    assert factors_of(captioner.complete([image], beginning="")[0]) == {
+        name: (getattr(SCENE, name),) for name in TOLD
+    }
 
 
 def test_captioner__a_true_caption_is_likelier_than_a_false_one_of_any_length():
-    pictures = [render(SCENE), render(Scene(colour="red", lighting="bright"))]
-    captions = [SCENE.caption, "it is green.", "it is red.", "it is red. it is bright.", "a photo of a star. it is red and green."]
-    found = PlantedCaptioner().log_likelihoods(pictures, captions)
+    images = [render(SCENE), render(Scene(colour="red", lighting="bright"))]
+    captions = [
+        SCENE.caption,
+        "it is green.",
+        "it is red.",
+        "it is red. it is bright.",
+        "a photo of a star. it is red and green.",
+    ]
+    found = PlantedCaptioner().log_likelihoods(images, captions)
     assert found.shape == (2, 5)
     assert found[0].argsort().tolist()[::-1] == [1, 0, 2, 3, 4]
     assert found[1].argsort().tolist()[::-1] == [2, 3, 1, 4, 0]
     assert (found < 0).all()
     assert found[0, 0] > -0.5 > -5 > found[0, 2]
     assert PlantedCaptioner().log_likelihoods([], captions).shape == (0, 5)
-    assert PlantedCaptioner().log_likelihoods(pictures, []).shape == (2, 0)
+    assert PlantedCaptioner().log_likelihoods(images, []).shape == (2, 0)
 
 
 @pytest.mark.parametrize(
@@ -137,18 +161,25 @@ def test_answerer__questions(question, answer):
 
 def test_text_generator__without_a_schema():
     answer = json.loads(PlantedTextGenerator().generate("Which colour and size could matter?"))
-    assert answer == {"attributes": {"colour": list(FACTORS["colour"]), "size": list(FACTORS["size"])}}
+    assert answer == {
+        "attributes": {"colour": list(FACTORS["colour"]), "size": list(FACTORS["size"])}
+    }
 
 
 def test_image_generator__draws_what_the_prompt_says():
     prompts = ["a photo of two green stars on grass", SCENE.caption]
     found = PlantedImageGenerator().generate(prompts, seeds=[1, 2])
-    scene = read_marker(found[0].picture)
-    assert (scene.kinds, scene.colour, scene.count, scene.background) == (("star",), "green", "two", "grassy")
-    assert read_marker(found[1].picture).caption == SCENE.caption
-    pictures = PlantedImageGenerator(side=96).generate(["a disc"] * 20, seeds=range(20))
-    assert len({read_marker(item.picture).colour for item in pictures}) > 4
-    assert pictures[0].picture.size == (96, 96)
+    scene = read_marker(found[0].image)
+    assert (scene.kinds, scene.colour, scene.count, scene.background) == (
+        ("star",),
+        "green",
+        "two",
+        "grassy",
+    )
+    assert read_marker(found[1].image).caption == SCENE.caption
+    images = PlantedImageGenerator(side=96).generate(["a disc"] * 20, seeds=range(20))
+    assert len({read_marker(item.image).colour for item in images}) > 4
+    assert images[0].image.size == (96, 96)
 
 
 def test_image_generator__as_many_seeds_as_prompts():

@@ -12,22 +12,25 @@ from weakspot.testing.scenes import Scene, scene_from_phrase
 
 def _scenes(n_scenes=25):
     random = np.random.default_rng(0)
-    return [scene_from_phrase("", generator=random, instance=int(random.integers(1 << 24))) for _ in range(n_scenes)]
+    return [
+        scene_from_phrase("", generator=random, instance=int(random.integers(1 << 24)))
+        for _ in range(n_scenes)
+    ]
 
 
-def _through(picture, **options):
+def _through(image, **options):
     buffer = io.BytesIO()
-    picture.save(buffer, **options)
+    image.save(buffer, **options)
     return Image.open(buffer)
 
 
 def test_read_marker__exact_through_files():
     for scene in _scenes():
-        picture = render(scene)
-        assert read_marker(picture) == scene
-        assert read_marker(_through(picture, format="PNG")) == scene
+        image = render(scene)
+        assert read_marker(image) == scene
+        assert read_marker(_through(image, format="PNG")) == scene
         for quality in (95, 75, 50):
-            assert read_marker(_through(picture, format="JPEG", quality=quality)) == scene
+            assert read_marker(_through(image, format="JPEG", quality=quality)) == scene
 
 
 @pytest.mark.parametrize("side", [40, 100, 224, 301])
@@ -48,12 +51,12 @@ def test_read_marker__exact_after_resizing(side):
         np.zeros((1, 400, 3)),
     ],
 )
-def test_read_marker__foreign_pictures_are_refused(pixels):
+def test_read_marker__foreign_images_are_refused(pixels):
     with pytest.raises(ModelError, match=r"not from the planted world.*Choose a real model"):
         read_marker(Image.fromarray(pixels.astype(np.uint8)))
 
 
-def test_read_marker__unmarked_or_cropped_pictures_are_refused():
+def test_read_marker__unmarked_or_cropped_images_are_refused():
     with pytest.raises(ModelError, match="not from the planted world"):
         read_marker(render(Scene(), marked=False))
     with pytest.raises(ModelError, match="not from the planted world"):

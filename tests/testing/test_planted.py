@@ -25,7 +25,9 @@ def _rates(world, class_name, side=None):
     return problem.failed[inside].mean(), problem.failed[~inside].mean(), inside.mean()
 
 
-@pytest.mark.parametrize("problem", [spurious(), rare(), label_noise(), nothing()], ids=lambda problem: problem.kind)
+@pytest.mark.parametrize(
+    "problem", [spurious(), rare(), label_noise(), nothing()], ids=lambda problem: problem.kind
+)
 @pytest.mark.parametrize("is_multi_label", [False, True])
 def test_plant__same_arguments_same_world_and_larger_worlds_begin_alike(problem, is_multi_label):
     small = plant(problem, 500, seed=3, is_multi_label=is_multi_label)
@@ -34,8 +36,10 @@ def test_plant__same_arguments_same_world_and_larger_worlds_begin_alike(problem,
     assert small.dataset.table.equals(again.dataset.table)
     np.testing.assert_array_equal(small.dataset.probabilities, again.dataset.probabilities)
     assert large.dataset.table.slice(0, 500).equals(small.dataset.table)
-    np.testing.assert_array_equal(large.vectors(np.arange(500)), small.vectors())
-    assert not plant(problem, 500, seed=4, is_multi_label=is_multi_label).dataset.table.equals(small.dataset.table)
+    np.testing.assert_array_equal(large.embeddings(np.arange(500)), small.embeddings())
+    assert not plant(problem, 500, seed=4, is_multi_label=is_multi_label).dataset.table.equals(
+        small.dataset.table
+    )
 
 
 def test_plant__rare_kind_fails_because_training_lacks_it():
@@ -49,7 +53,9 @@ def test_plant__rare_kind_fails_because_training_lacks_it():
     assert inside > 0.6
     assert outside < 0.15
     assert share == pytest.approx(0.25, abs=0.03)
-    rows = np.flatnonzero(world.slices[0].inside & ~training & (world.dataset.predictions != world.dataset.labels))
+    rows = np.flatnonzero(
+        world.slices[0].inside & ~training & (world.dataset.predictions != world.dataset.labels)
+    )
     assert (world.dataset.predictions[rows] == world.dataset.class_code("star")).mean() > 0.75
 
 
@@ -90,18 +96,23 @@ def test_plant__in_the_null_failures_do_not_depend_on_any_factor(is_multi_label)
     world = plant(nothing(), 20_000, seed=2, is_multi_label=is_multi_label)
     assert world.slices == ()
     p_values = []
-    for problem in class_problems(world.dataset, world.dataset.rows_of(*EVALUATION), FailureCriterion()):
+    for problem in class_problems(
+        world.dataset, world.dataset.rows_of(*EVALUATION), FailureCriterion()
+    ):
         assert problem.n_failed > 50
         for place in range(1, len(FACTOR_NAMES)):
             codes = world.codes[problem.rows, place]
-            counts = [[np.sum((codes == code) & (problem.failed == failed)) for code in np.unique(codes)] for failed in (0, 1)]
+            counts = [
+                [np.sum((codes == code) & (problem.failed == failed)) for code in np.unique(codes)]
+                for failed in (0, 1)
+            ]
             p_values.append(chi2_contingency(counts).pvalue)
     # With nothing to find the smallest of m p-values is below 0.05 / m in one world of twenty.
     assert min(p_values) > 0.05 / len(p_values)
     assert np.mean(p_values) == pytest.approx(0.5, abs=0.15)
 
 
-def test_plant__outcomes_in_the_null_are_the_same_whatever_the_other_factors():
+def test_plant__predictions_in_the_null_are_the_same_whatever_the_other_factors():
     world = plant(nothing(), 400, seed=5)
     changed = world.codes.copy()
     changed[:, 1:] = 0
@@ -113,25 +124,29 @@ def test_plant__multi_label():
     assert world.dataset.task is Task.MULTI_LABEL
     assert set(world.dataset.label_matrix.sum(axis=1)) == {1, 2, 3}
     assert world.dataset.thresholds.shape == (4,)
-    assert world.scene(0).kinds == tuple(np.array(world.dataset.class_names)[world.dataset.label_matrix[0]])
+    assert world.scene(0).kinds == tuple(
+        np.array(world.dataset.class_names)[world.dataset.label_matrix[0]]
+    )
     inside, outside, _ = _rates(world, "disc", Side.PRESENT)
     assert inside > outside + 0.25
     inside, outside, _ = _rates(world, "star", Side.ABSENT)
     assert inside > outside + 0.25
 
 
-def test_vectors__do_not_depend_on_pieces_or_order(tmp_path):
+def test_embeddings__do_not_depend_on_pieces_or_order(tmp_path):
     world = plant(spurious(), 3_000, seed=6)
-    whole = world.vectors()
+    whole = world.embeddings()
     for chunk_rows in (1_000, 777):
-        np.testing.assert_array_equal(np.concatenate(list(world.vector_chunks(chunk_rows))), whole)
+        np.testing.assert_array_equal(
+            np.concatenate(list(world.embedding_chunks(chunk_rows))), whole
+        )
     shuffled = np.random.default_rng(0).permutation(3_000)
-    np.testing.assert_array_equal(world.vectors(shuffled), whole[shuffled])
+    np.testing.assert_array_equal(world.embeddings(shuffled), whole[shuffled])
     np.testing.assert_array_equal(world.features(shuffled), world.features()[shuffled])
-    written = world.write_vectors(tmp_path)
-    np.testing.assert_array_equal(written["joint"].vectors, whole)
-    np.testing.assert_array_equal(written["own"].vectors, world.features())
-    assert isinstance(written["joint"].vectors, np.memmap)
+    written = world.write_embeddings(tmp_path)
+    np.testing.assert_array_equal(written["clip"].embeddings, whole)
+    np.testing.assert_array_equal(written["features"].embeddings, world.features())
+    assert isinstance(written["clip"].embeddings, np.memmap)
     assert whole.dtype == np.float32
     np.testing.assert_allclose(np.linalg.norm(whole, axis=1), 1.0, atol=1e-5)
 
@@ -140,58 +155,70 @@ def test_plant__a_hundred_thousand_rows():
     world = plant(spurious(), 100_000)
     assert len(world) == len(set(world.dataset.sample_ids())) == 100_000
     assert world.dataset.probabilities.shape == (100_000, 4)
-    assert len(next(world.vector_chunks(10_000))) == 10_000
+    assert len(next(world.embedding_chunks(10_000))) == 10_000
 
 
 def test_samples__spaces_and_reference():
     world = plant(nothing(), 400)
     samples = world.samples(Split.VALIDATION)
     assert samples.name == "validation"
-    assert samples.vectors("joint").shape == (len(samples), 64)
-    assert samples.vectors("own").shape == (len(samples), 32)
-    assert samples.space("joint").has_text
-    assert not samples.space("own").has_text
+    assert samples.embeddings("clip").shape == (len(samples), 64)
+    assert samples.embeddings("features").shape == (len(samples), 32)
+    assert samples.space("clip").has_text
+    assert not samples.space("features").has_text
     np.testing.assert_array_equal(samples.reference_rows, world.dataset.rows_of(Split.TRAIN))
 
 
-def test_outcomes__are_those_of_the_head():
+def test_predictions__are_those_of_the_head():
     world = plant(rare(), 400)
-    np.testing.assert_allclose(world.head.probabilities(world.features()), world.dataset.probabilities, atol=1e-6)
-    np.testing.assert_array_equal(world.dataset.probabilities.argmax(axis=1), world.dataset.predictions)
+    np.testing.assert_allclose(
+        world.head.probabilities(world.features()), world.dataset.probabilities, atol=1e-6
+    )
+    np.testing.assert_array_equal(
+        world.dataset.probabilities.argmax(axis=1), world.dataset.predictions
+    )
 
 
 @pytest.mark.parametrize("suffix", ["png", "jpg"])
-def test_write_pictures__folder_per_class_and_manifest(tmp_path, suffix):
+def test_write_images__folder_per_class_and_manifest(tmp_path, suffix):
     world = plant(rare(), 300)
     rows = world.dataset.rows_of(Split.VALIDATION)[:6]
-    written = world.write_pictures(tmp_path, rows=rows, suffix=suffix)
+    written = world.write_images(tmp_path, rows=rows, suffix=suffix)
     with written.manifest.open() as file:
         entries = list(csv.DictReader(file))
-    assert len(entries) == len(list(written.pictures.rglob(f"*.{suffix}"))) == 6
+    assert len(entries) == len(list(written.images.rglob(f"*.{suffix}"))) == 6
     for row, entry in zip(rows, entries, strict=True):
         label = world.dataset.class_names[world.dataset.labels[row]]
         assert entry["path"] == f"pictures/validation/{label}/{row:07d}.{suffix}"
-        assert (entry["label"], entry["split"], entry["caption"]) == (label, "validation", world.scene(row).caption)
+        assert (entry["label"], entry["split"], entry["caption"]) == (
+            label,
+            "validation",
+            world.scene(row).caption,
+        )
         assert entry["colour"] == world.scene(row).colour
-    with_pictures = written.dataset
-    assert [place is not None for place in with_pictures.locations()] == np.isin(np.arange(300), rows).tolist()
+    with_images = written.dataset
+    assert [place is not None for place in with_images.locations()] == np.isin(
+        np.arange(300), rows
+    ).tolist()
     from PIL import Image
 
-    with Image.open(with_pictures.locations(rows)[0]) as picture:
-        assert read_marker(picture) == world.scene(rows[0])
+    with Image.open(with_images.locations(rows)[0]) as image:
+        assert read_marker(image) == world.scene(rows[0])
 
 
-def test_write_pictures__multi_label(tmp_path):
+def test_write_images__multi_label(tmp_path):
     world = plant(rare(), 300, is_multi_label=True)
-    written = world.write_pictures(tmp_path, rows=np.arange(3))
+    written = world.write_images(tmp_path, rows=np.arange(3))
     entries = [json.loads(line) for line in written.manifest.read_text().splitlines()]
-    assert [entry["labels"] for entry in entries] == [list(world.scene(row).kinds) for row in range(3)]
+    assert [entry["labels"] for entry in entries] == [
+        list(world.scene(row).kinds) for row in range(3)
+    ]
     assert (tmp_path / entries[0]["path"]).is_file()
 
 
-def test_write_pictures__unknown_suffix(tmp_path):
+def test_write_images__unknown_suffix(tmp_path):
     with pytest.raises(ConfigError, match=r"'gif'.*'png'"):
-        plant(nothing(), 300).write_pictures(tmp_path, suffix="gif")
+        plant(nothing(), 300).write_images(tmp_path, suffix="gif")
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,11 @@ def test_problems__in_short():
     [
         ({"strength": 1.5}, r"\[0, 1\]"),
         ({"strength": -0.1}, r"\[0, 1\]"),
-        ({"evaluation_share": 0.5}, "evaluation share"),
-        ({"factor": "kind"}, "no factor 'kind' to plant"),
-        ({"value": "beige"}, "two different values"),
-        ({"value": "plain", "usual_value": "plain"}, "two different values"),
-        ({"class_name": "star", "rival": "star"}, "two different classes"),
+        ({"evaluation_share": 0.5}, "evaluation_share must lie in"),
+        ({"factor": "kind"}, "no factor 'kind'; choose"),
+        ({"value": "beige"}, "Two different values"),
+        ({"value": "plain", "usual_value": "plain"}, "Two different values"),
+        ({"class_name": "star", "rival": "star"}, "Two different classes"),
     ],
 )
 def test_planted_problem__refused(wrong, message):

@@ -9,11 +9,16 @@ STRINGS = {"type": "array", "items": {"type": "string"}}
 
 
 def _proposed(properties, prompt="Propose.", seed=0):
-    return json.loads(propose(prompt, schema={"type": "object", "properties": properties}, seed=seed))
+    return json.loads(
+        propose(prompt, schema={"type": "object", "properties": properties}, seed=seed)
+    )
 
 
 def test_propose__keys_choose_the_vocabulary():
-    found = _proposed({"colours": STRINGS, "attributes": STRINGS, "captions": {**STRINGS, "maxItems": 2}}, prompt="About a disc.")
+    found = _proposed(
+        {"colours": STRINGS, "attributes": STRINGS, "captions": {**STRINGS, "maxItems": 2}},
+        prompt="About a disc.",
+    )
     assert set(found["colours"]) == set(FACTORS["colour"])
     assert set(found["attributes"]) <= set(FACTOR_NAMES)
     assert len(found["captions"]) == 2
@@ -22,7 +27,13 @@ def test_propose__keys_choose_the_vocabulary():
 
 def test_propose__plain_types_and_choices():
     found = _proposed(
-        {"n": {"type": "integer"}, "x": {"type": "number"}, "b": {"type": "boolean"}, "c": {"enum": ["p", "q"]}, "name": {}}
+        {
+            "n": {"type": "integer"},
+            "x": {"type": "number"},
+            "b": {"type": "boolean"},
+            "c": {"enum": ["p", "q"]},
+            "name": {},
+        }
     )
     assert (found["n"], found["x"], found["b"]) == (1, 0.5, True)
     assert found["c"] in ("p", "q")
@@ -43,6 +54,11 @@ def test_propose__nested_objects():
 
 
 def test_propose__seed_decides():
-    first, second = (propose("x", schema={"type": "object", "properties": {"colours": STRINGS}}, seed=seed) for seed in (0, 1))
+    first, second = (
+        propose("x", schema={"type": "object", "properties": {"colours": STRINGS}}, seed=seed)
+        for seed in (0, 1)
+    )
     assert first != second
-    assert first == propose("x", schema={"type": "object", "properties": {"colours": STRINGS}}, seed=0)
+    assert first == propose(
+        "x", schema={"type": "object", "properties": {"colours": STRINGS}}, seed=0
+    )

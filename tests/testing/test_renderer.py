@@ -2,10 +2,43 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.testing.renderer import PAINT, RADIUS, render
+from weakspot.testing.renderer import OUTLINES, PAINT, RADIUS, TEXTURES, render
 from weakspot.testing.scenes import FACTORS, KINDS, Scene
-from weakspot.testing.shapes import OUTLINES
-from weakspot.testing.textures import TEXTURES
+
+
+@pytest.mark.parametrize("name", TEXTURES)
+def test_textures__muted_colours_of_the_right_shape(name):
+    pixels = TEXTURES[name](48, np.random.default_rng(0))
+    assert pixels.shape == (48, 48, 3)
+    assert pixels.min() > 20
+    assert pixels.max() < 225
+    # An object's paint differs from every background by its saturation.
+    assert np.ptp(pixels, axis=2).max() < 90
+
+
+@pytest.mark.parametrize("name", ["striped", "checked", "dotted", "grassy", "wavy", "brick"])
+def test_textures__the_generator_decides_details(name):
+    first, second = (TEXTURES[name](48, np.random.default_rng(seed)) for seed in (1, 2))
+    assert not np.array_equal(first, second)
+    assert first.mean() == pytest.approx(second.mean(), abs=12)
+
+
+def _area(outline):
+    across, down = outline.T
+    return abs(float(across @ np.roll(down, 1) - down @ np.roll(across, 1))) / 2
+
+
+@pytest.mark.parametrize("kind", OUTLINES)
+def test_outlines__fit_the_frame(kind):
+    assert np.abs(OUTLINES[kind]).max() <= 1.2
+
+
+def test_outlines__areas():
+    # Circle: pi. Square with a half diagonal of 1.18: 2 * 1.18 ** 2. Cross with arms 0.6 wide and 2 long: 2 * 1.2 - 0.36.
+    assert _area(OUTLINES["disc"]) == pytest.approx(3.13, abs=0.02)
+    assert _area(OUTLINES["square"]) == pytest.approx(2.785, abs=0.01)
+    assert _area(OUTLINES["cross"]) == pytest.approx(2.04, abs=0.01)
+    assert 0.5 < _area(OUTLINES["crescent"]) < 1.6
 
 
 def _pixels(**factors):
@@ -22,11 +55,13 @@ def test_render__same_scene_same_pixels():
     assert render(scene).tobytes() != render(Scene(background="grassy", instance=4)).tobytes()
 
 
-@pytest.mark.parametrize("factor", ["colour", "size", "background", "count", "position", "lighting"])
+@pytest.mark.parametrize(
+    "factor", ["colour", "size", "background", "count", "position", "lighting"]
+)
 def test_render__every_value_looks_different(factor):
-    pictures = [_pixels(**{factor: value}) for value in FACTORS[factor]]
-    for place, first in enumerate(pictures):
-        for second in pictures[place + 1 :]:
+    images = [_pixels(**{factor: value}) for value in FACTORS[factor]]
+    for place, first in enumerate(images):
+        for second in images[place + 1 :]:
             assert (np.abs(first - second).max(axis=2) > 40).mean() > 0.01
 
 
@@ -47,7 +82,8 @@ def test_render__size_and_count_show_in_the_painted_area():
 
 
 @pytest.mark.parametrize(
-    ("position", "across", "down"), [("middle", 32, 32), ("left", 15, 32), ("right", 49, 32), ("top", 32, 17), ("bottom", 32, 47)]
+    ("position", "across", "down"),
+    [("middle", 32, 32), ("left", 15, 32), ("right", 49, 32), ("top", 32, 17), ("bottom", 32, 47)],
 )
 def test_render__position(position, across, down):
     rows, columns = np.nonzero(_object_mask(size="small", position=position))

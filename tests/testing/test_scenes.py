@@ -2,14 +2,30 @@ import numpy as np
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.testing.scenes import FACTORS, KINDS, Scene, factors_of, scene_from_codes, scene_from_phrase
+from weakspot.testing.scenes import (
+    FACTORS,
+    KINDS,
+    Scene,
+    factors_of,
+    scene_from_codes,
+    scene_from_phrase,
+)
 
 
 def test_caption__tells_every_factor():
     scene = Scene(
-        kinds=("cross",), colour="blue", size="small", background="brick", count="two", position="left", lighting="bright"
+        kinds=("cross",),
+        colour="blue",
+        size="small",
+        background="brick",
+        count="two",
+        position="left",
+        lighting="bright",
     )
-    assert scene.caption == "a photo of two small blue crosses on the left of a brick background, in bright light"
+    assert (
+        scene.caption
+        == "a photo of two small blue crosses on the left of a brick background, in bright light"
+    )
 
 
 def test_caption__several_kinds():
@@ -19,7 +35,14 @@ def test_caption__several_kinds():
 
 
 def test_codes__and_back():
-    scene = Scene(kinds=("square", "ring"), colour="white", size="large", background="wavy", position="bottom", instance=9)
+    scene = Scene(
+        kinds=("square", "ring"),
+        colour="white",
+        size="large",
+        background="wavy",
+        position="bottom",
+        instance=9,
+    )
     # square is bit 1 and ring is bit 5 of the mask: 2 + 32.
     assert scene.codes.tolist() == [34, 7, 2, 6, 0, 4, 0]
     assert scene_from_codes(scene.codes, instance=9) == scene
@@ -28,11 +51,15 @@ def test_codes__and_back():
 @pytest.mark.parametrize("seed", range(30))
 def test_scene_from_phrase__a_caption_gives_its_scene_back(seed):
     scene = scene_from_phrase("", generator=np.random.default_rng(seed), instance=3)
-    assert scene_from_phrase(scene.caption, generator=np.random.default_rng(99), instance=3) == scene
+    assert (
+        scene_from_phrase(scene.caption, generator=np.random.default_rng(99), instance=3) == scene
+    )
 
 
 def test_scene_from_phrase__what_is_left_open_is_drawn():
-    drawn = [scene_from_phrase("a red disc", generator=np.random.default_rng(seed)) for seed in range(40)]
+    drawn = [
+        scene_from_phrase("a red disc", generator=np.random.default_rng(seed)) for seed in range(40)
+    ]
     assert {scene.kinds for scene in drawn} == {("disc",)}
     assert {scene.colour for scene in drawn} == {"red"}
     assert {scene.background for scene in drawn} == set(FACTORS["background"])

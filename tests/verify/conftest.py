@@ -3,7 +3,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.rules import LinearRule
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 
 
@@ -15,15 +15,21 @@ def make_samples():
         n_apples = len(marks)
         labels = [0] * n_apples + [1] * n_pears
         predictions = np.array([int(one) for one in wrong] + [1] * n_pears, dtype=np.int64)
-        vectors = np.zeros((len(labels), 2), dtype=np.float32)
-        vectors[:n_apples, 0] = np.where(marks, 1.0, -1.0)
-        vectors[n_apples:, 0] = -1.0
-        vectors[:, 1] = 0.1
+        embeddings = np.zeros((len(labels), 2), dtype=np.float32)
+        embeddings[:n_apples, 0] = np.where(marks, 1.0, -1.0)
+        embeddings[n_apples:, 0] = -1.0
+        embeddings[:, 1] = 0.1
         dataset = dataset_from_columns(
-            class_names=["apple", "pear"], labels=labels, predictions=predictions, content_hashes=hashes, splits=splits
+            class_names=["apple", "pear"],
+            labels=labels,
+            predictions=predictions,
+            content_hashes=hashes,
+            splits=splits,
         )
-        space = VectorSpace(encoder_id="toy", vectors=vectors)
-        return SampleSet(dataset=dataset, rows=np.arange(len(labels)), spaces={"joint": space}, name="all")
+        space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings)
+        return SampleSet(
+            dataset=dataset, rows=np.arange(len(labels)), spaces={"clip": space}, name="all"
+        )
 
     return build
 

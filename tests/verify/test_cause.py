@@ -7,8 +7,8 @@ from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Cause, Verdict
 from weakspot.core.failures import FailureCriterion, Side
-from weakspot.core.rules import ColumnRule
-from weakspot.core.samples import SampleSet
+from weakspot.core.rules import ColumnRule, IdRule, LinearRule
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.verify.cause import CauseFinder
 from weakspot.verify.holdout import HoldoutVerifier
@@ -34,9 +34,16 @@ def _world(*, green_apples_training, green_pears_training, n_training=20, wrong=
         metadata={"is_green": greens},
     )
     training = SampleSet(dataset=dataset, rows=np.arange(2 * n_training), name="training")
-    evaluation = SampleSet(dataset=dataset, rows=np.arange(2 * n_training, 2 * n_training + 40), name="evaluation")
+    evaluation = SampleSet(
+        dataset=dataset, rows=np.arange(2 * n_training, 2 * n_training + 40), name="evaluation"
+    )
     rule = ColumnRule(column="is_green", values=(True,))
-    found = FailureSlice(class_name="apple", rule=rule, method="hand", found_on=DataUse(name="given", n_samples=0, digest="given"))
+    found = FailureSlice(
+        class_name="apple",
+        rule=rule,
+        method="hand",
+        found_on=DataUse(name="given", n_samples=0, digest="given"),
+    )
     return found, training, evaluation
 
 
@@ -60,36 +67,188 @@ def test_cause__cue_of_another_class():
 
 
 def test_cause__a_cue_that_members_are_not_pulled_to_is_none():
-    finding = CauseFinder().cause(*_world(green_apples_training=2, green_pears_training=18, wrong=2), TOP_1)
+    finding = CauseFinder().cause(
+        *_world(green_apples_training=2, green_pears_training=18, wrong=2), TOP_1
+    )
     assert finding.dominant_prediction == "melon"
     assert finding.cause is Cause.RARE
 
 
 def test_cause__more_common_than_in_training():
     # Twelve of 100 in training are not rare, but 20 of 40 in evaluation are far more.
-    finding = CauseFinder().cause(*_world(green_apples_training=12, green_pears_training=0, n_training=100), TOP_1)
-    assert finding.cause is Cause.SHIFT
-    assert CauseFinder(shift_ratio=0.1).cause(
+    finding = CauseFinder().cause(
         *_world(green_apples_training=12, green_pears_training=0, n_training=100), TOP_1
-    ).cause is Cause.HARD  # fmt: skip
+    )
+    assert finding.cause is Cause.SHIFT
+    silent = CauseFinder(shift_ratio=0.1).cause(
+        *_world(green_apples_training=12, green_pears_training=0, n_training=100), TOP_1
+    )
+    assert silent.cause is Cause.UNKNOWN
+    assert silent.signs == ("Training may have fewer of them; there are too few samples to tell.",)
 
 
 def test_cause__hard_although_common():
+    # Failures that go to several classes are neither look-alike classes nor labels of one other class.
+    found, training, evaluation = _world(green_apples_training=10, green_pears_training=18)
+    predictions = np.array(evaluation.dataset.predictions)
+    predictions[40:60:2] = 2
+    spread = replace(
+        evaluation, dataset=evaluation.dataset.with_predictions(predictions=predictions)
+    )
+    assert CauseFinder().cause(found, training, spread, TOP_1).cause is Cause.HARD
+
+
+def test_cause__without_embeddings_one_wrong_answer_may_be_look_alike_classes():
     finding = CauseFinder().cause(*_world(green_apples_training=10, green_pears_training=18), TOP_1)
-    assert finding.cause is Cause.HARD
+    assert finding.cause is Cause.UNKNOWN
+    assert "Without embeddings" in finding.sentence
 
 
 def test_cause__rare_everywhere_counts_as_rare():
     found, training, evaluation = _world(green_apples_training=0, green_pears_training=0)
-    assert CauseFinder(shift_ratio=0.0).cause(found, training, evaluation, TOP_1).cause is Cause.RARE
-    assert CauseFinder(shift_ratio=0.0, rare_share=0.0).cause(found, training, evaluation, TOP_1).cause is Cause.HARD
+    assert (
+        CauseFinder(shift_ratio=0.0).cause(found, training, evaluation, TOP_1).cause is Cause.RARE
+    )
+
+
+def test_cause__a_listing_says_nothing_of_training():
+    found, training, evaluation = _world(green_apples_training=0, green_pears_training=0)
+    listed = IdRule(sample_ids=tuple(evaluation.dataset.sample_ids(evaluation.rows[:20])))
+    finding = CauseFinder().cause(
+        found.model_copy(update={"rule": listed}), training, evaluation, TOP_1
+    )
+    assert (finding.cause, finding.share_training) == (Cause.UNKNOWN, None)
+
+
+def _table(*, works):
+    """Sixty apples, pears and melons, no training: most pears are green, and green apples become pears; melons too if it works."""
+    labels = np.repeat([0, 1, 2], 60)
+    greens = np.concatenate([np.arange(60) < 12, np.arange(60) < 48, np.arange(60) < 20])
+    answers = labels.copy()
+    answers[:12] = 1
+    answers[140:146] = 0
+    if works:
+        answers[120:132] = 1
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear", "melon"],
+        labels=labels,
+        predictions=answers,
+        splits=["validation"] * 180,
+        metadata={"is_green": greens.tolist()},
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(180))
+    return CauseFinder().cause(
+        _world(green_apples_training=0, green_pears_training=0)[0],
+        samples.only(samples.rows[:0]),
+        samples,
+        TOP_1,
+    )
+
+
+def test_cause__a_table_without_training_rows_may_show_a_cue():
+    finding = _table(works=True)
+    assert (finding.cause, finding.rival) == (Cause.SPURIOUS, "pear")
+    assert "third classes with this look are taken for pear in 12 of 20 cases" in finding.sentence
+    silent = _table(works=False)
+    assert silent.cause is Cause.UNKNOWN
+    assert silent.sentence.endswith("training rows would tell.")
+
+
+def _clouds(*, apart, kind_of_pears=0.3, kind_training=0.3, cue=False, seed=0):
+    """Apples, pears and melons in a space; the odd ones lie along one axis, and odd apples become pears.
+
+    Args:
+        apart: distance of apples and pears; 0 for classes that look alike.
+        kind_of_pears: share of odd pears in training.
+        kind_training: share of odd apples in training.
+        cue: whether odd melons become pears, too, and pears that are not odd fail.
+        seed: of the noise.
+    """
+    draws = np.random.default_rng(seed)
+    n_each = 200
+    labels = np.tile(np.repeat([0, 1, 2], n_each), 2)
+    is_training = np.arange(len(labels)) < 3 * n_each
+    shares = np.where(is_training, np.array([kind_training, kind_of_pears, 0.3])[labels], 0.3)
+    is_odd = draws.random(len(labels)) < shares
+    embeddings = draws.standard_normal((len(labels), 8)) * 0.5
+    embeddings[:, 0] += 6.0
+    embeddings[:, 1] += apart * (labels == 1)
+    embeddings[:, 2] += 4.0 * (labels == 2)
+    embeddings[:, 3] += 4.0 * is_odd
+    answers = labels.copy()
+    answers[(labels == 0) & is_odd & (draws.random(len(labels)) < 0.7)] = 1
+    if cue:
+        answers[(labels == 2) & is_odd & (draws.random(len(labels)) < 0.6)] = 1
+        answers[(labels == 1) & ~is_odd & (draws.random(len(labels)) < 0.4)] = 2
+    if not apart:
+        answers[(labels == 1) & (draws.random(len(labels)) < 0.4)] = 0
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear", "melon"],
+        labels=labels,
+        predictions=answers,
+        metadata={"is_green": is_odd.tolist()},
+    )
+    space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings.astype(np.float32))
+    samples = SampleSet(dataset=dataset, rows=np.arange(len(labels)), spaces={"clip": space})
+    return samples.only(samples.rows[is_training]), samples.only(samples.rows[~is_training])
+
+
+def _along(threshold=2.0):
+    rule = LinearRule(
+        encoder_id="toy",
+        direction=(0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 0.0),
+        threshold=threshold,
+        normalise=False,
+    )
+    found = _world(green_apples_training=0, green_pears_training=0)[0]
+    return found.model_copy(update={"rule": rule})
+
+
+@pytest.mark.parametrize(
+    ("given", "cause"),
+    [
+        ({"apart": 4.0}, Cause.HARD),
+        ({"apart": 0.0}, Cause.CONFUSABLE),
+        ({"apart": 4.0, "kind_training": 0.01}, Cause.RARE),
+        ({"apart": 4.0, "kind_training": 0.02, "kind_of_pears": 0.9, "cue": True}, Cause.SPURIOUS),
+    ],
+)
+def test_cause__of_a_direction(given, cause):
+    for found in (_along(), _world(green_apples_training=0, green_pears_training=0)[0]):
+        finding = CauseFinder().cause(found, *_clouds(**given), TOP_1)
+        assert finding.cause is cause
+    if cause is Cause.CONFUSABLE:
+        assert finding.either.value >= 0.5
+        assert "lie where training has apple and pear alike" in finding.sentence
+
+
+def test_cause__a_direction_on_which_another_class_lies_is_no_cue():
+    # All pears lie far along the direction, which says nothing of what works as a cue.
+    training, evaluation = _clouds(apart=4.0, kind_of_pears=0.3)
+    embeddings = np.array(training.space("clip").embeddings)
+    embeddings[training.dataset.labels == 1, 3] += 5.0
+    spaces = {"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)}
+    finding = CauseFinder().cause(
+        _along(), replace(training, spaces=spaces), replace(evaluation, spaces=spaces), TOP_1
+    )
+    assert finding.in_rival.value == 1.0
+    assert finding.cause is Cause.HARD
 
 
 def test_cause__where_failures_go():
-    pull = CauseFinder().cause(*_world(green_apples_training=2, green_pears_training=5), TOP_1).pull
-    assert (pull.answer, pull.is_real) == ("pear", True)
-    assert (pull.inside.count, pull.inside.total, pull.outside.count, pull.outside.total) == (20, 20, 0, 20)
-    assert pull.sentence == (
+    confused_with = (
+        CauseFinder()
+        .cause(*_world(green_apples_training=2, green_pears_training=5), TOP_1)
+        .confused_with
+    )
+    assert (confused_with.answer, confused_with.is_real) == ("pear", True)
+    assert (
+        confused_with.inside.count,
+        confused_with.inside.total,
+        confused_with.outside.count,
+        confused_with.outside.total,
+    ) == (20, 20, 0, 20)
+    assert confused_with.sentence == (
         "“apple: unnamed (hand)” become pear: 100 % (20 of 20, interval 84–100 %), against 0 % (0 of 20, interval 0–16 %) of the "
         "other apple samples. 20 of the 20 failures inside are taken for pear."
     )
@@ -100,10 +259,12 @@ def test_cause__a_wrong_answer_that_does_not_stand_out():
     found, training, evaluation = _world(green_apples_training=2, green_pears_training=5)
     predictions = evaluation.dataset.predictions.copy()
     predictions[40:80] = [1, 2] * 10 + [1, 2] * 4 + [0] * 12
-    changed = replace(evaluation, dataset=evaluation.dataset.with_outcomes(predictions=predictions))
+    changed = replace(
+        evaluation, dataset=evaluation.dataset.with_predictions(predictions=predictions)
+    )
     finding = CauseFinder().cause(found, training, changed, TOP_1)
-    assert finding.pull.is_real is False
-    assert finding.pull.sentence == (
+    assert finding.confused_with.is_real is False
+    assert finding.confused_with.sentence == (
         "No wrong answer stands out: the most frequent is pear, with 10 of 20 failures inside and 4 of 8 outside."
     )
     assert finding.in_rival is None
@@ -114,9 +275,21 @@ def test_cause__a_minority_answer_counts_if_it_is_the_slice_that_gets_it():
     found, training, evaluation = _world(green_apples_training=2, green_pears_training=5)
     predictions = evaluation.dataset.predictions.copy()
     predictions[40:80] = [1] * 9 + [2] * 8 + [3] * 3 + [2] * 12 + [0] * 8
-    dataset = replace(evaluation.dataset, class_names=("apple", "pear", "melon", "plum")).with_outcomes(predictions=predictions)
-    pull = CauseFinder().cause(found, replace(training, dataset=dataset), replace(evaluation, dataset=dataset), TOP_1).pull
-    assert (pull.answer, pull.is_real, pull.among_failures.value) == ("pear", True, 0.45)
+    dataset = replace(
+        evaluation.dataset, class_names=("apple", "pear", "melon", "plum")
+    ).with_predictions(predictions=predictions)
+    confused_with = (
+        CauseFinder()
+        .cause(
+            found, replace(training, dataset=dataset), replace(evaluation, dataset=dataset), TOP_1
+        )
+        .confused_with
+    )
+    assert (confused_with.answer, confused_with.is_real, confused_with.among_failures.value) == (
+        "pear",
+        True,
+        0.45,
+    )
 
 
 def test_cause__unknown_without_training_samples():
@@ -130,10 +303,17 @@ def test_cause__unknown_without_training_samples():
 def test_explain__only_confirmed_slices_get_a_cause():
     found, training, evaluation = _world(green_apples_training=2, green_pears_training=5)
     nothing = FailureSlice(
-        class_name="apple", rule=ColumnRule(column="is_green", values=("never",)), method="hand", found_on=found.found_on
+        class_name="apple",
+        rule=ColumnRule(column="is_green", values=("never",)),
+        method="hand",
+        found_on=found.found_on,
     )
-    evidence = HoldoutVerifier().verify([found, nothing], discovery=training, confirmation=evaluation, criterion=TOP_1)
-    explained = CauseFinder().explain([found, nothing], evidence, training=training, evaluation=evaluation, criterion=TOP_1)
+    evidence = HoldoutVerifier().verify(
+        [found, nothing], discovery=training, confirmation=evaluation, criterion=TOP_1
+    )
+    explained = CauseFinder().explain(
+        [found, nothing], evidence, training=training, evaluation=evaluation, criterion=TOP_1
+    )
     assert [entry.verdict for entry in explained] == [Verdict.CONFIRMED, Verdict.TOO_FEW]
     assert explained[0].cause.cause is Cause.RARE
     assert explained[1].cause is None
@@ -144,12 +324,17 @@ def test_cause__multi_label_slices_have_no_dominant_answer():
     greens = [True] * 2 + [False] * 18 + [True] * 10 + [False] * 10
     said = np.array([[True]] * 20 + [[False]] * 10 + [[True]] * 10)
     dataset = dataset_from_columns(
-        class_names=["apple"], label_lists=[[0]] * 40, predicted_matrix=said, metadata={"is_green": greens}
+        class_names=["apple"],
+        label_lists=[[0]] * 40,
+        predicted_matrix=said,
+        metadata={"is_green": greens},
     )
     found, _, _ = _world(green_apples_training=2, green_pears_training=0)
     present = found.model_copy(update={"side": "present"})
     samples = SampleSet(dataset=dataset, rows=np.arange(40))
-    finding = CauseFinder().cause(present, samples.only(np.arange(20)), samples.only(np.arange(20, 40)), TOP_1)
+    finding = CauseFinder().cause(
+        present, samples.only(np.arange(20)), samples.only(np.arange(20, 40)), TOP_1
+    )
     assert finding.cause is Cause.RARE
     assert finding.dominant_prediction is None
 
@@ -159,7 +344,10 @@ def test_cause__multi_label_cue_of_the_label_that_is_wrongly_given():
     greens = [True] * 9 + [False] * 10 + [True] + [True] * 10 + [False] * 10
     said = np.array([[True]] * 10 + [[False]] * 10 + [[True]] * 10 + [[False]] * 10)
     dataset = dataset_from_columns(
-        class_names=["apple"], label_lists=[[0]] * 10 + [[]] * 30, predicted_matrix=said, metadata={"is_green": greens}
+        class_names=["apple"],
+        label_lists=[[0]] * 10 + [[]] * 30,
+        predicted_matrix=said,
+        metadata={"is_green": greens},
     )
     found, _, _ = _world(green_apples_training=2, green_pears_training=0)
     samples = SampleSet(dataset=dataset, rows=np.arange(40))
@@ -168,7 +356,12 @@ def test_cause__multi_label_cue_of_the_label_that_is_wrongly_given():
     assert finding.cause is Cause.SPURIOUS
     assert (finding.rival, finding.in_rival.value, finding.share_training) == ("apple", 0.9, 0.1)
     assert "of samples without apple in training" in finding.sentence
-    assert CauseFinder(cue_share=0.95).cause(found.model_copy(update={"side": Side.ABSENT}), *halves, TOP_1).cause is Cause.RARE
+    assert (
+        CauseFinder(cue_share=0.95)
+        .cause(found.model_copy(update={"side": Side.ABSENT}), *halves, TOP_1)
+        .cause
+        is Cause.RARE
+    )
 
 
 def test_cause_finder__refuses_bad_settings():

@@ -32,13 +32,15 @@ def test_measured_elsewhere__counts_rates_and_intervals(make_samples, marked):
 def test_measured_elsewhere__sets_without_samples_are_passed_over(make_samples, marked):
     discovery, _, test = _world(make_samples)
     found = marked(discovery)
-    assert measured_elsewhere([found], {"pool": test.only(test.rows[:0])}, TOP_1) == {found.slice_id: ()}
+    assert measured_elsewhere([found], {"pool": test.only(test.rows[:0])}, TOP_1) == {
+        found.slice_id: ()
+    }
     assert measured_elsewhere([], {"test": test}, TOP_1) == {}
     (measured,) = measured_elsewhere([marked(discovery, "pear")], {"test": test}, TOP_1).values()
     assert measured[0].inside.total == 0
 
 
-def test_measured_elsewhere__pictures_that_were_seen_are_left_out(make_samples, marked):
+def test_measured_elsewhere__images_that_were_seen_are_left_out(make_samples, marked):
     hashes = [f"{place:02d}" for place in range(24)]
     hashes[12:14] = hashes[0:2]
     samples = make_samples([True] * 24, [True] * 24, hashes=hashes)
@@ -51,7 +53,9 @@ def test_measured_elsewhere__pictures_that_were_seen_are_left_out(make_samples, 
 def test_with_elsewhere__only_confirmed_slices(make_samples, marked):
     discovery, confirmation, test = _world(make_samples)
     slices = [marked(discovery), marked(discovery, threshold=0.9999)]
-    evidence = HoldoutVerifier().verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    evidence = HoldoutVerifier().verify(
+        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     assert [entry.verdict for entry in evidence] == [Verdict.CONFIRMED, Verdict.TOO_FEW]
     full = with_elsewhere(slices, evidence, {"test": test}, TOP_1)
     assert [len(entry.elsewhere) for entry in full] == [1, 0]

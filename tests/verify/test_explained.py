@@ -22,7 +22,10 @@ def samples():
     failed[80:95], failed[95:] = True, False
     predictions = failed.astype(np.int64)
     dataset = dataset_from_columns(
-        class_names=["cat", "dog"], labels=[0] * 100, predictions=predictions, sample_ids=[f"s{row:03d}" for row in range(100)]
+        class_names=["cat", "dog"],
+        labels=[0] * 100,
+        predictions=predictions,
+        sample_ids=[f"s{row:03d}" for row in range(100)],
     )
     return SampleSet(dataset=dataset, rows=np.arange(100), name="confirmation")
 
@@ -35,13 +38,19 @@ def _slice(method, *rows):
 
 def _verified(samples, slices):
     nobody = samples.only(samples.rows[:0], name="discovery")
-    evidence = HoldoutVerifier().verify(slices, discovery=nobody, confirmation=samples, criterion=TOP_1)
+    evidence = HoldoutVerifier().verify(
+        slices, discovery=nobody, confirmation=samples, criterion=TOP_1
+    )
     assert {entry.verdict for entry in evidence} == {Verdict.CONFIRMED}
     return with_explanations(slices, evidence, samples, TOP_1)
 
 
 def test_with_explanations__a_wider_slice_around_a_stronger_one(samples):
-    core, wider, other = _slice("core", *range(20)), _slice("wider", *range(35)), _slice("other", *range(80, 100))
+    core, wider, other = (
+        _slice("core", *range(20)),
+        _slice("wider", *range(35)),
+        _slice("other", *range(80, 100)),
+    )
     first, second, third = _verified(samples, [wider, core, other])
     assert first.explained is not None
     assert first.explained.slice_id == core.slice_id

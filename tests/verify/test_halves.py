@@ -25,14 +25,18 @@ def _dataset(order=None, hashes=None):
     )
 
 
-def test_split_halves__shares_of_every_class_and_outcome():
+def test_split_halves__shares_of_every_class_and_prediction():
     dataset = _dataset()
     halves = split_halves(dataset, np.arange(61), TOP_1, seed=0)
     assert sorted([*halves.discovery, *halves.confirmation]) == list(range(61))
     assert abs(len(halves.discovery) - len(halves.confirmation)) == 1
     failed = dataset.predictions != dataset.labels
     for label, wrong, size in ((0, True, 8), (0, False, 32), (1, True, 5), (1, False, 16)):
-        count = int(np.sum((dataset.labels[halves.discovery] == label) & (failed[halves.discovery] == wrong)))
+        count = int(
+            np.sum(
+                (dataset.labels[halves.discovery] == label) & (failed[halves.discovery] == wrong)
+            )
+        )
         assert abs(2 * count - size) <= 1
 
 
@@ -54,12 +58,14 @@ def test_split_halves__seed_decides_and_row_order_does_not():
     assert sorted(other) != sorted(first)
 
 
-def test_split_halves__copies_of_a_picture_stay_together():
+def test_split_halves__copies_of_a_image_stay_together():
     hashes = [f"{place // 3:03d}" for place in range(61)]
     dataset = _dataset(hashes=hashes)
     for seed in range(5):
         halves = split_halves(dataset, np.arange(61), TOP_1, seed=seed)
-        assert not {hashes[row] for row in halves.discovery} & {hashes[row] for row in halves.confirmation}
+        assert not {hashes[row] for row in halves.discovery} & {
+            hashes[row] for row in halves.confirmation
+        }
 
 
 def test_split_halves__only_the_given_rows():
@@ -71,12 +77,56 @@ def test_split_halves__only_the_given_rows():
 def test_split_halves__multi_label_strata():
     label_lists = [[0], [0, 1], [1], []] * 10
     said = np.array([[True, False]] * 40)
-    dataset = dataset_from_columns(class_names=["a", "b"], label_lists=label_lists, predicted_matrix=said)
+    dataset = dataset_from_columns(
+        class_names=["a", "b"], label_lists=label_lists, predicted_matrix=said
+    )
     halves = split_halves(dataset, np.arange(40), TOP_1, seed=0)
     assert dataset.label_matrix[halves.discovery].sum(axis=0).tolist() == [10, 10]
     assert len(halves.discovery) == 20
 
 
-def test_split_halves__one_picture_cannot_be_halved():
+def test_split_halves__one_image_cannot_be_halved():
     with pytest.raises(NotEnoughDataError, match="too few"):
         split_halves(_dataset(), np.array([3]), TOP_1, seed=0)
+
+
+def _grouped(groups, failing=()):
+    labels = np.zeros(len(groups), dtype=np.int64)
+    predictions = labels.copy()
+    predictions[list(failing)] = 1
+    return dataset_from_columns(
+        class_names=["apple", "pear"], labels=labels, predictions=predictions, groups=groups
+    )
+
+
+def test_split_halves__groups_stay_whole_and_shares_equal():
+    # Forty objects of three images; those of every fourth object all fail.
+    names = [f"object {place // 3}" for place in range(120)]
+    dataset = _grouped(names, [place for place in range(120) if (place // 3) % 4 == 0])
+    for seed in range(5):
+        halves = split_halves(dataset, np.arange(120), TOP_1, seed=seed)
+        first, second = (
+            {names[row] for row in rows} for rows in (halves.discovery, halves.confirmation)
+        )
+        assert not first & second
+        assert len(halves.discovery) == len(halves.confirmation) == 60
+        assert int((dataset.predictions[halves.discovery] == 1).sum()) == 15
+
+
+def test_split_halves__large_and_small_groups_in_both_halves():
+    names = [f"video {place // 10}" if place < 100 else None for place in range(200)]
+    halves = split_halves(_grouped(names), np.arange(200), TOP_1, seed=3)
+    assert int((halves.discovery < 100).sum()) == 50
+    assert len(halves.discovery) == 100
+
+
+def test_split_halves__one_group_cannot_be_halved():
+    with pytest.raises(NotEnoughDataError, match="too few"):
+        split_halves(_grouped(["patient"] * 30), np.arange(30), TOP_1, seed=0)
+
+
+def test_split_halves__groups_that_nobody_named_change_nothing():
+    plain = split_halves(_dataset(), np.arange(61), TOP_1, seed=0)
+    named = _dataset().with_groups([None] * 60 + ["one"])
+    again = split_halves(named, np.arange(61), TOP_1, seed=0)
+    assert again.discovery.tolist() == plain.discovery.tolist()

@@ -7,8 +7,8 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.rules import AllOfRule, AnyOfRule, ColumnRule, OutcomeRule
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.rules import AllOfRule, AnyOfRule, ColumnRule, PredictionRule
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.discover.directions import DirectionsDiscoverer
 from weakspot.testing.planted import plant
@@ -20,7 +20,9 @@ TOP_1 = FailureCriterion()
 
 
 def _halves(samples):
-    return samples.only(samples.rows[::2], name="discovery"), samples.only(samples.rows[1::2], name="confirmation")
+    return samples.only(samples.rows[::2], name="discovery"), samples.only(
+        samples.rows[1::2], name="confirmation"
+    )
 
 
 def test_verify__counts_rates_and_exact_p(make_samples, marked):
@@ -30,8 +32,15 @@ def test_verify__counts_rates_and_exact_p(make_samples, marked):
     discovery, confirmation = _halves(make_samples(marks, wrong))
     found = marked(discovery)
     verifier = HoldoutVerifier(min_support=4, min_outside=4, alpha=0.3)
-    (evidence,) = verifier.verify([found], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
-    assert (evidence.n_inside, evidence.failures_inside, evidence.n_outside, evidence.failures_outside) == (4, 3, 4, 1)
+    (evidence,) = verifier.verify(
+        [found], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
+    assert (
+        evidence.n_inside,
+        evidence.failures_inside,
+        evidence.n_outside,
+        evidence.failures_outside,
+    ) == (4, 3, 4, 1)
     assert (evidence.rate_inside, evidence.rate_outside, evidence.gap) == (0.75, 0.25, 0.5)
     assert evidence.p_value == pytest.approx(17 / 70)
     assert evidence.q_value == pytest.approx(17 / 70)
@@ -51,9 +60,17 @@ def test_verify__too_small_slices_are_set_aside_and_do_not_burden_the_others(mak
     empty = marked(discovery, threshold=0.9999)
     everything = marked(discovery, threshold=-2.0)
     verifier = HoldoutVerifier(min_support=5, min_outside=5)
-    alone = verifier.verify([big], discovery=discovery, confirmation=confirmation, criterion=TOP_1)[0]
-    together = verifier.verify([empty, big, everything], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
-    assert [entry.verdict for entry in together] == [Verdict.TOO_FEW, Verdict.CONFIRMED, Verdict.TOO_FEW]
+    alone = verifier.verify([big], discovery=discovery, confirmation=confirmation, criterion=TOP_1)[
+        0
+    ]
+    together = verifier.verify(
+        [empty, big, everything], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
+    assert [entry.verdict for entry in together] == [
+        Verdict.TOO_FEW,
+        Verdict.CONFIRMED,
+        Verdict.TOO_FEW,
+    ]
     assert together[1].q_value == alone.q_value
     assert [entry.n_tested for entry in together] == [1, 1, 1]
     assert (together[0].p_value, together[0].q_value) == (1.0, 1.0)
@@ -66,10 +83,19 @@ def test_verify__q_values_run_over_all_tested(make_samples, marked):
     discovery, confirmation = _halves(make_samples(marks, wrong, n_pears=0))
     one = marked(discovery)
     verifier = HoldoutVerifier()
-    single = verifier.verify([one], discovery=discovery, confirmation=confirmation, criterion=TOP_1)[0]
-    other = FailureSlice(class_name="apple", rule=ColumnRule(column="side", values=("left",)), method="hand", found_on=one.found_on)
+    single = verifier.verify(
+        [one], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )[0]
+    other = FailureSlice(
+        class_name="apple",
+        rule=ColumnRule(column="side", values=("left",)),
+        method="hand",
+        found_on=one.found_on,
+    )
     n_rows = len(discovery.dataset)
-    table = discovery.dataset.table.append_column("meta.side", [["left" if place % 4 < 2 else "right" for place in range(n_rows)]])
+    table = discovery.dataset.table.append_column(
+        "meta.side", [["left" if place % 4 < 2 else "right" for place in range(n_rows)]]
+    )
     dataset = replace(discovery.dataset, table=table)
     both = verifier.verify(
         [one, other],
@@ -80,6 +106,14 @@ def test_verify__q_values_run_over_all_tested(make_samples, marked):
     assert both[0].p_value == single.p_value
     assert both[0].q_value == pytest.approx(2 * single.p_value)
     assert both[1].verdict is Verdict.NOT_CONFIRMED
+    between = HoldoutVerifier(alpha=1.5 * single.p_value).verify(
+        [one, other],
+        discovery=replace(discovery, dataset=dataset),
+        confirmation=replace(confirmation, dataset=dataset),
+        criterion=TOP_1,
+    )
+    assert (between[0].p_value, between[0].q_value) == (both[0].p_value, both[0].q_value)
+    assert between[0].verdict is Verdict.NOT_CONFIRMED  # p lies below alpha, q above: q decides
 
 
 def test_verify__better_than_the_rest_is_never_confirmed(make_samples, marked):
@@ -98,7 +132,9 @@ def test_verify__a_small_gap_can_be_asked_to_be_larger(make_samples, marked):
     wrong = [False, True] * 12 + [False, False] * 68
     discovery, confirmation = _halves(make_samples(marks, wrong))
     evidence = [
-        HoldoutVerifier(min_gap=gap).verify([marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1)[0]
+        HoldoutVerifier(min_gap=gap).verify(
+            [marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+        )[0]
         for gap in (0.25, 0.35)
     ]
     assert [entry.verdict for entry in evidence] == [Verdict.CONFIRMED, Verdict.NOT_CONFIRMED]
@@ -109,36 +145,48 @@ def test_verify__refuses_samples_that_discovery_saw(make_samples, marked):
     discovery = samples.only(samples.rows[:12], name="discovery")
     with pytest.raises(DataError, match="2 samples are in both"):
         HoldoutVerifier().verify(
-            [marked(discovery)], discovery=discovery, confirmation=samples.only(samples.rows[10:]), criterion=TOP_1
+            [marked(discovery)],
+            discovery=discovery,
+            confirmation=samples.only(samples.rows[10:]),
+            criterion=TOP_1,
         )
     with pytest.raises(DataError, match="found on"):
         HoldoutVerifier().verify(
-            [marked(discovery)], discovery=samples.only(samples.rows[12:]), confirmation=discovery, criterion=TOP_1
+            [marked(discovery)],
+            discovery=samples.only(samples.rows[12:]),
+            confirmation=discovery,
+            criterion=TOP_1,
         )
 
 
-def test_verify__repeated_pictures_are_left_out_and_counted(make_samples, marked):
-    # Of ten confirmation rows, the first two repeat discovery pictures and the third repeats the fourth.
+def test_verify__repeated_images_are_left_out_and_counted(make_samples, marked):
+    # Of ten confirmation rows, the first two repeat discovery images and the third repeats the fourth.
     hashes = [f"{place:02d}" for place in range(20)]
     hashes[10], hashes[11], hashes[12] = "00", "01", "13"
     samples = make_samples([True] * 20, [True] * 20, hashes=hashes)
     discovery = samples.only(samples.rows[:10], name="discovery")
     confirmation = samples.only(samples.rows[10:], name="confirmation")
-    (evidence,) = HoldoutVerifier().verify([marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    (evidence,) = HoldoutVerifier().verify(
+        [marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     assert evidence.n_inside == 7
     assert evidence.measured_on.n_samples == 7
-    assert evidence.measured_on.name == "confirmation (repeated pictures left out: 3)"
+    assert evidence.measured_on.name == "confirmation (repeated images left out: 3)"
 
 
-def test_verify__samples_without_vectors_count_nowhere(make_samples, marked):
+def test_verify__samples_without_embeddings_count_nowhere(make_samples, marked):
     marks = [False, True] * 10 + [False, False] * 20
     wrong = [False, True] * 8 + [False, False] * 22
     samples = make_samples(marks, wrong)
-    vectors = samples.vectors("joint").copy()
-    vectors[[1, 59]] = np.nan
-    samples = replace(samples, spaces={"joint": VectorSpace(encoder_id="toy", vectors=vectors)})
+    embeddings = samples.embeddings("clip").copy()
+    embeddings[[1, 59]] = np.nan
+    samples = replace(
+        samples, spaces={"clip": EmbeddingSpace(encoder_id="toy", embeddings=embeddings)}
+    )
     discovery, confirmation = _halves(samples)
-    (evidence,) = HoldoutVerifier().verify([marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    (evidence,) = HoldoutVerifier().verify(
+        [marked(discovery)], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     assert (evidence.n_inside, evidence.n_outside) == (9, 19)
 
 
@@ -149,25 +197,40 @@ def test_verify__class_that_is_not_there_and_no_slices(make_samples, marked):
         [marked(discovery, "pear")], discovery=discovery, confirmation=confirmation, criterion=TOP_1
     )
     assert (evidence.n_inside, evidence.verdict) == (0, Verdict.TOO_FEW)
-    assert HoldoutVerifier().verify([], discovery=discovery, confirmation=confirmation, criterion=TOP_1) == ()
+    assert (
+        HoldoutVerifier().verify(
+            [], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+        )
+        == ()
+    )
 
 
 def _columns_world(draws, *, n_rows=160, n_columns=12):
     """Return samples of one class with chance columns, and one slice a column; nothing depends on any of them."""
-    columns = {f"chance{number}": (draws.random(n_rows) < 0.3).tolist() for number in range(n_columns)}
+    columns = {
+        f"chance{number}": (draws.random(n_rows) < 0.3).tolist() for number in range(n_columns)
+    }
     dataset = dataset_from_columns(
-        class_names=["a", "b"], labels=[0] * n_rows, predictions=(draws.random(n_rows) < 0.3).astype(np.int64), metadata=columns
+        class_names=["a", "b"],
+        labels=[0] * n_rows,
+        predictions=(draws.random(n_rows) < 0.3).astype(np.int64),
+        metadata=columns,
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(n_rows))
     slices = [
-        FailureSlice(class_name="a", rule=ColumnRule(column=name, values=(True,)), method="chance", found_on=DataUse.of(samples))
+        FailureSlice(
+            class_name="a",
+            rule=ColumnRule(column=name, values=(True,)),
+            method="chance",
+            found_on=DataUse.of(samples),
+        )
         for name in columns
     ]
     return _halves(samples), slices
 
 
-@pytest.mark.parametrize("control", ["fdr", "fwer"])
-def test_verify__false_findings_stay_rare_when_nothing_is_wrong(control):
+@pytest.mark.parametrize("correction", ["fdr", "fwer"])
+def test_verify__false_findings_stay_rare_when_nothing_is_wrong(correction):
     """At a rate of 0.1, 50 screens of chance columns may hold about five false findings; nine is two deviations more.
 
     Once with one half for confirmation, once also with halves swapped, each turn at half the rate.
@@ -179,7 +242,9 @@ def test_verify__false_findings_stay_rare_when_nothing_is_wrong(control):
         q_values = [
             min(entry.q_value for entry in verified if entry.gap > 0)
             for verified in (
-                HoldoutVerifier(control=control).verify(slices, discovery=one, confirmation=other, criterion=TOP_1)
+                HoldoutVerifier(correction=correction).verify(
+                    slices, discovery=one, confirmation=other, criterion=TOP_1
+                )
                 for one, other in ((first, second), (second, first))
             )
         ]
@@ -190,7 +255,12 @@ def test_verify__false_findings_stay_rare_when_nothing_is_wrong(control):
 
 def _column_slice(column, *, method="attributes", value=True):
     rule = ColumnRule(column=column, values=(value,))
-    return FailureSlice(class_name="a", rule=rule, method=method, found_on=DataUse(name="discovery", n_samples=80, digest="d"))
+    return FailureSlice(
+        class_name="a",
+        rule=rule,
+        method=method,
+        found_on=DataUse(name="discovery", n_samples=80, digest="d"),
+    )
 
 
 def _two_halves(columns, wrong):
@@ -202,7 +272,9 @@ def _two_halves(columns, wrong):
         metadata={name: values * 2 for name, values in columns.items()},
     )
     samples = SampleSet(dataset=dataset, rows=np.arange(160))
-    return samples.only(np.arange(80), name="discovery"), samples.only(np.arange(80, 160), name="confirmation")
+    return samples.only(np.arange(80), name="discovery"), samples.only(
+        np.arange(80, 160), name="confirmation"
+    )
 
 
 WRONG = [1] * 16 + [0] * 4 + [1] * 3 + [0] * 57
@@ -212,11 +284,23 @@ FIRST_40 = [True] * 40 + [False] * 40
 
 
 def test_verify__slices_with_nearly_the_same_members_count_once():
-    discovery, confirmation = _two_halves({"first": FIRST_20, "nearly": FIRST_19, "wide": FIRST_40}, WRONG)
-    slices = [_column_slice("first"), _column_slice("nearly", method="keywords"), _column_slice("wide")]
-    evidence = HoldoutVerifier().verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    discovery, confirmation = _two_halves(
+        {"first": FIRST_20, "nearly": FIRST_19, "wide": FIRST_40}, WRONG
+    )
+    slices = [
+        _column_slice("first"),
+        _column_slice("nearly", method="keywords"),
+        _column_slice("wide"),
+    ]
+    evidence = HoldoutVerifier().verify(
+        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     # 16 of 19 stand out more than 16 of 20 on the discovery half, so the narrower one is tested.
-    assert [entry.verdict for entry in evidence] == [Verdict.SAME, Verdict.CONFIRMED, Verdict.CONFIRMED]
+    assert [entry.verdict for entry in evidence] == [
+        Verdict.SAME,
+        Verdict.CONFIRMED,
+        Verdict.CONFIRMED,
+    ]
     assert evidence[0].same_as == slices[1].slice_id
     assert (evidence[0].failures_inside, evidence[0].n_inside) == (16, 20)
     assert [entry.n_tested for entry in evidence] == [2, 2, 2]
@@ -227,29 +311,50 @@ def test_verify__slices_with_nearly_the_same_members_count_once():
 def test_verify__of_equal_slices_the_simpler_rule_is_tested():
     discovery, confirmation = _two_halves({"first": FIRST_20, "wide": FIRST_40}, WRONG)
     simple = _column_slice("first")
-    both = AllOfRule(rules=(ColumnRule(column="first", values=(True,)), ColumnRule(column="wide", values=(True,))))
+    both = AllOfRule(
+        rules=(
+            ColumnRule(column="first", values=(True,)),
+            ColumnRule(column="wide", values=(True,)),
+        )
+    )
     double = simple.model_copy(update={"rule": both})
-    evidence = HoldoutVerifier().verify([double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    evidence = HoldoutVerifier().verify(
+        [double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     assert [entry.verdict for entry in evidence] == [Verdict.SAME, Verdict.CONFIRMED]
-    apart = HoldoutVerifier(same_at=1.0).verify([double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    apart = HoldoutVerifier(same_at=1.0).verify(
+        [double, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     assert apart[0].verdict is Verdict.SAME
 
 
 def test_verify__a_slice_of_either_rule_is_tested_like_others():
     discovery, confirmation = _two_halves({"first": FIRST_20, "wide": FIRST_40}, WRONG)
     simple = _column_slice("first")
-    either = AnyOfRule(rules=(ColumnRule(column="first", values=(True,)), ColumnRule(column="wide", values=(True,))))
+    either = AnyOfRule(
+        rules=(
+            ColumnRule(column="first", values=(True,)),
+            ColumnRule(column="wide", values=(True,)),
+        )
+    )
     merged = simple.model_copy(update={"rule": either, "method": "merged"})
-    evidence = HoldoutVerifier().verify([merged, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    evidence = HoldoutVerifier().verify(
+        [merged, simple], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     assert evidence[0].n_inside == 40
     assert evidence[0].verdict is Verdict.CONFIRMED
 
 
-def test_verify__slices_by_outcomes_cannot_be_tested():
+def test_verify__slices_by_predictions_cannot_be_tested():
     discovery, confirmation = _two_halves({"first": FIRST_20}, WRONG)
-    by_loss = _column_slice("first").model_copy(update={"rule": OutcomeRule(measure="loss", threshold=0.5)})
+    by_loss = _column_slice("first").model_copy(
+        update={"rule": PredictionRule(measure="loss", threshold=0.5)}
+    )
     evidence = HoldoutVerifier().verify(
-        [by_loss, _column_slice("first")], discovery=discovery, confirmation=confirmation, criterion=TOP_1
+        [by_loss, _column_slice("first")],
+        discovery=discovery,
+        confirmation=confirmation,
+        criterion=TOP_1,
     )
     assert [entry.verdict for entry in evidence] == [Verdict.CIRCULAR, Verdict.CONFIRMED]
     assert evidence[1].n_tested == 1
@@ -261,27 +366,39 @@ def test_verify__controls_differ_and_are_recorded():
     discovery, confirmation = _two_halves(columns, WRONG)
     slices = [_column_slice(name) for name in columns]
     found = {
-        control: HoldoutVerifier(control=control, weights="equal").verify(
+        correction: HoldoutVerifier(correction=correction, weights="equal").verify(
             slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
         )
-        for control in ("fdr", "fwer", "fdr-dependent")
+        for correction in ("fdr", "fwer", "fdr-dependent")
     }
     p_value = found["fdr"][0].p_value
-    assert [found[control][0].q_value / p_value for control in found] == pytest.approx([3, 3, 3 * (1 + 1 / 2 + 1 / 3)])
+    assert [found[correction][0].q_value / p_value for correction in found] == pytest.approx(
+        [3, 3, 3 * (1 + 1 / 2 + 1 / 3)]
+    )
     p_value = found["fdr"][1].p_value
-    assert [found[control][1].q_value / p_value for control in found] == pytest.approx([1.5, 2, 1.5 * (1 + 1 / 2 + 1 / 3)])
-    assert found["fwer"][0].control == "fwer"
+    assert [found[correction][1].q_value / p_value for correction in found] == pytest.approx(
+        [1.5, 2, 1.5 * (1 + 1 / 2 + 1 / 3)]
+    )
+    assert found["fwer"][0].correction == "fwer"
 
 
 def test_verify__weights_favour_what_stood_out_and_stay_within_a_method():
-    columns = {"first": FIRST_20, "odd": [bool(place % 2) for place in range(80)], "third": [place % 3 == 0 for place in range(80)]}
+    columns = {
+        "first": FIRST_20,
+        "odd": [bool(place % 2) for place in range(80)],
+        "third": [place % 3 == 0 for place in range(80)],
+    }
     discovery, confirmation = _two_halves(columns, WRONG)
     slices = [_column_slice("first"), _column_slice("odd"), _column_slice("third", method="other")]
-    weighed = HoldoutVerifier().verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    weighed = HoldoutVerifier().verify(
+        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     assert weighed[0].weight > 1.7
     assert weighed[0].weight + weighed[1].weight == pytest.approx(2.0)
     assert weighed[2].weight == 1.0
-    equal = HoldoutVerifier(weights="equal").verify(slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+    equal = HoldoutVerifier(weights="equal").verify(
+        slices, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
     assert weighed[0].q_value < equal[0].q_value
     assert {entry.weight for entry in equal} == {1.0}
 
@@ -301,7 +418,10 @@ def test_verify__a_gap_that_is_too_small_does_not_help_the_others():
     discovery, confirmation = _two_halves(columns, WRONG)
     slices = [_column_slice(name) for name in columns]
     options = {"discovery": discovery, "confirmation": confirmation, "criterion": TOP_1}
-    free, strict = (HoldoutVerifier(min_gap=gap, weights="equal").verify(slices, **options) for gap in (0.0, 0.6))
+    free, strict = (
+        HoldoutVerifier(min_gap=gap, weights="equal").verify(slices, **options)
+        for gap in (0.0, 0.6)
+    )
     assert free[1].verdict is Verdict.CONFIRMED
     assert strict[1].verdict is Verdict.NOT_CONFIRMED
     assert (strict[1].p_value, strict[1].q_value) == (free[1].p_value, 1.0)
@@ -313,8 +433,8 @@ def test_verifier__refuses_bad_settings():
         HoldoutVerifier(alpha=0.0)
     with pytest.raises(ConfigError, match="min_support"):
         HoldoutVerifier(min_support=0)
-    with pytest.raises(ConfigError, match="control must be one of fdr, fwer, fdr-dependent"):
-        HoldoutVerifier(control="bonferroni")
+    with pytest.raises(ConfigError, match="correction must be one of"):
+        HoldoutVerifier(correction="bonferroni")
     with pytest.raises(ConfigError, match="weights"):
         HoldoutVerifier(weights="some")
     with pytest.raises(ConfigError, match="same_at"):
@@ -327,7 +447,13 @@ def test_verify__nothing_is_confirmed_in_a_planted_world_without_a_problem():
         halves = split_halves(validation.dataset, validation.rows, TOP_1, seed=seed)
         discovery = validation.only(halves.discovery, name="discovery")
         confirmation = validation.only(halves.confirmation, name="confirmation")
-        found = DirectionsDiscoverer(costs=(1.0,), min_strength=0.0).discover(discovery, TOP_1, seed=seed).slices
+        found = (
+            DirectionsDiscoverer(costs=(1.0,), min_strength=0.0)
+            .discover(discovery, TOP_1, seed=seed)
+            .slices
+        )
         assert len(found) >= 3
-        evidence = HoldoutVerifier().verify(found, discovery=discovery, confirmation=confirmation, criterion=TOP_1)
+        evidence = HoldoutVerifier().verify(
+            found, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+        )
         assert [entry.verdict for entry in evidence if entry.verdict is Verdict.CONFIRMED] == []

@@ -3,7 +3,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.rules import ColumnRule, OutcomeRule
+from weakspot.core.rules import ColumnRule, PredictionRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.verify.screening import screened
@@ -22,7 +22,10 @@ def samples():
         "others": (places >= 30).tolist(),
     }
     dataset = dataset_from_columns(
-        class_names=["apple", "pear"], labels=[0] * 40, predictions=(places < 10).astype(np.int64), metadata=columns
+        class_names=["apple", "pear"],
+        labels=[0] * 40,
+        predictions=(places < 10).astype(np.int64),
+        metadata=columns,
     )
     return SampleSet(dataset=dataset, rows=places)
 
@@ -66,12 +69,18 @@ def test_screened__repetitions_by_other_methods_are_kept(samples):
 
 def test_screened__methods_take_turns(samples):
     # By p-value alone both places would go to the first method.
-    slices = [_slice("nine", method="fitted"), _slice("nine_and_one", method="fitted"), _slice("five", method="honest")]
+    slices = [
+        _slice("nine", method="fitted"),
+        _slice("nine_and_one", method="fitted"),
+        _slice("five", method="honest"),
+    ]
     assert _screened(slices, samples, most=2, same_at=1.0).kept == (slices[0], slices[2])
 
 
 def test_screened__what_can_never_be_tested_is_dropped(samples):
-    by_loss = _slice("nine").model_copy(update={"rule": OutcomeRule(measure="loss", threshold=0.1)})
+    by_loss = _slice("nine").model_copy(
+        update={"rule": PredictionRule(measure="loss", threshold=0.1)}
+    )
     assert _screened([by_loss, _slice("nine", class_name="pear")], samples).kept == ()
     assert _screened([_slice("nine")], samples.only(samples.rows[:0])).kept == ()
     assert _screened([], samples).n_dropped == 0

@@ -7,11 +7,11 @@ import pytest
 from starlette.testclient import TestClient
 from tests.planted_project import planted_project
 
-from weakspot.app.browsing.workspace import Workspace
-from weakspot.app.project import Project
+from weakspot.project.project import Project
 from weakspot.web.application import create_app
 from weakspot.web.jobs.runner import JobRunner
 from weakspot.web.server_parts import ServerParts
+from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
 
 TOKEN = "the-owners-token"
@@ -19,7 +19,7 @@ TOKEN = "the-owners-token"
 
 @pytest.fixture(scope="session")
 def planted_folder(tmp_path_factory) -> Path:
-    """A folder with 900 planted pictures (green discs are rare), embedded, with one verified run; copy it before you change it."""
+    """A folder with 900 planted images (green discs are rare), embedded, with one verified run; copy it before you change it."""
     project = planted_project(tmp_path_factory.mktemp("planted"), 900)
     project.verify(project.discover().run_id)
     return project.folder
@@ -51,5 +51,5 @@ def entered(client: TestClient, token: str) -> TestClient:
     """Come in with a token; every further request carries the session."""
     answer = client.post("/api/session", json={"token": token})
     assert answer.status_code == 200, answer.text
-    client.headers["X-Weakspot-Token"] = answer.json()["request_token"]
+    client.headers["X-CSRF-Token"] = answer.json()["csrf_token"]
     return client

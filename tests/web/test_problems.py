@@ -52,7 +52,9 @@ def test_refusal__later__says_when():
     assert refusal(RefusedError(429, "x", retry_after=7)).headers["retry-after"] == "7"
 
 
-@pytest.mark.parametrize("given", ["x" * 9999, "\ud800", 10**4000], ids=["long", "half a character", "large"])
+@pytest.mark.parametrize(
+    "given", ["x" * 9999, "\ud800", 10**4000], ids=["long", "half a character", "large"]
+)
 def test_refusal__anything_given__can_be_sent(given):
     said = json.loads(refusal(DataError("x", given=given)).body)
     assert len(said["given"]) <= LONGEST_GIVEN
@@ -60,7 +62,14 @@ def test_refusal__anything_given__can_be_sent(given):
 
 @pytest.mark.parametrize(
     "content",
-    ['{"name": ["\\ud800"]}', '{"name": 1e999}', '{"name": NaN}', "{", "[" * 9999, '{"name": ' + "9" * 5000 + "}"],
+    [
+        '{"name": ["\\ud800"]}',
+        '{"name": 1e999}',
+        '{"name": NaN}',
+        "{",
+        "[" * 9999,
+        '{"name": ' + "9" * 5000 + "}",
+    ],
     ids=range(6),
 )
 def test_invalid__anything_sent__said(client, content):

@@ -4,11 +4,11 @@ import socket
 
 import pytest
 
-from weakspot.app.project import Project
 from weakspot.core.errors import ConfigError, StoreError
+from weakspot.project.project import Project
 from weakspot.store.project import ProjectStore
-from weakspot.web.gate.people import set_owner_password
-from weakspot.web.serving import ServeRequest, given_token, has_display, open_state, serve_project
+from weakspot.web.auth.people import set_owner_password
+from weakspot.web.serving import ServeRequest, has_display, open_state, read_token, serve_project
 
 
 @pytest.fixture
@@ -75,14 +75,14 @@ def test_serve_project__nothing_ingested__said(tmp_path):
 def test_given_token__too_short__said(monkeypatch):
     monkeypatch.setenv("WEAKSPOT_TOKEN", "short")
     with pytest.raises(ConfigError, match="at least 20"):
-        given_token()
+        read_token()
 
 
 def test_given_token__none_or_long__taken(monkeypatch):
     monkeypatch.delenv("WEAKSPOT_TOKEN", raising=False)
-    assert given_token() == ""
+    assert read_token() == ""
     monkeypatch.setenv("WEAKSPOT_TOKEN", " " + "x" * 24)
-    assert given_token() == "x" * 24
+    assert read_token() == "x" * 24
 
 
 def test_has_display__linux__by_its_variables(monkeypatch):

@@ -1,7 +1,7 @@
 /** The server's routes, typed by its own schema. Addresses are relative, so that any sub-path of a proxy works. */
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
-import { isStatic, staticFetch, staticPicture } from "./static";
+import { isStatic, staticFetch, staticImage } from "./static";
 
 export type Schemas = components["schemas"];
 
@@ -16,11 +16,11 @@ export class Problem extends Error {
   }
 }
 
-let requestToken = "";
+let csrfToken = "";
 
 /** Remember the token that the session gave, for requests that change something. */
-export function rememberRequestToken(token: string): void {
-  requestToken = token;
+export function rememberCsrfToken(token: string): void {
+  csrfToken = token;
 }
 
 export const serverRoot = new URL("./", document.baseURI.split("#")[0]).href.replace(/\/$/, "");
@@ -29,7 +29,7 @@ export const api = createClient<paths>({ baseUrl: serverRoot, ...(isStatic() ? {
 
 api.use({
   onRequest({ request }) {
-    if (request.method !== "GET") request.headers.set("X-Weakspot-Token", requestToken);
+    if (request.method !== "GET") request.headers.set("X-CSRF-Token", csrfToken);
     return request;
   },
 });
@@ -37,7 +37,7 @@ api.use({
 type Answer<Data> = { data?: Data; error?: unknown; response: Response };
 
 /** Return the data of an answer, or throw what the server said. */
-export async function told<Data>(answer: Promise<Answer<Data>>): Promise<Data> {
+export async function unwrap<Data>(answer: Promise<Answer<Data>>): Promise<Data> {
   let found: Answer<Data>;
   try {
     found = await answer;
@@ -49,8 +49,8 @@ export async function told<Data>(answer: Promise<Answer<Data>>): Promise<Data> {
   throw new Problem(found.response.status, said.what ?? `The server answered ${found.response.status}.`, said.fix ?? null);
 }
 
-/** Return the address of a sample's picture. */
-export function pictureAddress(row: number, tables: string, side = 160): string {
-  if (isStatic()) return staticPicture(row);
-  return `${serverRoot}/api/pictures/${row}?tables=${encodeURIComponent(tables)}&side=${side}`;
+/** Return the address of a sample's image. */
+export function imageAddress(row: number, tables: string, side = 160): string {
+  if (isStatic()) return staticImage(row);
+  return `${serverRoot}/api/images/${row}?tables=${encodeURIComponent(tables)}&side=${side}`;
 }

@@ -1,8 +1,9 @@
+// @vitest-environment jsdom
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { answerKey, isStatic, staticFetch, staticPicture } from "./static";
+import { answerKey, isStatic, staticFetch, staticImage } from "./static";
 
 beforeEach(() => {
-  window.weakspotStatic = { answers: { "/api/runs": { runs: [] }, 'POST /api/classes/phrase {"offset":0,"phrase":"green"}': { score: 1 } }, pictures: [3], notes: [] };
+  window.weakspotStatic = { answers: { "/api/runs": { runs: [] }, 'POST /api/classes/phrase {"offset":0,"phrase":"green"}': { score: 1 } }, images: [3], notes: [] };
 });
 afterEach(() => delete window.weakspotStatic);
 
@@ -24,10 +25,10 @@ test("what was exported is answered, and what was not is said", async () => {
   expect(await asked.json()).toEqual({ score: 1 });
   const missing = await staticFetch(new Request("https://host/api/overview"));
   expect(missing.status).toBe(404);
-  expect((await missing.json()).fix).toContain("weakspot serve");
+  expect(((await missing.json()) as { fix: string }).fix).toContain("weakspot serve");
 });
 
-test("a picture that was left out says so without asking for a file", () => {
-  expect(staticPicture(3)).toBe("pictures/3.jpg");
-  expect(staticPicture(4)).toMatch(/^data:image\/svg/);
+test("an image that was left out says so without asking for a file", () => {
+  expect(staticImage(3)).toBe("images/3.jpg");
+  expect(staticImage(4)).toMatch(/^data:image\/svg/);
 });

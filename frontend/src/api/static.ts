@@ -1,16 +1,17 @@
 /** Pages without a server: answers were written beside them as scripts, because pages opened from a file may not fetch. */
 
-/** What `weakspot export --static` wrote: answers by what was asked, and the rows whose pictures are there. */
-export type StaticAnswers = { answers: Record<string, unknown>; pictures: number[]; notes: string[] };
+/** What `weakspot export --static` wrote: answers by what was asked, and the rows whose images are there. */
+export type StaticAnswers = { answers: Record<string, unknown>; images: number[]; notes: string[] };
 
 declare global {
+  // eslint-disable-next-line @typescript-eslint/consistent-type-definitions -- only an interface adds to a global one
   interface Window {
     weakspotStatic?: StaticAnswers;
   }
 }
 
 const NOT_THERE = encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 160 160"><rect width="160" height="160" fill="#8a96a5"/><text x="80" y="76" font-family="sans-serif" font-size="18" fill="#fff" text-anchor="middle">picture not</text><text x="80" y="100" font-family="sans-serif" font-size="18" fill="#fff" text-anchor="middle">exported</text></svg>',
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 160 160"><rect width="160" height="160" fill="#8a96a5"/><text x="80" y="76" font-family="sans-serif" font-size="18" fill="#fff" text-anchor="middle">image not</text><text x="80" y="100" font-family="sans-serif" font-size="18" fill="#fff" text-anchor="middle">exported</text></svg>',
 );
 let rows: Set<number> | null = null;
 
@@ -39,10 +40,10 @@ export async function staticFetch(request: Request): Promise<Response> {
   return Response.json(found);
 }
 
-/** Return the address of a sample's picture in the export; where it was left out, a picture that says so. */
-export function staticPicture(row: number): string {
-  rows ??= new Set(window.weakspotStatic?.pictures ?? []);
-  return rows.has(row) ? `pictures/${row}.jpg` : `data:image/svg+xml,${NOT_THERE}`;
+/** Return the address of a sample's image in the export; where it was left out, an image that says so. */
+export function staticImage(row: number): string {
+  rows ??= new Set(window.weakspotStatic?.images ?? []);
+  return rows.has(row) ? `images/${row}.jpg` : `data:image/svg+xml,${NOT_THERE}`;
 }
 
 function sortedJson(text: string): string {

@@ -1,7 +1,7 @@
 import { Link, Route, Switch, useLocation } from "wouter";
 import { useEffect, useRef } from "react";
 import { PAGES } from "./pages";
-import { LeaveButton, useSession } from "./session";
+import { SignOutButton, useSession } from "./session";
 import { ThemeSwitch } from "./ThemeSwitch";
 
 /** The frame around every page: a way past the menu, the menu, the page. */
@@ -33,7 +33,7 @@ export function Layout() {
           </ul>
         </nav>
         <div className="menu-foot">
-          <p className="quiet">{session.person.name}, {session.person.role} <LeaveButton /></p>
+          <p className="quiet">{session.person.name}, {session.person.role} <SignOutButton /></p>
           <ThemeSwitch />
         </div>
       </header>

@@ -15,8 +15,8 @@ function remembered(): Theme {
 export function ThemeSwitch() {
   const [theme, setTheme] = useState<Theme>(remembered);
   useEffect(() => {
-    if (theme === "system") delete document.documentElement.dataset["theme"];
-    else document.documentElement.dataset["theme"] = theme;
+    if (theme === "system") delete document.documentElement.dataset.theme;
+    else document.documentElement.dataset.theme = theme;
     try {
       window.localStorage.setItem("weakspot-theme", theme);
     } catch {

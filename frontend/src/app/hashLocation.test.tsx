@@ -1,3 +1,4 @@
+// @vitest-environment jsdom
 import { act, cleanup, render } from "@testing-library/react";
 import { afterEach, describe, expect, it } from "vitest";
 import { Link, Route, Router, useSearchParams } from "wouter";
@@ -23,7 +24,7 @@ afterEach(() => {
 });
 
 describe("hashLocation", () => {
-  it("reads path and query of an address that was opened anew", () => {
+  it("reads path and query of an address that was opened again", () => {
     window.history.replaceState(null, "", "/#/classes/apple?phrase=green");
     expect(render(<Pages />).container.textContent).toContain("said green");
   });

@@ -1,4 +1,4 @@
-/** Where one is, all of it behind the #: path and query. So an address can be copied, opened anew, and is never sent to a server. */
+/** Where one is, all of it behind the #: path and query. So an address can be copied, opened again, and is never sent to a server. */
 import { useSyncExternalStore } from "react";
 
 function listen(changed: () => void): () => void {

@@ -1,12 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, useCallback, useContext, useEffect, useRef, useState, type ReactNode } from "react";
-import { api, Problem, rememberRequestToken, told, type Schemas } from "../api/client";
+import { api, Problem, rememberCsrfToken, unwrap, type Schemas } from "../api/client";
 import { isStatic } from "../api/static";
 import { Button } from "../components/Button";
 import { ErrorNote } from "../components/ErrorNote";
 import { Loading } from "../components/Loading";
-import { arrivalOf, takeArrival } from "../pages/entry/arrival";
-import { EntryPage } from "../pages/entry/EntryPage";
+import { arrivalOf, takeArrival } from "../pages/login/arrival";
+import { LoginPage } from "../pages/login/LoginPage";
 
 type Session = Schemas["SessionView"];
 
@@ -27,7 +27,7 @@ export function useMayChange(): boolean {
   return !session.is_read_only && session.person.role === "owner";
 }
 
-/** Let people in, then show the pages. */
+/** Log people in, then show the pages. */
 export function SessionProvider({ children }: { children: ReactNode }) {
   const [arrival] = useState(takeArrival);
   const [isInvited, setInvited] = useState(Boolean(arrival.invite));
@@ -38,8 +38,8 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     queryFn: async () => {
       const given = token.current;
       token.current = null;
-      const session = await (given ? enteredOrPresent(given) : presentSession());
-      rememberRequestToken(session.request_token);
+      const session = await (given ? loginOrPresent(given) : presentSession());
+      rememberCsrfToken(session.csrf_token);
       return session;
     },
     staleTime: Infinity,
@@ -52,14 +52,14 @@ export function SessionProvider({ children }: { children: ReactNode }) {
     const { role, study_id: study } = data.person;
     if (role === "annotator" && study && /^#?\/?$/.test(window.location.hash)) window.location.hash = `#/studies/${encodeURIComponent(study)}`;
   }, [data]);
-  const onEntered = useCallback(() => {
+  const onLoggedIn = useCallback(() => {
     setInvited(false);
     void queries.resetQueries();
   }, [queries]);
   if (isPending) return <Loading what="the session" />;
   if (isInvited || !data) {
     const isNobody = error instanceof Problem && error.status === 401 && !arrival.token;
-    return <EntryPage said={isNobody || !error ? null : error.message} invite={arrival.invite} present={data ?? null} onEntered={onEntered} />;
+    return <LoginPage said={isNobody || !error ? null : error.message} invite={arrival.invite} present={data ?? null} onLoggedIn={onLoggedIn} />;
   }
   return (
     <SessionContext.Provider value={data}>
@@ -70,15 +70,15 @@ export function SessionProvider({ children }: { children: ReactNode }) {
 
 /** Return the session of this browser; where there is none, that is known without a refused request. */
 async function presentSession(): Promise<Session> {
-  const isPresent = isStatic() || (await told(api.GET("/api/session/present"))).is_present;
-  if (!isPresent) throw new Problem(401, "Nobody has come in with this browser.");
-  return told(api.GET("/api/session"));
+  const isPresent = isStatic() || (await unwrap(api.GET("/api/session/present"))).is_present;
+  if (!isPresent) throw new Problem(401, "Nobody is signed in with this browser.");
+  return unwrap(api.GET("/api/session"));
 }
 
-/** Come in with a token; one that works no more does no harm where this browser is in already. */
-async function enteredOrPresent(token: string): Promise<Session> {
+/** Log in with a token; an expired one does no harm where this browser is logged in already. */
+async function loginOrPresent(token: string): Promise<Session> {
   try {
-    return await told(api.POST("/api/session", { body: { token } as Schemas["Entry"] }));
+    return await unwrap(api.POST("/api/session", { body: { token } }));
   } catch (refusal) {
     try {
       return await presentSession();
@@ -88,7 +88,7 @@ async function enteredOrPresent(token: string): Promise<Session> {
   }
 }
 
-/** An address with a token or an invitation that is opened in this page starts it anew. */
+/** An address with a token or an invitation that is opened in this page starts it again. */
 function useArrivalsInThisPage(): void {
   useEffect(() => {
     const look = () => {
@@ -104,32 +104,32 @@ function useArrivalsInThisPage(): void {
 function WhenReady({ children }: { children: ReactNode }) {
   const { data, error, refetch } = useQuery({
     queryKey: ["health"],
-    queryFn: () => told(api.GET("/api/health")),
+    queryFn: () => unwrap(api.GET("/api/health")),
     enabled: !isStatic(),
     refetchInterval: (query) => (query.state.data?.state === "preparing" ? HEALTH_MILLISECONDS : false),
     staleTime: Infinity,
   });
   if (isStatic() || data?.state === "ready") return <>{children}</>;
   return (
-    <main className="entry" id="main">
+    <main className="login" id="main">
       <h1>weakspot</h1>
-      {(error || data?.state === "failed") && <ErrorNote error={error ?? data?.message} onRetry={() => void refetch()} />}
+      {(error !== null || data?.state === "failed") && <ErrorNote error={error ?? data?.message} onRetry={() => void refetch()} />}
       {!error && data?.state !== "failed" && (
-        <p role="status">The project is being opened; the first time this can take minutes. This page goes on by itself.</p>
+        <p role="status">The project is being opened; the first time this can take minutes. This page continues by itself.</p>
       )}
     </main>
   );
 }
 
-/** Go out; this browser is forgotten. */
-export function LeaveButton() {
+/** Sign out; this browser is forgotten. */
+export function SignOutButton() {
   const leave = useMutation({
-    mutationFn: () => told(api.DELETE("/api/session")),
+    mutationFn: () => unwrap(api.DELETE("/api/session")),
     onSettled: () => {
       window.history.replaceState(null, "", window.location.pathname + window.location.search);
       window.location.reload();
     },
   });
   if (isStatic()) return null;
-  return <Button kind="quiet" onClick={() => leave.mutate()} disabled={leave.isPending}>Go out</Button>;
+  return <Button kind="quiet" onClick={() => leave.mutate()} disabled={leave.isPending}>Sign out</Button>;
 }

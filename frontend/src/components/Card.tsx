@@ -7,7 +7,7 @@ export function Card({ title, children, className = "", aside }: Props) {
   const id = useId();
   return (
     <section className={`card ${className}`} {...(title ? { "aria-labelledby": id } : {})}>
-      {(title || aside) && (
+      {Boolean(title ?? aside) && (
         <div className="card-head">
           {title && <h2 id={id}>{title}</h2>}
           {aside}

@@ -3,7 +3,7 @@ import { Button } from "./Button";
 
 type Props = { title: string; children: ReactNode; onClose: () => void; className?: string };
 
-/** A window of its own above the page; Escape closes it, and the focus goes back to where it was. */
+/** A window of its own above the page; the focus goes to the first field, and back to where it was when Escape closes it. */
 export function Dialog({ title, children, onClose, className }: Props) {
   const box = useRef<HTMLDialogElement>(null);
   const id = useId();
@@ -11,6 +11,7 @@ export function Dialog({ title, children, onClose, className }: Props) {
   useLayoutEffect(() => {
     const dialog = box.current;
     dialog?.showModal();
+    dialog?.querySelector<HTMLElement>("input, select, textarea")?.focus();
     return () => dialog?.close();
   }, []);
   return (

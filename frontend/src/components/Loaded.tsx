@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { ErrorNote } from "./ErrorNote";
 import { Loading } from "./Loading";
 
-type Props<Data> = { query: UseQueryResult<Data, Error>; what: string; children: (data: Data) => ReactNode };
+type Props<Data> = { query: UseQueryResult<Data>; what: string; children: (data: Data) => ReactNode };
 
 /** What a query brought, or that it is on its way, or why it did not come. */
 export function Loaded<Data>({ query, what, children }: Props<Data>) {

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, pictureAddress, told, type Schemas } from "../api/client";
+import { api, imageAddress, unwrap, type Schemas } from "../api/client";
 import { Dialog } from "./Dialog";
 import { counted, percent } from "./figures";
 import { Loaded } from "./Loaded";
@@ -12,24 +12,24 @@ type Props = { row: number; tables: string; onClose: () => void };
 export function SampleDialog({ row, tables, onClose }: Props) {
   const query = useQuery({
     queryKey: ["sample", row, tables],
-    queryFn: () => told(api.GET("/api/samples/{row}", { params: { path: { row }, query: { tables } } })),
+    queryFn: () => unwrap(api.GET("/api/samples/{row}", { params: { path: { row }, query: { tables } } })),
     retry: false,
   });
   return (
     <Dialog title={`Sample ${counted(row)}`} onClose={onClose}>
       <div className="sample-facts">
-        <LargePicture row={row} tables={tables} />
+        <LargeImage row={row} tables={tables} />
         <Loaded query={query} what="what is known of it">{(facts) => <Facts facts={facts} onFollow={onClose} />}</Loaded>
       </div>
     </Dialog>
   );
 }
 
-/** The picture as large as thumbnails go, or a word that there is none. */
-function LargePicture({ row, tables }: { row: number; tables: string }) {
+/** The image as large as thumbnails go, or a word that there is none. */
+function LargeImage({ row, tables }: { row: number; tables: string }) {
   const [isMissing, setMissing] = useState(false);
-  if (isMissing) return <p className="quiet">There is no picture of this sample that can be read.</p>;
-  return <img className="large-picture" src={pictureAddress(row, tables, 512)} alt="The sample" onError={() => setMissing(true)} />;
+  if (isMissing) return <p className="quiet">There is no image of this sample that can be read.</p>;
+  return <img className="large-image" src={imageAddress(row, tables, 512)} alt="The sample" onError={() => setMissing(true)} />;
 }
 
 /** Label, answer, probabilities, columns and slices. */

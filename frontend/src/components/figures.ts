@@ -20,7 +20,7 @@ export function chance(value: number | null | undefined): string {
 }
 
 function raised(digits: string): string {
-  return [...digits].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[Number(digit)]).join("");
+  return digits.replace(/\d/g, (digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹".charAt(Number(digit)));
 }
 
 /** 12345 -> "12,345". */
@@ -31,4 +31,37 @@ export function counted(value: number): string {
 /** 0.7034 -> "0.70"; scores from -1 to 1. */
 export function score(value: number | null | undefined): string {
   return value === null || value === undefined || !Number.isFinite(value) ? "–" : value.toFixed(2).replace("-", "−");
+}
+
+/** 0.123 -> "+12", 0.012 -> "+1.2", 0 -> "±0"; in percentage points, rounded as in the report. */
+export function points(change: number | null): string {
+  if (change === null) return "–";
+  const size = Math.abs(100 * change);
+  const words = Number(size.toFixed(1)) < 10 ? size.toFixed(1) : size.toFixed(0);
+  return Number(words) === 0 ? "±0" : `${change > 0 ? "+" : "−"}${words}`;
+}
+
+/** "−1.2 to +20"; an interval of a change. */
+export function pointsRange(low: number, high: number): string {
+  return `${points(low)} to ${points(high)}`.replaceAll("±", "");
+}
+
+/** 2048 -> "2 kB". */
+export function size(bytes: number | null): string {
+  if (bytes === null) return "";
+  const units = ["bytes", "kB", "MB", "GB"];
+  const step = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, bytes)) / 3));
+  return `${Math.round(bytes / 1000 ** step)} ${units[step]}`;
+}
+
+export type Share = { count: number; total: number; value: number; interval: Interval };
+
+/** So many of so many, with the interval that was measured. */
+export function share(count: number, total: number, interval: Interval): Share {
+  return { count, total, value: total ? count / total : 0, interval };
+}
+
+/** Whether a p-value says more than chance, as in the report. */
+export function isCertain(pValue: number): boolean {
+  return pValue <= 0.05;
 }

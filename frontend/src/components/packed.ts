@@ -1,23 +1,24 @@
-/** Columns of numbers that come as base64 of little-endian bytes. */
+/** Columns of numbers that the server sends as base64 of little-endian bytes. */
 
-function bytes(text: string): Uint8Array<ArrayBuffer> {
+/** Return bytes. */
+export function bytes(text: string): Uint8Array<ArrayBuffer> {
   const raw = atob(text);
-  const found = new Uint8Array(raw.length);
-  for (let place = 0; place < raw.length; place += 1) found[place] = raw.charCodeAt(place);
-  return found;
+  const decoded = new Uint8Array(raw.length);
+  for (let place = 0; place < raw.length; place += 1) decoded[place] = raw.charCodeAt(place);
+  return decoded;
 }
 
-/** Whole numbers of one byte. */
-export function unpackedBytes(text: string): Uint8Array {
-  return bytes(text);
+/** Return uint16 numbers. */
+export function codes(text: string): Uint16Array {
+  return new Uint16Array(bytes(text).buffer);
 }
 
-/** Whole numbers of four bytes. */
-export function unpackedInts(text: string): Int32Array {
+/** Return int32 numbers. */
+export function integers(text: string): Int32Array {
   return new Int32Array(bytes(text).buffer);
 }
 
-/** Numbers of four bytes. */
-export function unpackedFloats(text: string): Float32Array {
+/** Return float32 numbers. */
+export function floats(text: string): Float32Array {
   return new Float32Array(bytes(text).buffer);
 }

@@ -1,1 +1,1 @@
-"""Side of stage 3: attributes for every sample, from words, from pictures and from the user's own columns."""
+"""Side of stage 3: attributes for every sample, from words, from images and from the user's own columns."""

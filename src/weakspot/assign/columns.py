@@ -11,7 +11,7 @@ SUFFIXES: dict[AttributeSource, str] = {
     "built-in": "assigned",
     "proposed": "assigned",
     "property": "measured",
-    "metadata": "bands",
+    "metadata": "bins",
     "given": "given",
 }
 
@@ -42,7 +42,9 @@ class LeftOut:
         return f"The attribute {self.name!r} is left out: {self.why}."
 
 
-def with_free_names(found: Iterable[AssignedColumn], taken: Iterable[str]) -> tuple[AssignedColumn, ...]:
+def with_free_names(
+    found: Iterable[AssignedColumn], taken: Iterable[str]
+) -> tuple[AssignedColumn, ...]:
     """Return the columns under names that the data set does not use yet; nothing of the user's is ever replaced.
 
     >>> from weakspot.core.attributes import Attribute
@@ -53,7 +55,9 @@ def with_free_names(found: Iterable[AssignedColumn], taken: Iterable[str]) -> tu
     used = set(taken)
     free: list[AssignedColumn] = []
     for each in found:
-        free.append(each if each.column is None else replace(each, attribute=_renamed(each.attribute, used)))
+        free.append(
+            each if each.column is None else replace(each, attribute=_renamed(each.attribute, used))
+        )
         used.add(free[-1].attribute.column)
     return tuple(free)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weakspot.assign.bands import words_column
+from weakspot.assign.bins import words_column
 from weakspot.core.arrays import IntArray
 from weakspot.core.attributes import WORD_SOURCES, Attribute, AttributeSource, AttributeValue
 from weakspot.core.errors import DataError
@@ -63,14 +63,19 @@ class EditedAttribute:
             name=attribute.column,
             source=attribute.source,
             question=attribute.question,
-            values=tuple(EditedValue(value_id=one.value, title=one.shown, members=(one,)) for one in attribute.values),
+            values=tuple(
+                EditedValue(value_id=one.value, title=one.shown, members=(one,))
+                for one in attribute.values
+            ),
             base=attribute,
         )
 
     @property
     def spoken_name(self) -> str:
         """Return what phrases call it: without what was added to the name of a column that was taken already."""
-        return self.base.name if self.base is not None and self.name == self.base.column else self.name
+        return (
+            self.base.name if self.base is not None and self.name == self.base.column else self.name
+        )
 
     @property
     def is_worded(self) -> bool:
@@ -85,7 +90,9 @@ class EditedAttribute:
         """
         found = next((value for value in self.values if value.value_id == value_id), None)
         if found is None:
-            raise DataError(f"The attribute {self.name!r} has no such value.", where="value", given=value_id)
+            raise DataError(
+                f"The attribute {self.name!r} has no such value.", where="value", given=value_id
+            )
         return found
 
     @cached_property
@@ -94,7 +101,9 @@ class EditedAttribute:
         if self.base is not None and not self.is_told_anew and self._groups == self._base_groups:
             return self.base.column
         phrases = (
-            [[list(one.phrases) for one in value.members] for value in self.values] if self.is_told_anew else self._mapped_from
+            [[list(one.phrases) for one in value.members] for value in self.values]
+            if self.is_told_anew
+            else self._mapped_from
         )
         content = json.dumps([[list(group) for group in self._groups], phrases])
         return f"{self.attribute_id} ({hashlib.sha256(content.encode()).hexdigest()[:8]})"
@@ -118,16 +127,24 @@ class EditedAttribute:
 
     @property
     def _groups(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((value.value_id, *(one.value for one in value.members)) for value in self.values)
+        return tuple(
+            (value.value_id, *(one.value for one in value.members)) for value in self.values
+        )
 
     @property
     def _base_groups(self) -> tuple[tuple[str, ...], ...]:
-        return tuple((one.value, one.value) for one in self.base.values) if self.base is not None else ()
+        return (
+            tuple((one.value, one.value) for one in self.base.values)
+            if self.base is not None
+            else ()
+        )
 
     @property
     def telling_key(self) -> str:
         """Return what the telling of its words depends on; merging and naming do not touch it."""
-        content = json.dumps([[one.value, list(one.phrases)] for value in self.values for one in value.members])
+        content = json.dumps(
+            [[one.value, list(one.phrases)] for value in self.values for one in value.members]
+        )
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
     def to_tell(self) -> Attribute:
@@ -137,17 +154,32 @@ class EditedAttribute:
             for value in self.values
             for one in value.members
         )
-        return Attribute(name=self.telling_key, column=self.column, source=self.source, question=self.question, values=members)
+        return Attribute(
+            name=self.telling_key,
+            column=self.column,
+            source=self.source,
+            question=self.question,
+            values=members,
+        )
 
     def grouped(self, fine: pa.ChunkedArray | pa.Array) -> pa.Array:
         """Return the column: what its members say, merged; null where a value was deleted."""
-        coded = (fine.combine_chunks() if isinstance(fine, pa.ChunkedArray) else fine).dictionary_encode()
-        place_of = {one.value: place for place, value in enumerate(self.values) for one in value.members}
-        places = np.array([*(place_of.get(str(word), -1) for word in coded.dictionary.to_pylist()), -1], dtype=np.int64)
+        coded = (
+            fine.combine_chunks() if isinstance(fine, pa.ChunkedArray) else fine
+        ).dictionary_encode()
+        place_of = {
+            one.value: place for place, value in enumerate(self.values) for one in value.members
+        }
+        places = np.array(
+            [*(place_of.get(str(word), -1) for word in coded.dictionary.to_pylist()), -1],
+            dtype=np.int64,
+        )
         codes: IntArray = places[np.asarray(pc.fill_null(coded.indices, len(places) - 1))]
         return words_column(codes, tuple(value.value_id for value in self.values))
 
-    def record(self, column: pa.Array | pa.ChunkedArray | None, told: Attribute | None = None) -> Attribute:
+    def record(
+        self, column: pa.Array | pa.ChunkedArray | None, told: Attribute | None = None
+    ) -> Attribute:
         """Return the attribute as it is written down.
 
         Args:
@@ -155,7 +187,13 @@ class EditedAttribute:
             told: what telling it from words came to.
         """
         known = told or self.base
-        shares = _shares(column) if column is not None else {one.value: one.share for one in known.values} if known else {}
+        shares = (
+            _shares(column)
+            if column is not None
+            else {one.value: one.share for one in known.values}
+            if known
+            else {}
+        )
         values = tuple(_recorded(value, shares.get(value.value_id, 0.0)) for value in self.values)
         named = {"name": self.name, "column": self.column, "values": values}
         if known is not None:
@@ -165,7 +203,9 @@ class EditedAttribute:
 
 def _recorded(value: EditedValue, share: float) -> AttributeValue:
     is_merged, only = len(value.members) > 1, value.members[0]
-    words = [word for one in value.members for word in (*([one.shown] if is_merged else []), *one.merged)]
+    words = [
+        word for one in value.members for word in (*([one.shown] if is_merged else []), *one.merged)
+    ]
     return AttributeValue(
         value=value.value_id,
         title="" if value.title == value.value_id else value.title,
@@ -180,5 +220,7 @@ def _recorded(value: EditedValue, share: float) -> AttributeValue:
 def _shares(column: pa.Array | pa.ChunkedArray) -> dict[str, float]:
     counts = pc.value_counts(column).to_pylist()
     return {
-        str(entry["values"]): round(entry["counts"] / max(len(column), 1), 6) for entry in counts if entry["values"] is not None
+        str(entry["values"]): round(entry["counts"] / max(len(column), 1), 6)
+        for entry in counts
+        if entry["values"] is not None
     }

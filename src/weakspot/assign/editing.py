@@ -37,8 +37,12 @@ def edited_book(book: AttributeBook, log: EditLog) -> EditedBook:
             desk.do(entry.edit)
         except DataError as error:
             skipped.add(entry.number)
-            notes.append(f"The edit {entry.number} of attributes ({entry.sentence or entry.edit.kind}) is left out: {error.what}")
-    return EditedBook(attributes=tuple(desk.attributes.values()), notes=tuple(notes), skipped=frozenset(skipped))
+            notes.append(
+                f"The edit {entry.number} of attributes ({entry.sentence or entry.edit.kind}) is left out: {error.what}"
+            )
+    return EditedBook(
+        attributes=tuple(desk.attributes.values()), notes=tuple(notes), skipped=frozenset(skipped)
+    )
 
 
 def checked_edit(book: AttributeBook, log: EditLog, edit: AttributeEdit) -> str:
@@ -61,7 +65,10 @@ def _checked_undoing(book: AttributeBook, log: EditLog, edit: AttributeEdit) -> 
     if meant is None or meant.edit.kind in ("undo", "redo"):
         raise DataError(f"There is no edit {edit.target} that could be undone.", where="target")
     if (edit.target in log.undone()) == (edit.kind == "undo"):
-        raise DataError(f"The edit {edit.target} {'is undone' if edit.kind == 'undo' else 'holds'} already.", where="target")
+        raise DataError(
+            f"The edit {edit.target} {'is undone' if edit.kind == 'undo' else 'holds'} already.",
+            where="target",
+        )
     before = edited_book(book, log).skipped
     entry = meant.model_copy(update={"number": log.version + 1, "edit": edit})
     broken = edited_book(book, EditLog(entries=(*log.entries, entry))).skipped - before
@@ -123,21 +130,33 @@ class _Desk:
     def _keep(self, attribute: EditedAttribute, values: Sequence[EditedValue]) -> None:
         if not FEWEST_VALUES <= len(values) <= MOST_VALUES:
             fix = "Delete the attribute instead." if len(values) < FEWEST_VALUES else None
-            raise DataError(f"An attribute has {FEWEST_VALUES} to {MOST_VALUES} values.", where=attribute.name, fix=fix)
+            raise DataError(
+                f"An attribute has {FEWEST_VALUES} to {MOST_VALUES} values.",
+                where=attribute.name,
+                fix=fix,
+            )
         self.attributes[attribute.attribute_id] = replace(attribute, values=tuple(values))
 
     def _add_attribute(self, edit: AttributeEdit) -> None:
         name = _name(edit.title)
         self._refuse_known_name(name)
         if len(self.attributes) >= MOST_ATTRIBUTES:
-            raise DataError(f"There are {MOST_ATTRIBUTES} attributes already.", fix="Delete one first.")
-        empty = EditedAttribute(attribute_id=name, name=name, source="given", question=edit.question, values=())
+            raise DataError(
+                f"There are {MOST_ATTRIBUTES} attributes already.", fix="Delete one first."
+            )
+        empty = EditedAttribute(
+            attribute_id=name, name=name, source="given", question=edit.question, values=()
+        )
         self._keep(empty, _with_given(empty, edit.given))
 
     def _refuse_known_name(self, name: str, *, besides: str = "") -> None:
         others = [each for each in self.attributes.values() if each.attribute_id != besides]
         if any(name.lower() in (each.name.lower(), each.attribute_id.lower()) for each in others):
-            raise DataError("There is an attribute of that name, or one that was once called so.", where="title", given=name)
+            raise DataError(
+                "There is an attribute of that name, or one that was once called so.",
+                where="title",
+                given=name,
+            )
 
     def _rename_attribute(self, edit: AttributeEdit) -> None:
         found, name = self.attribute(edit.attribute), _name(edit.title)
@@ -156,7 +175,10 @@ class _Desk:
         (meant,) = _meant(found, edit, n=1)
         name = _name(edit.title)
         _refuse_known_value([value for value in found.values if value is not meant], name)
-        self._keep(found, [replace(value, title=name) if value is meant else value for value in found.values])
+        self._keep(
+            found,
+            [replace(value, title=name) if value is meant else value for value in found.values],
+        )
 
     def _merge(self, edit: AttributeEdit) -> None:
         found = self.attribute(edit.attribute)
@@ -166,8 +188,19 @@ class _Desk:
         name = _name(edit.title or meant[0].title)
         kept = [value for value in found.values if value not in meant]
         _refuse_known_value(kept, name)
-        merged = replace(meant[0], title=name, members=tuple(member for value in meant for member in value.members))
-        self._keep(found, [merged if value is meant[0] else value for value in found.values if value not in meant[1:]])
+        merged = replace(
+            meant[0],
+            title=name,
+            members=tuple(member for value in meant for member in value.members),
+        )
+        self._keep(
+            found,
+            [
+                merged if value is meant[0] else value
+                for value in found.values
+                if value not in meant[1:]
+            ],
+        )
 
     def _delete_value(self, edit: AttributeEdit) -> None:
         found = self.attribute(edit.attribute)
@@ -181,7 +214,9 @@ class _Desk:
             raise DataError("Choose another attribute to move the value to.", where="to")
         _refuse_known_value(to.values, meant.title)
         members = tuple(
-            member.model_copy(update={"value": meant.title if place == 0 else f"{meant.title} / {member.shown}"})
+            member.model_copy(
+                update={"value": meant.title if place == 0 else f"{meant.title} / {member.shown}"}
+            )
             for place, member in enumerate(meant.members)
         )
         remaining = [value for value in found.values if value is not meant]
@@ -199,8 +234,18 @@ class _Desk:
         phrases = edit.given[0].phrases if edit.given else ()
         if len(phrases) < FEWEST_PHRASES:
             raise DataError(f"A value needs at least {FEWEST_PHRASES} phrases.", where="phrases")
-        only = AttributeValue(value=meant.value_id, phrases=phrases, merged=tuple(each.value for each in meant.members[1:]))
-        self._keep(found, [replace(value, members=(only,)) if value is meant else value for value in found.values])
+        only = AttributeValue(
+            value=meant.value_id,
+            phrases=phrases,
+            merged=tuple(each.value for each in meant.members[1:]),
+        )
+        self._keep(
+            found,
+            [
+                replace(value, members=(only,)) if value is meant else value
+                for value in found.values
+            ],
+        )
 
     def _worded(self, attribute_id: str) -> EditedAttribute:
         found = self.attribute(attribute_id)
@@ -213,9 +258,13 @@ class _Desk:
         return found
 
 
-def _meant(attribute: EditedAttribute, edit: AttributeEdit, *, n: int | None = None) -> list[EditedValue]:
+def _meant(
+    attribute: EditedAttribute, edit: AttributeEdit, *, n: int | None = None
+) -> list[EditedValue]:
     if not edit.values or len(edit.values) != (n or len(edit.values)):
-        raise DataError("Say which value is meant." if n else "Say which values are meant.", where="values")
+        raise DataError(
+            "Say which value is meant." if n else "Say which values are meant.", where="values"
+        )
     return [attribute.value(value) for value in dict.fromkeys(edit.values)]
 
 
@@ -234,13 +283,25 @@ def _with_given(attribute: EditedAttribute, given: Sequence[GivenValue]) -> list
 
 
 def _refuse_known_value(values: Iterable[EditedValue], name: str) -> None:
-    known = {text.lower() for value in values for text in (value.value_id, value.title, *(one.value for one in value.members))}
+    known = {
+        text.lower()
+        for value in values
+        for text in (value.value_id, value.title, *(one.value for one in value.members))
+    }
     if name.lower() in known:
-        raise DataError("There is a value of that name, or one that was once called so.", where="title", given=name)
+        raise DataError(
+            "There is a value of that name, or one that was once called so.",
+            where="title",
+            given=name,
+        )
 
 
 def _name(text: str) -> str:
     name = " ".join(text.split())
     if not name or not name.isprintable():
-        raise DataError("A name needs at least one letter, and none that cannot be printed.", where="title", given=text)
+        raise DataError(
+            "A name needs at least one letter, and none that cannot be printed.",
+            where="title",
+            given=text,
+        )
     return name

@@ -24,7 +24,7 @@ class GivenValue(Record):
 
     Args:
         title: what it is called.
-        phrases: what it is told from pictures by; those at even places are one half of the wordings, the others the second half.
+        phrases: what it is told from images by; those at even places are one half of the wordings, the others the second half.
     """
 
     title: str
@@ -106,8 +106,11 @@ class EditLog(Record):
     def active(self) -> tuple[LoggedEdit, ...]:
         """Return the changes that hold now."""
         undone = self.undone()
-        return tuple(entry for entry in self.entries if entry.edit.kind not in ("undo", "redo") and entry.number not in undone)
+        return tuple(
+            entry
+            for entry in self.entries
+            if entry.edit.kind not in ("undo", "redo") and entry.number not in undone
+        )
 
     def at(self, version: int) -> "EditLog":
-        """Return the log as it was at an earlier version."""
         return EditLog(entries=self.entries[:version])

@@ -1,12 +1,12 @@
-"""Values of attributes as phrases that an encoder can compare with pictures, in two halves that share few words."""
+"""Values of attributes as phrases that an encoder can compare with images, in two halves that share few words."""
 
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import cycle, islice
 
-from weakspot.lexicon.attribute_vocabulary import AttributeSlot
 from weakspot.lexicon.captions import Caption, counted, noun_of
+from weakspot.lexicon.vocabulary import AttributeSlot
 
 NO_NOUN: tuple[str | None, ...] = (None,)
 _WORDS = re.compile(r"[^\W\d_]{2,}( [^\W\d_]+)*")
@@ -23,7 +23,9 @@ def class_nouns(class_names: Sequence[str], *, most: int) -> tuple[str, ...]:
     return tuple(nouns[place * len(nouns) // n_taken] for place in range(n_taken))
 
 
-def worded_phrases(slot: AttributeSlot, wordings: Sequence[str], nouns: Sequence[str | None] = NO_NOUN) -> tuple[str, ...]:
+def worded_phrases(
+    slot: AttributeSlot, wordings: Sequence[str], nouns: Sequence[str | None] = NO_NOUN
+) -> tuple[str, ...]:
     """Return the phrases of a value, from the first and the second half of its wordings in turn.
 
     Args:
@@ -39,7 +41,9 @@ def worded_phrases(slot: AttributeSlot, wordings: Sequence[str], nouns: Sequence
     plain = [Caption(noun=noun) for noun in nouns]
     other = [Caption(noun=noun or "object", look="picture") for noun in nouns]
     first = [_filled(caption, slot, words) for words in wordings[::2] for caption in plain]
-    second = [_filled(caption, slot, words) for words in wordings[1::2] or wordings for caption in other]
+    second = [
+        _filled(caption, slot, words) for words in wordings[1::2] or wordings for caption in other
+    ]
     return _in_turn(first, second)
 
 
@@ -49,7 +53,10 @@ def free_phrases(name: str, value: str) -> tuple[str, ...]:
     >>> free_phrases("hair colour", "auburn")
     ('a photo with an auburn hair colour', 'a picture in which the hair colour is auburn')
     """
-    return f"a photo with {counted(f'{value} {name}', name)}", f"a picture in which the {name} is {value}"
+    return (
+        f"a photo with {counted(f'{value} {name}', name)}",
+        f"a picture in which the {name} is {value}",
+    )
 
 
 def yes_phrases(name: str) -> tuple[str, ...]:
@@ -65,12 +72,18 @@ def no_phrases() -> tuple[str, ...]:
 def _filled(caption: Caption, slot: AttributeSlot, words: str) -> str:
     if slot == "adjective":
         return replace(caption, adjective=words).phrase
-    return replace(caption, look=words).phrase if slot == "look" else replace(caption, place=words).phrase
+    return (
+        replace(caption, look=words).phrase
+        if slot == "look"
+        else replace(caption, place=words).phrase
+    )
 
 
 def _in_turn(first: Sequence[str], second: Sequence[str]) -> tuple[str, ...]:
     n_pairs = max(len(first), len(second))
-    return tuple(_flat(zip(islice(cycle(first), n_pairs), islice(cycle(second), n_pairs), strict=True)))
+    return tuple(
+        _flat(zip(islice(cycle(first), n_pairs), islice(cycle(second), n_pairs), strict=True))
+    )
 
 
 def _flat(pairs: Iterator[tuple[str, str]]) -> Iterator[str]:

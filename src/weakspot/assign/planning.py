@@ -5,10 +5,17 @@ from dataclasses import dataclass
 
 from weakspot.assign.columns import LeftOut
 from weakspot.assign.phrases import NO_NOUN, free_phrases, no_phrases, worded_phrases, yes_phrases
-from weakspot.assign.values import Cut, ProposedValue, ProposedValues, SameMeaning, cleaned, proposed_values
+from weakspot.assign.values import (
+    Cut,
+    ProposedValue,
+    ProposedValues,
+    SameMeaning,
+    cleaned,
+    proposed_values,
+)
 from weakspot.core.attributes import Attribute, AttributeSource, AttributeValue
-from weakspot.lexicon.attribute_vocabulary import WordedAttribute
 from weakspot.lexicon.captions import noun_of
+from weakspot.lexicon.vocabulary import WordedAttribute
 
 USUAL_CUT = Cut()
 KEEP_ALL = Cut(least_count=1, least_share=0.0)
@@ -47,41 +54,71 @@ class Planner:
     nouns: tuple[str, ...] = ()
     cut: Cut = USUAL_CUT
 
-    def built_in(self, worded: WordedAttribute, *, source: AttributeSource = "built-in", name: str = "") -> Attribute:
-        """Return a built-in attribute with all its values."""
+    def built_in(
+        self, worded: WordedAttribute, *, source: AttributeSource = "built-in", name: str = ""
+    ) -> Attribute:
         values = tuple(self._worded(worded, each.value) for each in worded.values)
         named = name or worded.name
-        return Attribute(name=named, column=named, source=source, question=worded.question, values=values)
+        return Attribute(
+            name=named, column=named, source=source, question=worded.question, values=values
+        )
 
     def from_answers(
-        self, name: str, answers: Sequence[str], *, worded: WordedAttribute | None, question: str, source: AttributeSource
+        self,
+        name: str,
+        answers: Sequence[str],
+        *,
+        worded: WordedAttribute | None,
+        question: str,
+        source: AttributeSource,
     ) -> Plan:
         """Return an attribute whose values were found in answers to a question about samples."""
         return self._plan(name, answers, self.cut, worded=worded, question=question, source=source)
 
-    def from_list(self, name: str, values: Sequence[str], *, worded: WordedAttribute | None, question: str) -> Plan:
-        """Return an attribute whose values a language model listed."""
-        return self._plan(name, values, KEEP_ALL, worded=worded, question=question, source="proposed")
+    def from_list(
+        self, name: str, values: Sequence[str], *, worded: WordedAttribute | None, question: str
+    ) -> Plan:
+        return self._plan(
+            name, values, KEEP_ALL, worded=worded, question=question, source="proposed"
+        )
 
-    def given(self, name: str, titles: Sequence[str], *, worded: WordedAttribute | None) -> tuple[AttributeValue, ...]:
+    def given(
+        self, name: str, titles: Sequence[str], *, worded: WordedAttribute | None
+    ) -> tuple[AttributeValue, ...]:
         """Return values that a person named, as they are, with phrases."""
         is_yes_no = {title.lower() for title in titles} <= {"yes", "no"}
-        found = [ProposedValue(value=title.lower() if is_yes_no else title, count=1) for title in titles]
+        found = [
+            ProposedValue(value=title.lower() if is_yes_no else title, count=1) for title in titles
+        ]
         return tuple(self._value(name, each, worded, is_yes_no=is_yes_no) for each in found)
 
     def _plan(
-        self, name: str, answers: Sequence[str], cut: Cut, *, worded: WordedAttribute | None, question: str, source: AttributeSource
+        self,
+        name: str,
+        answers: Sequence[str],
+        cut: Cut,
+        *,
+        worded: WordedAttribute | None,
+        question: str,
+        source: AttributeSource,
     ) -> Plan:
         known = {} if worded is None else {each.value: each.wordings for each in worded.values}
         found = proposed_values(answers, same_meaning=self.same_meaning, known=known, cut=cut)
         obstacle = self._obstacle(found, len(answers))
         if obstacle and worded is not None:
             kept = self.built_in(worded, source=source, name=name)
-            return Plan(attribute=kept, notes=(f"The attribute {name!r} has its built-in values: {obstacle}.",))
+            return Plan(
+                attribute=kept,
+                notes=(f"The attribute {name!r} has its built-in values: {obstacle}.",),
+            )
         if obstacle:
             return Plan(left_out=LeftOut(name=name, why=obstacle))
-        values = tuple(self._value(name, each, worded, is_yes_no=found.is_yes_no) for each in found.values)
-        attribute = Attribute(name=name, column=name, source=source, question=question, values=values)
+        values = tuple(
+            self._value(name, each, worded, is_yes_no=found.is_yes_no) for each in found.values
+        )
+        attribute = Attribute(
+            name=name, column=name, source=source, question=question, values=values
+        )
         rare = f"Of the answers on {name!r}, {found.n_cut} different ones were too rare or too many to keep."
         return Plan(attribute=attribute, notes=(rare,) if found.n_cut else ())
 
@@ -90,16 +127,25 @@ class Planner:
         if not found.n_usable:
             return f"none of {n_answers} answers says anything"
         if len(found.values) < FEWEST_VALUES:
-            only = f"the only frequent answer is {found.values[0].value!r}" if found.values else "no answer is frequent"
+            only = (
+                f"the only frequent answer is {found.values[0].value!r}"
+                if found.values
+                else "no answer is frequent"
+            )
             return f"{only} ({found.n_usable} answers)"
         n_classes = sum(each.count for each in found.values if cleaned(each.value) in nouns)
         if n_classes > CLASS_SHARE * sum(each.count for each in found.values):
             return "its values are the classes themselves"
         return ""
 
-    def _value(self, name: str, found: ProposedValue, worded: WordedAttribute | None, *, is_yes_no: bool) -> AttributeValue:
+    def _value(
+        self, name: str, found: ProposedValue, worded: WordedAttribute | None, *, is_yes_no: bool
+    ) -> AttributeValue:
         if is_yes_no:
-            return AttributeValue(value=found.value, phrases=yes_phrases(name) if found.value == "yes" else no_phrases())
+            return AttributeValue(
+                value=found.value,
+                phrases=yes_phrases(name) if found.value == "yes" else no_phrases(),
+            )
         if worded is not None and found.value in {each.value for each in worded.values}:
             return self._worded(worded, found.value, merged=found.merged)
         if worded is not None and worded.slot == "adjective":
@@ -108,6 +154,12 @@ class Planner:
             phrases = free_phrases(name, found.value)
         return AttributeValue(value=found.value, phrases=phrases, merged=found.merged)
 
-    def _worded(self, worded: WordedAttribute, value: str, *, merged: tuple[str, ...] = ()) -> AttributeValue:
+    def _worded(
+        self, worded: WordedAttribute, value: str, *, merged: tuple[str, ...] = ()
+    ) -> AttributeValue:
         wordings = next(each.wordings for each in worded.values if each.value == value)
-        return AttributeValue(value=value, phrases=worded_phrases(worded.slot, wordings, (*NO_NOUN, *self.nouns)), merged=merged)
+        return AttributeValue(
+            value=value,
+            phrases=worded_phrases(worded.slot, wordings, (*NO_NOUN, *self.nouns)),
+            merged=merged,
+        )

@@ -1,4 +1,4 @@
-"""What can be measured in a picture without any model: light, contrast, sharpness, colour."""
+"""What can be measured in an image without any model: light, contrast, sharpness, colour."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,20 @@ SIDE = 256
 COLOUR_STEP = 4
 GREY_WEIGHTS = np.array([0.299, 0.587, 0.114])
 N_GREYS = 256
-COLOUR_NAMES = ("black", "grey", "white", "red", "brown", "orange", "yellow", "green", "turquoise", "blue", "purple", "pink")
+COLOUR_NAMES = (
+    "black",
+    "grey",
+    "white",
+    "red",
+    "brown",
+    "orange",
+    "yellow",
+    "green",
+    "turquoise",
+    "blue",
+    "purple",
+    "pink",
+)
 MIXED = "mixed"
 DOMINANT_SHARE = 0.3
 
@@ -29,7 +42,7 @@ HUE_COLOURS = ("red", "orange", "yellow", "green", "turquoise", "blue", "purple"
 
 @dataclass(frozen=True, kw_only=True)
 class NumberProperty:
-    """A measured number and the words for its low, middle and high band."""
+    """A measured number and the words for its low, middle and high bin."""
 
     name: str
     words: tuple[str, str, str]
@@ -40,11 +53,15 @@ NUMBER_PROPERTIES: tuple[NumberProperty, ...] = (
     NumberProperty(name="contrast", words=("low contrast", "medium contrast", "high contrast")),
     NumberProperty(name="sharpness", words=("blurry", "medium sharpness", "sharp")),
     NumberProperty(name="entropy", words=("few shades", "medium number of shades", "many shades")),
-    NumberProperty(name="colourfulness", words=("pale colours", "medium colours", "strong colours")),
+    NumberProperty(
+        name="colourfulness", words=("pale colours", "medium colours", "strong colours")
+    ),
 )
 SIZE_PROPERTIES: tuple[NumberProperty, ...] = (
-    NumberProperty(name="picture size", words=("few pixels", "medium number of pixels", "many pixels")),
-    NumberProperty(name="aspect", words=("narrow picture", "medium aspect", "wide picture")),
+    NumberProperty(
+        name="image size", words=("few pixels", "medium number of pixels", "many pixels")
+    ),
+    NumberProperty(name="aspect", words=("narrow image", "medium aspect", "wide image")),
 )
 DOMINANT_COLOUR = "dominant colour"
 COLOUR_COLUMN = len(NUMBER_PROPERTIES)
@@ -52,49 +69,49 @@ SHARE_COLUMN = COLOUR_COLUMN + 1
 
 
 @dataclass(frozen=True)
-class PictureProperties:
-    """Measures pictures; it has the form of an embedder, so that the store of vectors remembers what was measured."""
+class ImageProperties:
+    """Measures images; it has the form of an embedder, so that the store of embeddings remembers what was measured."""
 
     @property
     def encoder_id(self) -> str:
-        """Name and version of the measures."""
         return "picture-properties-1"
 
     @property
     def dimension(self) -> int:
-        """The numbers, then which colour is dominant, then its share."""
         return len(NUMBER_PROPERTIES) + 2
 
     @property
-    def picture_side(self) -> int | None:
-        """Pictures are measured at one size, whatever theirs is."""
+    def image_side(self) -> int | None:
         return SIDE
 
     @property
     def has_text(self) -> bool:
-        """No."""
         return False
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Return what is measured in an RGB picture."""
-        return measured(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return measured(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
         """Return the measures [n, d]; they are no unit vectors."""
-        return np.stack(prepared).astype(np.float32) if len(prepared) else np.empty((0, self.dimension), dtype=np.float32)
+        return (
+            np.stack(prepared).astype(np.float32)
+            if len(prepared)
+            else np.empty((0, self.dimension), dtype=np.float32)
+        )
 
     def embed_texts(self, texts: Sequence[str]) -> NoReturn:
-        """Refuse: phrases cannot be measured."""
-        raise ModelError("Phrases have no picture properties.", where=self.encoder_id, given=list(texts))
+        raise ModelError(
+            "Phrases have no image properties.", where=self.encoder_id, given=list(texts)
+        )
 
 
-def measured(picture: Image.Image) -> DoubleArray:
-    """Return brightness, contrast, sharpness, entropy, colourfulness, dominant colour and its share of an RGB picture.
+def measured(image: Image.Image) -> DoubleArray:
+    """Return brightness, contrast, sharpness, entropy, colourfulness, dominant colour and its share of an RGB image.
 
     Brightness and contrast are mean and deviation of grey in [0, 1], sharpness is the logarithm of one plus the variance of the
     Laplacian of grey in [0, 255], entropy is in bits, colourfulness as in Hasler and Suesstrunk (2003).
     """
-    small = picture.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
+    small = image.convert("RGB").resize((SIDE, SIDE), Image.Resampling.BILINEAR)
     pixels = np.asarray(small, dtype=np.float64)
     grey = pixels @ GREY_WEIGHTS
     colour, share = dominant_colour(np.asarray(small.convert("HSV"))[::COLOUR_STEP, ::COLOUR_STEP])
@@ -124,11 +141,21 @@ def colour_codes(hsv: ByteArray) -> AnyArray:
     names = np.array([COLOUR_NAMES.index(name) for name in HUE_COLOURS])
     codes = names[np.searchsorted(HUE_ENDS, hue, side="right")]
     is_warm = np.isin(codes, [COLOUR_NAMES.index("red"), COLOUR_NAMES.index("orange")])
-    codes = np.where(is_warm & (value < BROWN_BRIGHTNESS) & (hue >= HUE_ENDS[0] // 2) & (hue < HUE_ENDS[1]), _code("brown"), codes)
-    codes = np.where((codes == _code("red")) & (saturation < HALF_PALE) & (value >= BROWN_BRIGHTNESS), _code("pink"), codes)
+    codes = np.where(
+        is_warm & (value < BROWN_BRIGHTNESS) & (hue >= HUE_ENDS[0] // 2) & (hue < HUE_ENDS[1]),
+        _code("brown"),
+        codes,
+    )
+    codes = np.where(
+        (codes == _code("red")) & (saturation < HALF_PALE) & (value >= BROWN_BRIGHTNESS),
+        _code("pink"),
+        codes,
+    )
     is_olive = (codes == _code("yellow")) & (value < OLIVE_BRIGHTNESS) & (hue >= OLIVE_HUE)
     codes = np.where(is_olive, _code("green"), codes)
-    codes = np.where(saturation < PALE, np.where(value >= BRIGHTEST, _code("white"), _code("grey")), codes)
+    codes = np.where(
+        saturation < PALE, np.where(value >= BRIGHTEST, _code("white"), _code("grey")), codes
+    )
     return np.where(value < DARKEST, _code("black"), codes)
 
 

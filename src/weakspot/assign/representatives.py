@@ -1,4 +1,4 @@
-"""Samples that stand for the others: medoids of k-means clusters of their vectors."""
+"""Samples that stand for the others: medoids of k-means clusters of their embeddings."""
 
 import numpy as np
 
@@ -16,16 +16,16 @@ def spread_rows(rows: IntArray, most: int) -> IntArray:
     return rows[np.arange(most) * len(rows) // most]
 
 
-def medoids(vectors: FloatArray, n_clusters: int, *, seed: int) -> IntArray:
-    """Return the positions, ascending, of the vectors nearest to the centres of k-means clusters.
+def medoids(embeddings: FloatArray, n_clusters: int, *, seed: int) -> IntArray:
+    """Return the positions, ascending, of the embeddings nearest to the centres of k-means clusters.
 
     Args:
-        vectors: [n, d]; rows that are not finite stand for nobody.
-        n_clusters: at most so many positions are returned; fewer when there are fewer different vectors.
+        embeddings: [n, d]; rows that are not finite stand for nobody.
+        n_clusters: at most so many positions are returned; fewer when there are fewer different embeddings.
         seed: of the first centres.
     """
-    known = np.flatnonzero(np.isfinite(vectors).all(axis=1))
-    points = unit_rows(vectors[known])
+    known = np.flatnonzero(np.isfinite(embeddings).all(axis=1))
+    points = unit_rows(embeddings[known])
     if len(points) <= n_clusters:
         return np.asarray(known, dtype=np.int64)
     centres = _first_centres(points, n_clusters, generator(seed, "attributes", "representatives"))
@@ -45,7 +45,9 @@ def _first_centres(points: FloatArray, n_clusters: int, random: np.random.Genera
     nearest = np.square(points - points[chosen[0]]).sum(axis=1, dtype=np.float64)
     while len(chosen) < n_clusters and nearest.sum() > 0:
         chosen.append(int(random.choice(len(points), p=nearest / nearest.sum())))
-        nearest = np.minimum(nearest, np.square(points - points[chosen[-1]]).sum(axis=1, dtype=np.float64))
+        nearest = np.minimum(
+            nearest, np.square(points - points[chosen[-1]]).sum(axis=1, dtype=np.float64)
+        )
     return points[chosen]
 
 

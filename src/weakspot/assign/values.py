@@ -4,8 +4,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import Bounds, Count, check_bounds
 
 SameMeaning = Callable[[str, str], bool]
 
@@ -23,7 +24,13 @@ YES_NO_SHARE = 0.8
 _EDGES = re.compile(r"^[^\w]+|[^\w]+$")
 _ARTICLE = re.compile(r"^(a|an|the|some|it is|it's|they are|its|in the|in a|on the|on a)\s+")
 _SPACES = re.compile(r"[\s_\-]+")
-_BRITISH = (("colour", "color"), ("grey", "gray"), ("centre", "center"), ("isation", "ization"), ("ise", "ize"))
+_BRITISH = (
+    ("colour", "color"),
+    ("grey", "gray"),
+    ("centre", "center"),
+    ("isation", "ization"),
+    ("ise", "ize"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,14 +43,12 @@ class Cut:
         most: values that are kept, the most frequent ones.
     """
 
-    least_count: int = 2
-    least_share: float = 0.02
-    most: int = 20
+    least_count: Count = 2
+    least_share: Annotated[float, Bounds(ge=0, lt=1)] = 0.02
+    most: Annotated[int, Bounds(ge=2)] = 20
 
     def __post_init__(self) -> None:
-        """Refuse cuts that leave nothing to tell apart."""
-        if self.least_count < 1 or not 0.0 <= self.least_share < 1.0 or self.most < 2:  # noqa: PLR2004 - two values to tell apart
-            raise ConfigError("A cut needs a count of at least 1, a share in [0, 1) and room for 2 values.", given=repr(self))
+        check_bounds(self)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,7 +107,11 @@ def same_spelling(first: str, second: str) -> bool:
 
 
 def proposed_values(
-    answers: Sequence[str], *, same_meaning: SameMeaning, known: Mapping[str, Sequence[str]] | None = None, cut: Cut | None = None
+    answers: Sequence[str],
+    *,
+    same_meaning: SameMeaning,
+    known: Mapping[str, Sequence[str]] | None = None,
+    cut: Cut | None = None,
 ) -> ProposedValues:
     """Return the values that answers come to; never an error, however odd the answers.
 
@@ -116,14 +125,24 @@ def proposed_values(
     n_usable = counts.total()
     n_yes, n_no = (sum(counts[word] for word in words) for words in (YES_WORDS, NO_WORDS))
     if n_usable and n_yes + n_no >= YES_NO_SHARE * n_usable:
-        both = tuple(ProposedValue(value=value, count=count) for value, count in (("yes", n_yes), ("no", n_no)) if count)
-        return ProposedValues(values=both, is_yes_no=True, n_usable=n_usable, n_cut=len(counts) - len(both))
+        both = tuple(
+            ProposedValue(value=value, count=count)
+            for value, count in (("yes", n_yes), ("no", n_no))
+            if count
+        )
+        return ProposedValues(
+            values=both, is_yes_no=True, n_usable=n_usable, n_cut=len(counts) - len(both)
+        )
     groups = _merged(counts, known or {}, same_meaning)
     rules = cut or Cut()
     fewest = max(rules.least_count, rules.least_share * n_usable)
-    kept = [group for group in groups if group.count >= fewest or group.value in (known or {})][: rules.most]
+    kept = [group for group in groups if group.count >= fewest or group.value in (known or {})][
+        : rules.most
+    ]
     n_left_over = max(0, len(counts) - MOST_ANSWERS)
-    return ProposedValues(values=tuple(kept), n_usable=n_usable, n_cut=len(groups) + n_left_over - len(kept))
+    return ProposedValues(
+        values=tuple(kept), n_usable=n_usable, n_cut=len(groups) + n_left_over - len(kept)
+    )
 
 
 def different(words: Iterable[str], same_meaning: SameMeaning) -> tuple[str, ...]:
@@ -135,16 +154,28 @@ def different(words: Iterable[str], same_meaning: SameMeaning) -> tuple[str, ...
     return tuple(kept)
 
 
-def _merged(counts: Counter[str], known: Mapping[str, Sequence[str]], same_meaning: SameMeaning) -> list[ProposedValue]:
+def _merged(
+    counts: Counter[str], known: Mapping[str, Sequence[str]], same_meaning: SameMeaning
+) -> list[ProposedValue]:
     """Return groups of answers, most frequent first; every answer joins the first known value or group that means the same."""
-    spellings = {_spelled(word): value for value, others in known.items() for word in (*others, value)}
+    spellings = {
+        _spelled(word): value for value, others in known.items() for word in (*others, value)
+    }
     heads: dict[str, Counter[str]] = {}
-    for answer, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:MOST_ANSWERS]:
-        head = spellings.get(_spelled(answer)) or _head(answer, [*known, *heads][:MOST_COMPARED], same_meaning)
+    for answer, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
+        :MOST_ANSWERS
+    ]:
+        head = spellings.get(_spelled(answer)) or _head(
+            answer, [*known, *heads][:MOST_COMPARED], same_meaning
+        )
         spellings.setdefault(_spelled(answer), head)
         heads.setdefault(head, Counter())[answer] += count
     groups = [
-        ProposedValue(value=head, count=members.total(), merged=tuple(word for word, _ in members.most_common() if word != head))
+        ProposedValue(
+            value=head,
+            count=members.total(),
+            merged=tuple(word for word, _ in members.most_common() if word != head),
+        )
         for head, members in heads.items()
     ]
     return sorted(groups, key=lambda group: (-group.count, group.value))

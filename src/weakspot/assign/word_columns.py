@@ -1,13 +1,22 @@
-"""Attributes in words as columns: phrases to vectors, calibrated on reference samples, told for every sample."""
+"""Attributes in words as columns: phrases to embeddings, calibrated on reference samples, told for every sample."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from weakspot.assign.bands import words_column
+from weakspot.assign.bins import words_column
 from weakspot.assign.columns import AssignedColumn, LeftOut
 from weakspot.assign.phrases import no_phrases
-from weakspot.assign.zero_shot import MISSING, UNSURE, Caution, Contrast, assigned, calibrated, half_prototypes, known_units
+from weakspot.assign.zero_shot import (
+    MISSING,
+    UNSURE,
+    Caution,
+    Contrast,
+    assigned,
+    calibrated,
+    half_prototypes,
+    known_units,
+)
 from weakspot.core.arrays import FloatArray, IntArray
 from weakspot.core.assistants import EmbedTexts
 from weakspot.core.attributes import Attribute
@@ -18,7 +27,7 @@ def word_columns(
     attributes: Sequence[Attribute],
     *,
     embed_texts: EmbedTexts,
-    vectors: FloatArray,
+    embeddings: FloatArray,
     reference: FloatArray,
     caution: Caution | None = None,
     progress: Progress = no_progress,
@@ -27,9 +36,9 @@ def word_columns(
 
     Args:
         attributes: with phrases for at least two values each.
-        embed_texts: phrases to vectors of the same space.
-        vectors: of all samples [n, d], may be memory-mapped; NaN where there is none.
-        reference: vectors [m, d] on which offsets and thresholds are found.
+        embed_texts: phrases to embeddings of the same space.
+        embeddings: of all samples [n, d], may be memory-mapped; NaN where there is none.
+        reference: embeddings [m, d] on which offsets and thresholds are found.
         caution: when a value is believed.
         progress: told how many samples are done.
     """
@@ -37,14 +46,16 @@ def word_columns(
     usable: list[tuple[Attribute, Contrast]] = []
     for attribute in attributes:
         prototypes = half_prototypes([value.phrases for value in attribute.values], embed_texts)
-        absent = [place for place, value in enumerate(attribute.values) if value.phrases == no_phrases()]
+        absent = [
+            place for place, value in enumerate(attribute.values) if value.phrases == no_phrases()
+        ]
         contrast = calibrated(prototypes, units, care, without_floor=absent)
         obstacle = contrast.obstacle(care)
         if obstacle:
             yield LeftOut(name=attribute.name, why=obstacle)
         else:
             usable.append((attribute, contrast))
-    codes = assigned([contrast for _, contrast in usable], vectors, progress=progress)
+    codes = assigned([contrast for _, contrast in usable], embeddings, progress=progress)
     for (attribute, contrast), told in zip(usable, codes, strict=True):
         yield _column(attribute, contrast, told)
 
@@ -52,7 +63,9 @@ def word_columns(
 def _column(attribute: Attribute, contrast: Contrast, codes: IntArray) -> AssignedColumn | LeftOut:
     counts = np.bincount(codes[codes >= 0], minlength=contrast.n_values)
     if (counts > 0).sum() < 2:  # noqa: PLR2004 - two values to tell apart
-        return LeftOut(name=attribute.name, why="all samples of which it is sure have the same value")
+        return LeftOut(
+            name=attribute.name, why="all samples of which it is sure have the same value"
+        )
     n_rows, n_missing = len(codes), int((codes == MISSING).sum())
     values = tuple(
         value.model_copy(update={"share": round(int(count) / n_rows, 6)})
@@ -66,4 +79,6 @@ def _column(attribute: Attribute, contrast: Contrast, codes: IntArray) -> Assign
         "least_margin": round(contrast.least_margin, 6),
     }
     words = tuple(value.value for value in attribute.values)
-    return AssignedColumn(attribute=attribute.model_copy(update=update), column=words_column(codes, words))
+    return AssignedColumn(
+        attribute=attribute.model_copy(update=update), column=words_column(codes, words)
+    )

@@ -1,4 +1,4 @@
-"""Values of attributes told from vectors: every sample gets the value whose phrases are nearest, or none where that is unsure.
+"""Values of attributes told from embeddings: every sample gets the value whose phrases are nearest, or none where that is unsure.
 
 Two witnesses decide what is sure without any label: the phrases of every value come in two halves of different wording, and each
 half is asked on its own. Where they disagree the sample is unsure; and so is one whose lead of the best value over the second is so
@@ -9,11 +9,12 @@ values: one that is hardly more similar to its best value than samples of other 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import NormalDist
+from typing import Annotated
 
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import Bounds, PositiveFraction, check_bounds
 from weakspot.core.run import Progress, no_progress
 
 UNSURE, MISSING = -1, -2
@@ -38,26 +39,21 @@ class Caution:
         least_sure: share of reference samples with a sure value that an attribute needs.
     """
 
-    most_disagreement: float = 0.05
-    most_chance: float = 0.5
-    least_kappa: float = 0.3
-    least_sure: float = 0.1
+    most_disagreement: Annotated[float, Bounds(ge=0, lt=1)] = 0.05
+    most_chance: PositiveFraction = 0.5
+    least_kappa: Annotated[float, Bounds(ge=0, lt=1)] = 0.3
+    least_sure: Annotated[float, Bounds(ge=0, lt=1)] = 0.1
 
     def __post_init__(self) -> None:
-        """Refuse shares that are none."""
-        shares = (self.most_disagreement, self.least_kappa, self.least_sure)
-        if not all(0.0 <= share < 1.0 for share in shares) or not 0.0 < self.most_chance <= 1.0:
-            raise ConfigError(
-                "Shares of disagreement, agreement and sure samples lie in [0, 1), chances in (0, 1].", given=repr(self)
-            )
+        check_bounds(self)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Contrast:
-    """The phrases of one attribute as vectors, set against each other.
+    """The phrases of one attribute as embeddings, set against each other.
 
     Args:
-        prototypes: mean phrase vectors of each half [2, k, d].
+        prototypes: mean phrase embeddings of each half [2, k, d].
         offsets: for each half and value [2, k] the usual similarity of samples that have another value; subtracted, so that no
             value attracts everything.
         floors: for each value [k] the least similarity above the sample's middle value that is believed.
@@ -77,7 +73,6 @@ class Contrast:
 
     @property
     def n_values(self) -> int:
-        """Return the number of values."""
         return int(self.prototypes.shape[1])
 
     def obstacle(self, caution: Caution) -> str:
@@ -101,25 +96,35 @@ class _Told:
 
     def is_sure(self, least_margin: float, floors: DoubleArray) -> BoolArray:
         """Return which samples have a value that is believed."""
-        return np.asarray(self.agree & (self.margin >= least_margin) & (self.score >= floors[self.best]))
+        return np.asarray(
+            self.agree & (self.margin >= least_margin) & (self.score >= floors[self.best])
+        )
 
 
 def half_prototypes(phrases: Sequence[Sequence[str]], embed_texts: EmbedTexts) -> FloatArray:
-    """Return the mean phrase vectors [2, k, d] of both halves of every value's phrases."""
+    """Return the mean phrase embeddings [2, k, d] of both halves of every value's phrases."""
     flat = [phrase for each in phrases for phrase in each]
-    vectors = np.asarray(embed_texts(flat), dtype=np.float32)
+    embeddings = np.asarray(embed_texts(flat), dtype=np.float32)
     ends = np.cumsum([len(each) for each in phrases])
-    parts = np.split(vectors, ends[:-1])
-    return np.stack([[part[half::2].mean(axis=0) for part in parts] for half in (0, 1)]).astype(np.float32)
+    parts = np.split(embeddings, ends[:-1])
+    return np.stack([[part[half::2].mean(axis=0) for part in parts] for half in (0, 1)]).astype(
+        np.float32
+    )
 
 
-def known_units(vectors: FloatArray) -> FloatArray:
-    """Return those of vectors [n, d] that are finite, made unit vectors."""
-    return unit_rows(vectors[np.isfinite(vectors).all(axis=1)])
+def known_units(embeddings: FloatArray) -> FloatArray:
+    """Return those of embeddings [n, d] that are finite, made unit vectors."""
+    return unit_rows(embeddings[np.isfinite(embeddings).all(axis=1)])
 
 
-def calibrated(prototypes: FloatArray, reference: FloatArray, caution: Caution, *, without_floor: Sequence[int] = ()) -> Contrast:
-    """Return the contrast of prototypes [2, k, d], with offsets and thresholds found on reference vectors [n, d].
+def calibrated(
+    prototypes: FloatArray,
+    reference: FloatArray,
+    caution: Caution,
+    *,
+    without_floor: Sequence[int] = (),
+) -> Contrast:
+    """Return the contrast of prototypes [2, k, d], with offsets and thresholds found on reference embeddings [n, d].
 
     No label is read.
 
@@ -132,12 +137,22 @@ def calibrated(prototypes: FloatArray, reference: FloatArray, caution: Caution, 
     n_values = prototypes.shape[1]
     if not len(reference):
         nothing = np.zeros((2, n_values), dtype=np.float32)
-        return Contrast(prototypes=prototypes, offsets=nothing, floors=np.zeros(n_values), kappa=0.0, sure_share=0.0)
+        return Contrast(
+            prototypes=prototypes,
+            offsets=nothing,
+            floors=np.zeros(n_values),
+            kappa=0.0,
+            sure_share=0.0,
+        )
     similarities = _similarities(reference, prototypes)
     offsets = np.stack([_usual(_centred(similarities[half])) for half in (0, 1)])
     scores = similarities - offsets[:, None, :]
     told, halves = _told(scores), scores.argmax(axis=2)
-    floors = _floors(scores.mean(axis=0), caution.most_chance) if n_values >= FEWEST_FOR_FLOORS else np.full(n_values, -np.inf)
+    floors = (
+        _floors(scores.mean(axis=0), caution.most_chance)
+        if n_values >= FEWEST_FOR_FLOORS
+        else np.full(n_values, -np.inf)
+    )
     floors[list(without_floor)] = -np.inf
     least = _least_margin(told.margin, told.agree, caution.most_disagreement)
     return Contrast(
@@ -151,9 +166,11 @@ def calibrated(prototypes: FloatArray, reference: FloatArray, caution: Caution, 
     )
 
 
-def assigned(contrasts: Sequence[Contrast], vectors: FloatArray, *, progress: Progress = no_progress) -> list[IntArray]:
-    """Return for every attribute the code of every sample's value [n], `UNSURE` or `MISSING` (no vector), chunk by chunk."""
-    n_rows = len(vectors)
+def assigned(
+    contrasts: Sequence[Contrast], embeddings: FloatArray, *, progress: Progress = no_progress
+) -> list[IntArray]:
+    """Return for every attribute the code of every sample's value [n], `UNSURE` or `MISSING` (no embedding), chunk by chunk."""
+    n_rows = len(embeddings)
     found = [np.full(n_rows, MISSING, dtype=np.int64) for _ in contrasts]
     if not contrasts:
         return found
@@ -162,12 +179,14 @@ def assigned(contrasts: Sequence[Contrast], vectors: FloatArray, *, progress: Pr
     ends = np.cumsum([contrast.n_values for contrast in contrasts])
     for start in range(0, n_rows, CHUNK_ROWS):
         rows = np.arange(start, min(start + CHUNK_ROWS, n_rows))
-        chunk = np.asarray(vectors[rows[0] : rows[-1] + 1], dtype=np.float32)
-        has_vector = np.isfinite(chunk).all(axis=1)
-        similarities = _similarities(unit_rows(chunk[has_vector]), stacked) - offsets[:, None, :]
+        chunk = np.asarray(embeddings[rows[0] : rows[-1] + 1], dtype=np.float32)
+        has_embedding = np.isfinite(chunk).all(axis=1)
+        similarities = _similarities(unit_rows(chunk[has_embedding]), stacked) - offsets[:, None, :]
         for codes, contrast, end in zip(found, contrasts, ends, strict=True):
             told = _told(similarities[:, :, end - contrast.n_values : end])
-            codes[rows[has_vector]] = np.where(told.is_sure(contrast.least_margin, contrast.floors), told.best, UNSURE)
+            codes[rows[has_embedding]] = np.where(
+                told.is_sure(contrast.least_margin, contrast.floors), told.best, UNSURE
+            )
         progress(int(rows[-1]) + 1, n_rows)
     return found
 
@@ -184,7 +203,12 @@ def _told(scores: FloatArray) -> _Told:
     agree = scores[0].argmax(axis=1) == scores[1].argmax(axis=1)
     score = ordered[:, -1] - _middle(ordered)
     margin = ordered[:, -1] - ordered[:, -2]
-    return _Told(best=both.argmax(axis=1), score=score, margin=np.asarray(margin, dtype=np.float64), agree=agree)
+    return _Told(
+        best=both.argmax(axis=1),
+        score=score,
+        margin=np.asarray(margin, dtype=np.float64),
+        agree=agree,
+    )
 
 
 def _middle(ordered: FloatArray) -> FloatArray:
@@ -223,7 +247,9 @@ def _floors(scores: FloatArray, most_chance: float) -> DoubleArray:
     above = scores - _middle(np.sort(scores, axis=1))[:, None]
     reach = NormalDist().inv_cdf(1.0 - min(most_chance / scores.shape[1], HALF))
     below = [column[column < 0] for column in above.T]
-    return np.array([reach * SIGMA_OF_MEDIAN * float(np.median(-part)) if len(part) else 0.0 for part in below])
+    return np.array(
+        [reach * SIGMA_OF_MEDIAN * float(np.median(-part)) if len(part) else 0.0 for part in below]
+    )
 
 
 def _least_margin(margins: DoubleArray, agree: BoolArray, most_disagreement: float) -> float:
@@ -240,4 +266,8 @@ def _kappa(first: IntArray, second: IntArray, n_values: int) -> float:
     """Return how far two assignments agree beyond chance (Cohen)."""
     shares = [np.bincount(codes, minlength=n_values) / len(codes) for codes in (first, second)]
     by_chance = float(shares[0] @ shares[1])
-    return 0.0 if by_chance >= 1.0 else (float((first == second).mean()) - by_chance) / (1.0 - by_chance)
+    return (
+        0.0
+        if by_chance >= 1.0
+        else (float((first == second).mean()) - by_chance) / (1.0 - by_chance)
+    )

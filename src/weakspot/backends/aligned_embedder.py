@@ -1,4 +1,4 @@
-"""Any image encoder with a text side that `weakspot align` learnt for it."""
+"""Any image encoder with a text side that `weakspot lab align` learnt for it."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 from weakspot.backends.embedded_default import SENTENCE_MODEL, SENTENCE_TOKENIZER
-from weakspot.backends.given_vectors import AlignedVectors, GivenVectors
+from weakspot.backends.given_embeddings import AlignedEmbeddings, GivenEmbeddings
 from weakspot.backends.registry_source import fetch, file_sha256
 from weakspot.backends.sentence_encoder import SentenceEncoder
 from weakspot.core.arrays import AnyArray, FloatArray
@@ -24,47 +24,50 @@ TEXT_SIDE_FILE = "text_side.npz"
 
 
 class AlignedEmbedder(Sendable):
-    """Pictures through an image encoder, phrases through a sentence encoder and a learnt projection.
+    """Images through an image encoder, phrases through a sentence encoder and a learnt projection.
 
     Args:
-        pictures: the image encoder, or its `{"name": ..., "options": ...}`.
-        text_side: the folder that `weakspot align` wrote, or the file `text_side.npz` in it.
-        sentences: the sentence encoder; by default the one that `weakspot align` uses.
+        images: the image encoder, or its `{"name": ..., "options": ...}`.
+        text_side: the folder that `weakspot lab align` wrote, or the file `text_side.npz` in it.
+        sentences: the sentence encoder; by default the one that `weakspot lab align` uses.
     """
 
     def __init__(
-        self, *, pictures: Embedder | Mapping[str, Any], text_side: str | Path, sentences: SentenceEncoder | None = None
+        self,
+        *,
+        images: Embedder | Mapping[str, Any],
+        text_side: str | Path,
+        sentences: SentenceEncoder | None = None,
     ) -> None:
-        self._inner = _built(pictures)
+        self._inner = _built(images)
         path = Path(text_side)
         self._path = path / TEXT_SIDE_FILE if path.is_dir() else path
         self._given_sentences = sentences
 
     @cached_property
     def encoder_id(self) -> str:
-        """The image encoder and the hash of the text side."""
         if not self._path.is_file():
-            raise ModelError("The text side is missing.", where=str(self._path), fix="Learn it with `weakspot align`.")
+            raise ModelError(
+                "The text side is missing.",
+                where=str(self._path),
+                fix="Learn it with `weakspot lab align`.",
+            )
         return f"{self._inner.encoder_id}+text@{file_sha256(self._path)[:12]}"
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
         return self._projection.dimension
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side in pixels that `prepare` needs."""
-        return self._inner.picture_side
+    def image_side(self) -> int | None:
+        return self._inner.image_side
 
     @property
     def has_text(self) -> bool:
-        """Whether `embed_texts` works."""
         return True
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into what the image encoder takes."""
-        return self._inner.prepare(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._inner.prepare(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
         """Return unit vectors [n, d], centred as the text side expects them."""
@@ -82,35 +85,45 @@ class AlignedEmbedder(Sendable):
 
     @cached_property
     def _sentences(self) -> SentenceEncoder:
-        return self._given_sentences or SentenceEncoder(fetch(SENTENCE_MODEL), fetch(SENTENCE_TOKENIZER))
+        return self._given_sentences or SentenceEncoder(
+            fetch(SENTENCE_MODEL), fetch(SENTENCE_TOKENIZER)
+        )
 
 
-class AlignedGivenVectors(AlignedEmbedder):
-    """The same for vectors that the user already has."""
+class AlignedGivenEmbeddings(AlignedEmbedder):
+    """The same for embeddings that the user already has."""
 
-    def vectors_for(self, dataset: Dataset) -> AlignedVectors:
-        """Return the given vectors in the order of a data set, centred as the text side expects them."""
-        if not isinstance(self._inner, GivenVectors):
-            raise ModelError("Only given vectors know the vectors of samples.", given=self._inner.encoder_id)
-        found = self._inner.vectors_for(dataset)
-        has_vector = np.isfinite(found.vectors).all(axis=1)
-        centred = found.vectors.copy()
-        centred[has_vector] = self._projection.centre(found.vectors[has_vector])
-        return AlignedVectors(vectors=centred, n_missing=found.n_missing, matched_by=found.matched_by)
+    def embeddings_for(self, dataset: Dataset) -> AlignedEmbeddings:
+        """Return the given embeddings in the order of a data set, centred as the text side expects them."""
+        if not isinstance(self._inner, GivenEmbeddings):
+            raise ModelError(
+                "Only given embeddings know the embeddings of samples.",
+                given=self._inner.encoder_id,
+            )
+        found = self._inner.embeddings_for(dataset)
+        has_embedding = np.isfinite(found.embeddings).all(axis=1)
+        centred = found.embeddings.copy()
+        centred[has_embedding] = self._projection.centre(found.embeddings[has_embedding])
+        return AlignedEmbeddings(
+            embeddings=centred, n_missing=found.n_missing, matched_by=found.matched_by
+        )
 
 
 def aligned_embedder(
-    *, pictures: Embedder | Mapping[str, Any], text_side: str | Path, sentences: SentenceEncoder | None = None
+    *,
+    images: Embedder | Mapping[str, Any],
+    text_side: str | Path,
+    sentences: SentenceEncoder | None = None,
 ) -> AlignedEmbedder:
     """Return the form that fits the image encoder; this is what is registered as `aligned`."""
-    inner = _built(pictures)
-    kind = AlignedGivenVectors if isinstance(inner, GivenVectors) else AlignedEmbedder
-    return kind(pictures=inner, text_side=text_side, sentences=sentences)
+    inner = _built(images)
+    kind = AlignedGivenEmbeddings if isinstance(inner, GivenEmbeddings) else AlignedEmbedder
+    return kind(images=inner, text_side=text_side, sentences=sentences)
 
 
-def _built(pictures: Embedder | Mapping[str, Any]) -> Embedder:
-    if not isinstance(pictures, Mapping):
-        return pictures
-    name = str(pictures.get("name", ""))
-    built: Embedder = part_class("embedders", name)(**dict(pictures.get("options") or {}))
+def _built(images: Embedder | Mapping[str, Any]) -> Embedder:
+    if not isinstance(images, Mapping):
+        return images
+    name = str(images.get("name", ""))
+    built: Embedder = part_class("embedders", name)(**dict(images.get("options") or {}))
     return built

@@ -1,5 +1,11 @@
-"""What a network gives to probabilities that can be trusted: the one place where answers are checked."""
+"""What a network gives to probabilities that can be trusted: the one place where answers are checked.
 
+Class names as model files carry them: as text in many forms.
+"""
+
+import ast
+import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -8,6 +14,41 @@ from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.heads import Head
+
+
+def labels_in(text: str) -> tuple[str, ...] | None:
+    """Return class names from a JSON or Python list or mapping, or one a line; None if there are none."""
+    parsed: object = None
+    for parse in (json.loads, ast.literal_eval):
+        try:
+            parsed = parse(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+        break
+    if isinstance(parsed, Mapping):
+        return labels_in_order(parsed)
+    if isinstance(parsed, list | tuple):
+        return tuple(str(name) for name in parsed)
+    lines = tuple(line.strip() for line in text.splitlines() if line.strip())
+    return lines if len(lines) > 1 else None
+
+
+def labels_in_order(numbered: Mapping[Any, Any]) -> tuple[str, ...] | None:
+    """Return names from a mapping of number to name, if the numbers are 0, 1, 2 and so on.
+
+    >>> labels_in_order({"1": "dog", "0": "cat"})
+    ('cat', 'dog')
+    """
+    try:
+        by_number = {int(number): str(name) for number, name in numbered.items()}
+    except (TypeError, ValueError):
+        return None
+    return (
+        tuple(by_number[number] for number in range(len(by_number)))
+        if set(by_number) == set(range(len(by_number)))
+        else None
+    )
+
 
 SCORE_KINDS = ("auto", "logits", "probabilities")
 SUM_TOLERANCE = 1e-2
@@ -29,21 +70,29 @@ def softmax(logits: AnyArray) -> FloatArray:
 
 def sigmoid(logits: AnyArray) -> FloatArray:
     """Return the logistic function of every number, for logits of any size."""
-    return np.asarray(0.5 * (1.0 + np.tanh(0.5 * np.asarray(logits, dtype=np.float64))), dtype=np.float32)
+    return np.asarray(
+        0.5 * (1.0 + np.tanh(0.5 * np.asarray(logits, dtype=np.float64))), dtype=np.float32
+    )
 
 
 def parsed_task(task: str) -> Task:
-    """Return a task by name."""
     if task not in tuple(Task):
-        raise ConfigError("There is no such task.", where="task", given=task, fix=f"Choose one of {[item.value for item in Task]}.")
+        raise ConfigError(
+            "There is no such task.",
+            where="task",
+            given=task,
+            fix=f"Choose one of {[item.value for item in Task]}.",
+        )
     return Task(task)
 
 
 def parsed_score_kind(kind: str) -> str:
-    """Return what a model is said to give, checked."""
     if kind not in SCORE_KINDS:
         raise ConfigError(
-            "scores says what the model gives.", where="scores", given=kind, fix=f"Choose one of {list(SCORE_KINDS)}."
+            "scores says what the model gives.",
+            where="scores",
+            given=kind,
+            fix=f"Choose one of {list(SCORE_KINDS)}.",
         )
     return kind
 
@@ -60,10 +109,20 @@ def parsed_class_names(names: Any) -> tuple[str, ...] | None:
     if names is None or (isinstance(names, list | tuple) and not names):
         return None
     if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
-        raise ConfigError("class_names is a list of strings, in the order of the model's outputs.", given=names)
-    repeated = sorted({name for name in names if list(names).count(name) > 1}) if len(set(names)) < len(names) else []
+        raise ConfigError(
+            "class_names is a list of strings, in the order of the model's outputs.", given=names
+        )
+    repeated = (
+        sorted({name for name in names if list(names).count(name) > 1})
+        if len(set(names)) < len(names)
+        else []
+    )
     if repeated:
-        raise ConfigError("Two outputs of the model have the same class name.", where="class_names", given=repeated)
+        raise ConfigError(
+            "Two outputs of the model have the same class name.",
+            where="class_names",
+            given=repeated,
+        )
     return tuple(names)
 
 
@@ -72,7 +131,9 @@ def looks_like_probabilities(scores: AnyArray, task: Task) -> bool:
     values = np.asarray(scores, dtype=np.float64)
     if not ((values >= -RANGE_TOLERANCE) & (values <= 1 + RANGE_TOLERANCE)).all():
         return False
-    return task is Task.MULTI_LABEL or bool(np.allclose(values.sum(axis=1), 1.0, atol=SUM_TOLERANCE))
+    return task is Task.MULTI_LABEL or bool(
+        np.allclose(values.sum(axis=1), 1.0, atol=SUM_TOLERANCE)
+    )
 
 
 def probabilities_from(scores: AnyArray, kind: str, task: Task) -> FloatArray:
@@ -82,7 +143,9 @@ def probabilities_from(scores: AnyArray, kind: str, task: Task) -> FloatArray:
     return sigmoid(scores) if task is Task.MULTI_LABEL else softmax(scores)
 
 
-def checked_probabilities(values: Any, *, n_rows: int, class_names: tuple[str, ...] | None, task: Task, where: str) -> FloatArray:
+def checked_probabilities(
+    values: Any, *, n_rows: int, class_names: tuple[str, ...] | None, task: Task, where: str
+) -> FloatArray:
     """Return probabilities [n, c] as float32 if they are probabilities, rows summing to one for single-label tasks.
 
     Raises:
@@ -91,37 +154,47 @@ def checked_probabilities(values: Any, *, n_rows: int, class_names: tuple[str, .
     matrix = _as_matrix(values, n_rows=n_rows, name="probabilities", where=where)
     if class_names is not None and matrix.shape[1] != len(class_names):
         raise ModelError(
-            f"The classifier gives {matrix.shape[1]} probabilities a picture, but there are {len(class_names)} class names.",
+            f"The classifier gives {matrix.shape[1]} probabilities an image, but there are {len(class_names)} class names.",
             where=where,
             fix="Give one class name an output, in the order of the outputs.",
         )
-    outside = np.flatnonzero(((matrix < -RANGE_TOLERANCE) | (matrix > 1 + RANGE_TOLERANCE)).any(axis=1))
+    outside = np.flatnonzero(
+        ((matrix < -RANGE_TOLERANCE) | (matrix > 1 + RANGE_TOLERANCE)).any(axis=1)
+    )
     if len(outside):
         raise ModelError(
-            f"Probabilities of picture {outside[0]} of the batch are outside 0 to 1.",
+            f"Probabilities of image {outside[0]} of the batch are outside 0 to 1.",
             where=where,
             given=matrix[outside[0]][:8].round(4).tolist(),
             fix="If the model gives logits, say scores = 'logits'.",
         )
-    return _summing_to_one(np.clip(matrix, 0.0, 1.0), where=where) if task is Task.SINGLE_LABEL else _clipped(matrix)
+    return (
+        _summing_to_one(np.clip(matrix, 0.0, 1.0), where=where)
+        if task is Task.SINGLE_LABEL
+        else _clipped(matrix)
+    )
 
 
 def checked_features(values: Any, *, n_rows: int, where: str) -> FloatArray | None:
     """Return features [n, d] as float32, or None when there are none."""
     if values is None:
         return None
-    return np.asarray(_as_matrix(values, n_rows=n_rows, name="features", where=where), dtype=np.float32)
+    return np.asarray(
+        _as_matrix(values, n_rows=n_rows, name="features", where=where), dtype=np.float32
+    )
 
 
 def head_explains(head: Head, features: AnyArray, scores: AnyArray, kind: str) -> bool:
     """Return whether a linear layer on features gives the model's scores, up to what half precision costs.
 
-    A constant added to all logits of a picture (as a log-soft-max does) changes no probability and is ignored.
+    A constant added to all logits of an image (as a log-soft-max does) changes no probability and is ignored.
     """
     if features.shape[1] != head.weights.shape[1]:
         return False
     logits = head.logits(np.asarray(features, dtype=np.float32))
-    expected = probabilities_from(logits, "logits", head.task) if kind == "probabilities" else logits
+    expected = (
+        probabilities_from(logits, "logits", head.task) if kind == "probabilities" else logits
+    )
     found = np.asarray(scores, dtype=np.float64)
     if expected.shape != found.shape:
         return False
@@ -134,7 +207,12 @@ def head_explains(head: Head, features: AnyArray, scores: AnyArray, kind: str) -
 
 def is_single_output(n_columns: int, class_names: tuple[str, ...] | None, task: Task) -> bool:
     """Return whether a model tells two classes apart with one number, that of the second class."""
-    return n_columns == 1 and task is Task.SINGLE_LABEL and class_names is not None and len(class_names) == _PAIR
+    return (
+        n_columns == 1
+        and task is Task.SINGLE_LABEL
+        and class_names is not None
+        and len(class_names) == _PAIR
+    )
 
 
 def paired_scores(scores: AnyArray, kind: str) -> AnyArray:
@@ -146,23 +224,29 @@ def paired_scores(scores: AnyArray, kind: str) -> AnyArray:
 def paired_head(head: Head) -> Head:
     """Return the head of two classes for a layer [1, d] that scores the second class only."""
     weights = np.concatenate([np.zeros_like(head.weights), head.weights])
-    return Head(weights=weights, bias=np.concatenate([np.zeros_like(head.bias), head.bias]), task=head.task)
+    return Head(
+        weights=weights, bias=np.concatenate([np.zeros_like(head.bias), head.bias]), task=head.task
+    )
 
 
 def _as_matrix(values: Any, *, n_rows: int, name: str, where: str) -> AnyArray:
     try:
         matrix = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ModelError(f"The {name} are no table of numbers.", where=where, given=type(values).__name__) from error
+        raise ModelError(
+            f"The {name} are no table of numbers.", where=where, given=type(values).__name__
+        ) from error
     if matrix.ndim != _MATRIX or len(matrix) != n_rows or matrix.shape[1] == 0:
         raise ModelError(
-            f"The {name} have the wrong shape: one row a picture is needed, and there are {n_rows} pictures.",
+            f"The {name} have the wrong shape: one row an image is needed, and there are {n_rows} images.",
             where=where,
             given=matrix.shape,
         )
     broken = np.flatnonzero(~np.isfinite(matrix).all(axis=1))
     if len(broken):
-        raise ModelError(f"The {name} of picture {broken[0]} of the batch hold NaN or infinity.", where=where)
+        raise ModelError(
+            f"The {name} of image {broken[0]} of the batch hold NaN or infinity.", where=where
+        )
     return matrix
 
 
@@ -175,7 +259,7 @@ def _summing_to_one(matrix: AnyArray, *, where: str) -> FloatArray:
     wrong = np.flatnonzero(np.abs(totals[:, 0] - 1.0) > SUM_TOLERANCE)
     if len(wrong):
         raise ModelError(
-            f"Probabilities of picture {wrong[0]} of the batch sum to {totals[wrong[0], 0]:.4g}, not to 1.",
+            f"Probabilities of image {wrong[0]} of the batch sum to {totals[wrong[0], 0]:.4g}, not to 1.",
             where=where,
             fix="Say task = 'multi-label' if labels do not exclude each other, or scores = 'logits' if these are logits.",
         )

@@ -2,7 +2,7 @@
 
 On processors with AVX2 but without VNNI the int8 kernels of onnxruntime add
 pairs of products in 16 bits and overflow, and everywhere the run-time scale is
-taken over the whole batch, so the answer for one picture depends on its
+taken over the whole batch, so the answer for one image depends on its
 neighbours. A float32 graph with the same weights has neither fault.
 """
 
@@ -34,7 +34,9 @@ class _Graph:
     def __init__(self, graph: Any) -> None:
         from onnx import numpy_helper
 
-        self.constants: dict[str, AnyArray] = {tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer}
+        self.constants: dict[str, AnyArray] = {
+            tensor.name: numpy_helper.to_array(tensor) for tensor in graph.initializer
+        }
         self.maker = {name: node for node in graph.node for name in node.output}
         self.takers: dict[str, list[Any]] = {}
         for node in graph.node:
@@ -42,7 +44,6 @@ class _Graph:
                 self.takers.setdefault(name, []).append(node)
 
     def only_taker(self, name: str, kind: str) -> Any:
-        """Return the single node of a kind that reads a tensor."""
         takers = self.takers.get(name, [])
         if len(takers) != 1 or takers[0].op_type != kind:
             raise _unlike(f"{name} should feed one {kind}", [node.op_type for node in takers])
@@ -86,17 +87,28 @@ def dequantise(model: Any) -> int:
     from onnx import helper, numpy_helper
 
     look_up = _Graph(model.graph)
-    products = [_product(node, look_up) for node in model.graph.node if node.op_type == "MatMulInteger"]
+    products = [
+        _product(node, look_up) for node in model.graph.node if node.op_type == "MatMulInteger"
+    ]
     if not products:
-        raise ModelError("The graph holds no dynamically quantised matrix product.", fix="Use the graph as it is.")
+        raise ModelError(
+            "The graph holds no dynamically quantised matrix product.",
+            fix="Use the graph as it is.",
+        )
     replacement: dict[str, Any] = {}
     for number, product in enumerate(products):
         name = f"float_weights_{number}"
         model.graph.initializer.append(numpy_helper.from_array(product.weights, name))
         outputs = list(product.last.output)
-        replacement[outputs[0]] = helper.make_node("MatMul", [product.activations, name], outputs, name=f"float_product_{number}")
+        replacement[outputs[0]] = helper.make_node(
+            "MatMul", [product.activations, name], outputs, name=f"float_product_{number}"
+        )
     dropped = {node.output[0] for product in products for node in product.drop}
-    nodes = [replacement.get(node.output[0], node) for node in model.graph.node if node.output[0] not in dropped]
+    nodes = [
+        replacement.get(node.output[0], node)
+        for node in model.graph.node
+        if node.output[0] not in dropped
+    ]
     _set_nodes(model.graph, nodes)
     return len(products)
 
@@ -109,15 +121,28 @@ def _product(node: Any, look_up: _Graph) -> _Product:
     last = look_up.only_taker(cast.output[0], "Mul")
     scale_name = next(name for name in last.input if name != cast.output[0])
     scale_maker = look_up.maker.get(scale_name)
-    constants = [name for name in (scale_maker.input if scale_maker else ()) if name in look_up.constants]
+    constants = [
+        name for name in (scale_maker.input if scale_maker else ()) if name in look_up.constants
+    ]
     if scale_maker is None or scale_maker.op_type != "Mul" or len(constants) != 1:
         raise _unlike("the scale should be the activation scale times a constant", scale_name)
     quantised = look_up.constants.get(node.input[1])
     if quantised is None:
         raise _unlike("the right side of a MatMulInteger should be constant", node.input[1])
-    zero = look_up.constants[node.input[3]] if len(node.input) > _ZERO_POINT_INPUT and node.input[3] else np.zeros(1)
-    weights = (quantised.astype(np.float32) - zero.astype(np.float32)) * look_up.constants[constants[0]].astype(np.float32)
-    return _Product(last, (node, cast, scale_maker), quantiser.input[0], np.ascontiguousarray(weights, dtype=np.float32))
+    zero = (
+        look_up.constants[node.input[3]]
+        if len(node.input) > _ZERO_POINT_INPUT and node.input[3]
+        else np.zeros(1)
+    )
+    weights = (quantised.astype(np.float32) - zero.astype(np.float32)) * look_up.constants[
+        constants[0]
+    ].astype(np.float32)
+    return _Product(
+        last,
+        (node, cast, scale_maker),
+        quantiser.input[0],
+        np.ascontiguousarray(weights, dtype=np.float32),
+    )
 
 
 _ZERO_POINT_INPUT = 3
@@ -140,4 +165,6 @@ def _set_nodes(graph: Any, nodes: Iterable[Any]) -> None:
 
 def _unlike(what: str, given: object) -> ModelError:
     fix = "Use a float32 export of the model."
-    return ModelError(f"The quantised graph is not of the known form: {what}.", given=given, fix=fix)
+    return ModelError(
+        f"The quantised graph is not of the known form: {what}.", given=given, fix=fix
+    )

@@ -1,31 +1,71 @@
-"""Pictures from words by diffusion pipelines, by name or from a folder."""
+"""Images from words by diffusion pipelines, by name or from a folder."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weakspot.backends.diffusers_drawing import UNSAFE, DrawnPixels, draw, refuse_unequal
-from weakspot.backends.diffusers_safety import SafetyChecker, taken_out
+from weakspot.backends.diffusers_pipeline import UNSAFE, GeneratedPixels, draw, refuse_unequal
 from weakspot.backends.diffusers_source import PipelineSettings, PipelineSource, arguments_of
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
-from weakspot.core.roles import GeneratedPicture
+from weakspot.core.generation_requests import PASS
+from weakspot.core.roles import GeneratedImage
 from weakspot.core.sending import Sendable
+
+CHECKER_CLASS = "StableDiffusionSafetyChecker"
+FLAGGED = "the pipeline's safety checker flagged the image; its pixels are as they were drawn"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SafetyChecker:
+    """The checker of Stable Diffusion pipelines, taken out of the pipeline.
+
+    Args:
+        source: where the pipeline came from.
+        checker: the network.
+        processor: prepares images for it.
+    """
+
+    source: PipelineSource
+    checker: Any
+    processor: Any
+
+    def verdict(self, drawn: GeneratedPixels) -> str:
+        """Return `pass`, or that the image was flagged."""
+        with self.source.running(0):
+            pixels = self.processor(images=[drawn.image], return_tensors="pt").pixel_values
+            prepared = pixels.to(self.source.device, self.checker.dtype)
+            _, flags = self.checker(clip_input=prepared, images=[drawn.values.copy()])
+        return FLAGGED if flags[0] else PASS
+
+
+def taken_out(source: PipelineSource, pipeline: Any) -> SafetyChecker | None:
+    """Take the checker out of a pipeline, so that it no longer blackens images, and return it.
+
+    Checkers of other classes stay: pipelines count on them, and say themselves what they flagged.
+    """
+    checker = getattr(pipeline, "safety_checker", None)
+    if type(checker).__name__ != CHECKER_CLASS:
+        return None
+    pipeline.register_modules(safety_checker=None)
+    return SafetyChecker(source=source, checker=checker, processor=pipeline.feature_extractor)
+
 
 SAFETY = ("record", "off")
 _LONGEST_PROMPT = 512
 
 
 class DiffusersGenerator(Sendable):
-    """Stable Diffusion 1, 2, XL, turbo and 3, FLUX and whatever else diffusers loads as a pipeline from words to pictures.
+    """Stable Diffusion 1, 2, XL, turbo and 3, FLUX and whatever else diffusers loads as a pipeline from words to images.
 
-    The same prompt and seed give the same picture, whatever is asked for with it, as long as the pipeline draws one picture a call.
-    A larger `batch_size` is faster on a graphics card. Calls are then filled up to full batches (one picture costs as much as
-    `batch_size`), so that rounding does not follow the number of pictures; their place in the batch can still change the last bits
+    The same prompt and seed give the same image, whatever is asked for with it, as long as the pipeline draws one image a call.
+    A larger `batch_size` is faster on a graphics card. Calls are then filled up to full batches (one image costs as much as
+    `batch_size`), so that rounding does not follow the number of images; their place in the batch can still change the last bits
     of a sum and so, rarely, a pixel. Another batch size or kind of numbers is another generator.
 
     Nothing is blackened silently. The safety checker of Stable Diffusion is asked for its verdict, which is recorded, and the
-    pixels stay as drawn. Where another pipeline blackens by itself, the verdict says so. A picture with values that are not
+    pixels stay as drawn. Where another pipeline blackens by itself, the verdict says so. An image with values that are not
     numbers has the verdict `not-finite`. A prompt that is longer than every text encoder reads is refused, not cut.
 
     Args:
@@ -38,8 +78,8 @@ class DiffusersGenerator(Sendable):
         guidance_scale: how closely words are followed; None for the pipeline's own, 0 for turbo kinds.
         width: in pixels; None for the pipeline's own.
         height: in pixels; None for the pipeline's own.
-        negative_prompt: what pictures are not to show.
-        batch_size: pictures a call of the pipeline.
+        negative_prompt: what images are not to show.
+        batch_size: images a call of the pipeline.
         variant: kind of weight files, for example fp16.
         safety: record, or off to leave the checker out.
     """
@@ -81,11 +121,10 @@ class DiffusersGenerator(Sendable):
 
     @LoadedOnce
     def generator_id(self) -> str:
-        """Name and hash of weights and of every setting that decides pixels or verdicts."""
         return self._source.identity("diffusers", self._safety)
 
-    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedPicture]:
-        """Return one picture a prompt, the same for the same prompt and seed.
+    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
+        """Return one image a prompt, the same for the same prompt and seed.
 
         Raises:
             RefusedPromptError: if a prompt is longer than the pipeline reads.
@@ -105,25 +144,33 @@ class DiffusersGenerator(Sendable):
 
         drawn = draw(self._source, pipeline, list(seeds), inputs)
         return [
-            GeneratedPicture(
-                picture=one.picture, prompt=prompt, seed=seed, generator_id=self.generator_id, verdicts=self._verdicts(one)
+            GeneratedImage(
+                image=one.image,
+                prompt=prompt,
+                seed=seed,
+                generator_id=self.generator_id,
+                verdicts=self._verdicts(one),
             )
             for one, prompt, seed in zip(drawn, prompts, seeds, strict=True)
         ]
 
-    def _verdicts(self, drawn: DrawnPixels) -> dict[str, str]:
+    def _verdicts(self, drawn: GeneratedPixels) -> dict[str, str]:
         _, checker = self._parts
         if checker is None or self._safety == "off" or not drawn.is_finite:
             return drawn.verdicts
         return drawn.verdicts | {UNSAFE: checker.verdict(drawn)}
 
     def _refuse_cut(self, prompts: Sequence[str], pipeline: Any) -> None:
-        """Refuse prompts whose end no text encoder of the pipeline would read."""
         parts = pipeline.components.items()
-        tokenizers = [part for name, part in parts if name.startswith("tokenizer") and part is not None]
+        tokenizers = [
+            part for name, part in parts if name.startswith("tokenizer") and part is not None
+        ]
         for prompt in prompts:
             with self._source.quiet():
-                n_over = [len(part(prompt).input_ids) - min(part.model_max_length, _LONGEST_PROMPT) for part in tokenizers]
+                n_over = [
+                    len(part(prompt).input_ids) - min(part.model_max_length, _LONGEST_PROMPT)
+                    for part in tokenizers
+                ]
             if n_over and min(n_over) > 0:
                 raise RefusedPromptError(
                     f"The prompt is {min(n_over)} tokens longer than the pipeline reads; its end would be left out.",
@@ -134,11 +181,12 @@ class DiffusersGenerator(Sendable):
 
     @LoadedOnce
     def _parts(self) -> tuple[Any, SafetyChecker | None]:
-        """Return the pipeline, and its safety checker, which it no longer has itself."""
         source = self._source
         written_by = arguments_of(source.kind(source.class_name))
-        # What was written as a pipeline that also takes a picture may have a sibling of the same parts that takes words alone.
-        pipeline = source.pipeline("AutoPipelineForText2Image" if "image" in written_by else "DiffusionPipeline")
+        # What was written as a pipeline that also takes an image may have a sibling of the same parts that takes words alone.
+        pipeline = source.pipeline(
+            "AutoPipelineForText2Image" if "image" in written_by else "DiffusionPipeline"
+        )
         if "prompt" not in arguments_of(type(pipeline)):
             raise ModelError(
                 f"{type(pipeline).__name__} draws nothing from words.",

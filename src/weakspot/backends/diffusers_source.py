@@ -14,10 +14,16 @@ from weakspot.backends.hub import hub_is_off
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, model_id
 from weakspot.backends.optional_library import require_library
-from weakspot.backends.torch_device import DTYPES, require_torch, torch_device, torch_dtype
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.backends.torch_device import (
+    DTYPES,
+    declare_torchvision_operators,
+    require_torch,
+    torch_device,
+    torch_dtype,
+)
 from weakspot.backends.transformers_source import first_line
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError, raise_all
+from weakspot.core.bounds import Count, NonNegative, check_bounds
+from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.sending import Sendable
 
 PURPOSE = "Diffusion pipelines"
@@ -38,10 +44,10 @@ class PipelineSettings:
             Stable Diffusion 3) and float16 for the others; elsewhere it is float32.
         steps: denoising steps; None for what the pipeline does by itself.
         guidance_scale: how closely words are followed; None for what the pipeline does by itself, 0 for none.
-        width: of the pictures in pixels; None for what the pipeline does by itself.
-        height: of the pictures in pixels; None for what the pipeline does by itself.
-        negative_prompt: what pictures are not to show.
-        batch_size: pictures a call of the pipeline.
+        width: of the images in pixels; None for what the pipeline does by itself.
+        height: of the images in pixels; None for what the pipeline does by itself.
+        negative_prompt: what images are not to show.
+        batch_size: images a call of the pipeline.
     """
 
     model: str
@@ -49,30 +55,24 @@ class PipelineSettings:
     variant: str | None = None
     device: str = "auto"
     dtype: str = "auto"
-    steps: int | None = None
-    guidance_scale: float | None = None
-    width: int | None = None
-    height: int | None = None
+    steps: Count | None = None
+    guidance_scale: NonNegative | None = None
+    width: Count | None = None
+    height: Count | None = None
     negative_prompt: str = ""
-    batch_size: int = 1
+    batch_size: Count = 1
 
     def __post_init__(self) -> None:
-        """Refuse numbers that cannot mean anything."""
-        whole = {name: getattr(self, name) for name in ("batch_size", "steps", "width", "height")}
-        problems = [
-            f"{name}: must be a whole number of at least 1, is {value!r}"
-            for name, value in whole.items()
-            if (value is not None or name == "batch_size") and (not isinstance(value, int) or isinstance(value, bool) or value < 1)
-        ]
-        if self.guidance_scale is not None and not (isinstance(self.guidance_scale, int | float) and self.guidance_scale >= 0):
-            problems.append(f"guidance_scale: must be a number of at least 0, is {self.guidance_scale!r}")
+        problems = []
         if (self.width is None) != (self.height is None):
-            problems.append("width and height: give both or none, some pipelines ignore one without the other")
+            problems.append(
+                "width and height: give both or none, some pipelines ignore one without the other"
+            )
         if self.dtype not in ("auto", *DTYPES):
             problems.append(f"dtype: must be auto or one of {list(DTYPES)}, is {self.dtype!r}")
         if not self.model.strip():
             problems.append("model: must be a name on the hub or a folder")
-        raise_all(problems, error=ConfigError, what="The pipeline cannot be used like this:", where="options")
+        check_bounds(self, where="options", problems=problems)
 
 
 class PipelineSource(Sendable):
@@ -88,23 +88,29 @@ class PipelineSource(Sendable):
     def identity(self, kind: str, *parts: Any) -> str:
         """Return `kind:name@hash`, the hash over the weights and everything that decides the pixels."""
         chosen = self.settings
-        drawing = (chosen.steps, chosen.guidance_scale, chosen.width, chosen.height, chosen.negative_prompt, chosen.variant)
-        return model_id(kind, self.name, self.version, str(self.dtype), chosen.batch_size, *drawing, *parts)
+        drawing = (
+            chosen.steps,
+            chosen.guidance_scale,
+            chosen.width,
+            chosen.height,
+            chosen.negative_prompt,
+            chosen.variant,
+        )
+        return model_id(
+            kind, self.name, self.version, str(self.dtype), chosen.batch_size, *drawing, *parts
+        )
 
     @property
     def name(self) -> str:
-        """Return the name on the hub, or that of the folder."""
         folder = Path(self.settings.model)
         return folder.name if folder.is_dir() else self.settings.model
 
     @LoadedOnce
     def torch(self) -> Any:
-        """Return torch."""
         return require_library("torch", extra=EXTRA, purpose=PURPOSE)
 
     @LoadedOnce
     def library(self) -> Any:
-        """Return diffusers."""
         require_torch(PURPOSE)
         declare_torchvision_operators()
         with _no_warnings():
@@ -113,12 +119,10 @@ class PipelineSource(Sendable):
 
     @LoadedOnce
     def device(self) -> Any:
-        """Return where the pipeline runs."""
         return torch_device(self.torch, self.settings.device)
 
     @LoadedOnce
     def dtype(self) -> Any:
-        """Return the kind of numbers it runs in."""
         if self.settings.dtype != "auto":
             return torch_dtype(self.torch, self.settings.dtype)
         if self.device.type != "cuda":
@@ -127,7 +131,6 @@ class PipelineSource(Sendable):
 
     @property
     def class_name(self) -> str:
-        """Return the class of diffusers that the pipeline was written by."""
         return str(self.index["_class_name"])
 
     @LoadedOnce
@@ -151,7 +154,6 @@ class PipelineSource(Sendable):
 
     @LoadedOnce
     def version(self) -> str:
-        """Return the hash of the folder, or the commit on the hub."""
         folder = Path(self.settings.model)
         return file_hash(folder) if folder.is_dir() else self._index_file.parent.name
 
@@ -206,7 +208,11 @@ class PipelineSource(Sendable):
         given = {name: value for name, value in wanted.items() if value is not None}
         unknown = sorted(given.keys() - arguments_of(type(pipeline)))
         if unknown:
-            raise ConfigError(f"{type(pipeline).__name__} takes no {', '.join(unknown)}.", where="options", given=unknown)
+            raise ConfigError(
+                f"{type(pipeline).__name__} takes no {', '.join(unknown)}.",
+                where="options",
+                given=unknown,
+            )
         return given
 
     @contextmanager
@@ -218,14 +224,22 @@ class PipelineSource(Sendable):
         """
         torch = self.torch
         try:
-            with torch.inference_mode(), torch.random.fork_rng(devices=range(torch.cuda.device_count())), self.quiet():
+            with (
+                torch.inference_mode(),
+                torch.random.fork_rng(devices=range(torch.cuda.device_count())),
+                self.quiet(),
+            ):
                 torch.manual_seed(seed)
                 yield
         except torch.OutOfMemoryError as error:
             fix = "Set a smaller batch_size, width and height, or dtype."
-            raise ModelError("The pictures do not fit into memory.", where=self.settings.model, fix=fix) from error
+            raise ModelError(
+                "The images do not fit into memory.", where=self.settings.model, fix=fix
+            ) from error
         except (RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"The pipeline cannot draw: {first_line(error)}", where=self.settings.model) from error
+            raise ModelError(
+                f"The pipeline cannot draw: {first_line(error)}", where=self.settings.model
+            ) from error
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
@@ -252,18 +266,29 @@ class PipelineSource(Sendable):
         if folder.is_dir():
             if not (folder / INDEX_FILE).is_file():
                 raise ModelError(
-                    f"There is no {INDEX_FILE} in the folder.", where=str(folder), fix="Give a folder that save_pretrained wrote."
+                    f"There is no {INDEX_FILE} in the folder.",
+                    where=str(folder),
+                    fix="Give a folder that save_pretrained wrote.",
                 )
             return folder / INDEX_FILE
         hub = require_library("huggingface_hub", extra=EXTRA, purpose=PURPOSE)
-        found = self._fetched(partial(hub.hf_hub_download, self.settings.model, INDEX_FILE, revision=self.settings.revision))
+        found = self._fetched(
+            partial(
+                hub.hf_hub_download,
+                self.settings.model,
+                INDEX_FILE,
+                revision=self.settings.revision,
+            )
+        )
         return Path(found)
 
     def _fetched(self, fetch: Callable[..., Any]) -> Any:
         """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""
         try:
             return fetch(local_files_only=True)
-        except Exception as error:  # a damaged file or a cache that holds a part of the model can raise anything
+        except (
+            Exception
+        ) as error:  # a damaged file or a cache that holds a part of the model can raise anything
             if Path(self.settings.model).is_dir():
                 raise self._unloadable(error) from error
             if hub_is_off() is not None:
@@ -291,7 +316,6 @@ class PipelineSource(Sendable):
 
 
 def arguments_of(kind: type[Any]) -> frozenset[str]:
-    """Return the names of the arguments that pipelines of a class are called with."""
     return frozenset(inspect.signature(kind.__call__).parameters)
 
 

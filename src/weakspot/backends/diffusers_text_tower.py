@@ -1,4 +1,4 @@
-"""The CLIP whose vectors a pipeline decodes: its text side, and its image side where it is at hand."""
+"""The CLIP whose embeddings a pipeline decodes: its text side, and its image side where it is at hand."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _BLACK_SIDE = 224
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextTower:
-    """A text encoder with a projection into the space of pictures.
+    """A text encoder with a projection into the space of images.
 
     Args:
         model: the network.
@@ -36,21 +36,24 @@ class TextTower:
 
     @property
     def dimension(self) -> int:
-        """Return the length of its vectors."""
         return int(self.model.config.projection_dim)
 
-    def vectors(self, texts: Sequence[str]) -> FloatArray:
-        """Return unit vectors [m, d] of texts, one at a time: rounding would follow the batch, and a picture with it."""
+    def embeddings(self, texts: Sequence[str]) -> FloatArray:
+        """Return unit vectors [m, d] of texts, one at a time: rounding would follow the batch, and an image with it."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         with self.torch.inference_mode():
-            return unit_rows(np.stack([self._vector(text) for text in texts]))
+            return unit_rows(np.stack([self._embedding(text) for text in texts]))
 
-    def _vector(self, text: str) -> FloatArray:
+    def _embedding(self, text: str) -> FloatArray:
         longest = int(self.model.config.max_position_embeddings)
         found = self.tokenizer([text], truncation=True, max_length=longest, return_tensors="pt")
-        tokens = {name: found[name].to(self.model.device) for name in ("input_ids", "attention_mask")}
-        return np.asarray(self.model(**tokens).text_embeds[0].float().cpu().numpy(), dtype=np.float32)
+        tokens = {
+            name: found[name].to(self.model.device) for name in ("input_ids", "attention_mask")
+        }
+        return np.asarray(
+            self.model(**tokens).text_embeds[0].float().cpu().numpy(), dtype=np.float32
+        )
 
 
 class NamedTower(Sendable):
@@ -65,12 +68,15 @@ class NamedTower(Sendable):
 
     @LoadedOnce
     def identity(self) -> str:
-        """Name and hash of the encoder."""
         name = self._source.settings.model
         if Path(name).is_dir() or self._has_config:
             return self._source.identity("clip-space")
         return model_id(
-            "clip-space", name, getattr(self._source.load("AutoConfig", subfolder="text_encoder"), "_commit_hash", None)
+            "clip-space",
+            name,
+            getattr(
+                self._source.load("AutoConfig", subfolder="text_encoder"), "_commit_hash", None
+            ),
         )
 
     @LoadedOnce
@@ -86,19 +92,22 @@ class NamedTower(Sendable):
 
     @LoadedOnce
     def black(self) -> FloatArray | None:
-        """Return the vector [d] of a black picture as the encoder gives it, not scaled; None if there is no image side."""
+        """Return the embedding [d] of a black image as the encoder gives it, not scaled; None if there is no image side."""
         try:
             model = self._loaded(VISION_KIND, "image_encoder", is_model=True)
             processor = self._loaded("AutoImageProcessor", "image_processor")
         except WeakspotError:
             return None
         with self._source.running():
-            pixels = processor(images=[Image.new("RGB", (_BLACK_SIDE, _BLACK_SIDE))], return_tensors="pt").pixel_values
+            pixels = processor(
+                images=[Image.new("RGB", (_BLACK_SIDE, _BLACK_SIDE))], return_tensors="pt"
+            ).pixel_values
             return np.asarray(model(pixels).image_embeds[0].float().cpu().numpy(), dtype=np.float32)
 
     def _loaded(self, kind: str, folder: str, *, is_model: bool = False) -> Any:
-        """Load one part from the model itself, or from the folder that pipelines keep it in."""
-        options: dict[str, Any] = {"use_safetensors": True, "output_loading_info": True} if is_model else {}
+        options: dict[str, Any] = (
+            {"use_safetensors": True, "output_loading_info": True} if is_model else {}
+        )
         if self._has_folders(folder):
             options["subfolder"] = folder
         found = self._source.load(kind, **options)
@@ -110,7 +119,7 @@ class NamedTower(Sendable):
             raise ModelError(
                 f"This is no CLIP with a projection: {len(missing)} weights are missing, such as {missing[:2]}.",
                 where=self._source.settings.model,
-                fix="Name the CLIP model whose vectors the pipeline decodes.",
+                fix="Name the CLIP model whose embeddings the pipeline decodes.",
             )
         return model.eval()
 
@@ -122,7 +131,6 @@ class NamedTower(Sendable):
 
     @LoadedOnce
     def _has_config(self) -> bool:
-        """Whether the model is one network with one configuration, not a collection of parts."""
         try:
             self._source.load("AutoConfig")
         except WeakspotError:

@@ -10,7 +10,6 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def address_problems(url: str, token_variable: str | None) -> list[str]:
-    """Return what is wrong with an address and the variable of its token."""
     problems = []
     try:
         address = urlsplit(url)
@@ -21,7 +20,9 @@ def address_problems(url: str, token_variable: str | None) -> list[str]:
     if address.username is not None or address.password is not None:
         problems.append("url: holds a user name or password; use token_variable")
     if token_variable is not None and not token_variable.isidentifier():
-        problems.append("token_variable: is the name of an environment variable, never the token itself")
+        problems.append(
+            "token_variable: is the name of an environment variable, never the token itself"
+        )
     if token_variable is not None and address.scheme == "http" and address.hostname not in LOOPBACK:
         problems.append("url: a token would travel unencrypted; use https")
     return problems

@@ -3,16 +3,21 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from threading import Lock
-from typing import Any, TypedDict
+from typing import Annotated, Any, TypedDict
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from weakspot.backends.endpoint_address import address_problems, address_with, client_of, shown_address
+from weakspot.backends.endpoint_address import (
+    address_problems,
+    address_with,
+    client_of,
+    shown_address,
+)
 from weakspot.backends.endpoint_retries import RequestRefusedError, Retries
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id, settings_hash
-from weakspot.backends.preprocessing import is_number
+from weakspot.core.bounds import Bounds, Count, NonNegative, NonNegativeInt, check_bounds
 from weakspot.core.errors import ConfigError, ModelError, raise_all
 from weakspot.core.seeding import generator
 from weakspot.core.sending import Sendable
@@ -59,33 +64,18 @@ class ChatSettings:
     model: str
     version: str = ""
     token_variable: str | None = None
-    timeout_seconds: float = 60.0
-    n_retries: int = 3
-    first_wait_seconds: float = 0.5
-    concurrency: int = 4
-    max_tokens: int = 60
-    temperature: float = 0.0
+    timeout_seconds: Annotated[float, Bounds(ge=0.001)] = 60.0
+    n_retries: NonNegativeInt = 3
+    first_wait_seconds: NonNegative = 0.5
+    concurrency: Count = 4
+    max_tokens: Count = 60
+    temperature: NonNegative = 0.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used, all of it in one error."""
         problems = address_problems(self.url, self.token_variable)
         if not isinstance(self.model, str) or not self.model.strip():
             problems.append("model: must be the name of a model")
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if not is_number(value) or value < least:
-                problems.append(f"{name}: must be a number of at least {least}, is {value!r}")
-        raise_all(problems, error=ConfigError, what="The endpoint cannot be used like this:", where="options")
-
-
-_LEAST = {
-    "timeout_seconds": 0.001,
-    "n_retries": 0,
-    "first_wait_seconds": 0,
-    "concurrency": 1,
-    "max_tokens": 1,
-    "temperature": 0,
-}
+        check_bounds(self, where="options", problems=problems)
 
 
 def chat_settings(url: str, model: str, given: ChatOptions, *, max_tokens: int) -> ChatSettings:
@@ -95,7 +85,11 @@ def chat_settings(url: str, model: str, given: ChatOptions, *, max_tokens: int) 
         ConfigError: with every option that does not exist or cannot be used.
     """
     known = ChatOptions.__annotations__
-    unknown = [f"{name}: there is no such option (known: {', '.join(sorted(known))})" for name in given if name not in known]
+    unknown = [
+        f"{name}: there is no such option (known: {', '.join(sorted(known))})"
+        for name in given
+        if name not in known
+    ]
     raise_all(unknown, error=ConfigError, what="Some options cannot be used:", where="options")
     return ChatSettings(url=url, model=model, **{"max_tokens": max_tokens, **given})  # type: ignore[arg-type]
 
@@ -131,7 +125,9 @@ class ChatEndpoint(Sendable):
 
     def __init__(self, settings: ChatSettings) -> None:
         self.settings = settings
-        self._retries = Retries(n_retries=settings.n_retries, first_wait_seconds=settings.first_wait_seconds)
+        self._retries = Retries(
+            n_retries=settings.n_retries, first_wait_seconds=settings.first_wait_seconds
+        )
         self._left_out: frozenset[str] = frozenset()
 
     @LoadedOnce
@@ -144,7 +140,14 @@ class ChatEndpoint(Sendable):
         address = urlsplit(settings.url)
         name = f"{address.hostname}{address.path}:{settings.model}"
         return model_id(
-            kind, name, settings.url, settings.model, settings.version, settings.max_tokens, settings.temperature, *parts
+            kind,
+            name,
+            settings.url,
+            settings.model,
+            settings.version,
+            settings.max_tokens,
+            settings.temperature,
+            *parts,
         )
 
     def ask(
@@ -158,7 +161,7 @@ class ChatEndpoint(Sendable):
         """Return the model's answer to one message.
 
         Args:
-            content: text, or parts with text and pictures.
+            content: text, or parts with text and images.
             schema: asks for JSON that fits it, where the endpoint can be asked for that.
             seed: sent along.
             must_be_whole: whether an answer that was cut off is of no use.
@@ -174,21 +177,32 @@ class ChatEndpoint(Sendable):
         return _text_of(self._sent(body, jitter), must_be_whole=must_be_whole, where=self._where)
 
     def close(self) -> None:
-        """Close the connections; the next question opens new ones."""
         if (client := vars(self).pop("_client", None)) is not None:
             client.close()
 
-    def _body(self, content: Any, schema: Mapping[str, JsonValue] | None, seed: int) -> dict[str, Any]:
+    def _body(
+        self, content: Any, schema: Mapping[str, JsonValue] | None, seed: int
+    ) -> dict[str, Any]:
         settings = self.settings
         body: dict[str, Any] = {
             "model": settings.model,
-            "messages": [{"role": "user", "content": content if isinstance(content, str) else [dict(part) for part in content]}],
+            "messages": [
+                {
+                    "role": "user",
+                    "content": content
+                    if isinstance(content, str)
+                    else [dict(part) for part in content],
+                }
+            ],
             "max_tokens": settings.max_tokens,
             "temperature": settings.temperature,
             "seed": seed,
         }
         if schema is not None:
-            body["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": dict(schema)}}
+            body["response_format"] = {
+                "type": "json_schema",
+                "json_schema": {"name": "answer", "schema": dict(schema)},
+            }
         return body
 
     def _sent(self, body: Mapping[str, Any], jitter: Any) -> bytes:
@@ -196,7 +210,9 @@ class ChatEndpoint(Sendable):
         while True:
             understood = _without(body, self._left_out)
             try:
-                return self._retries.post(self._client, self._address, understood, jitter=jitter, where=self._where)
+                return self._retries.post(
+                    self._client, self._address, understood, jitter=jitter, where=self._where
+                )
             except RequestRefusedError as error:
                 unwanted = _unwanted_field(error, understood)
                 if unwanted is None:
@@ -223,7 +239,9 @@ class ChatEndpoint(Sendable):
 
 def _without(body: Mapping[str, Any], left_out: frozenset[str]) -> dict[str, Any]:
     sent = {name: value for name, value in body.items() if name not in left_out}
-    renamed = {new: body[old] for old, new in RENAMED.items() if old in left_out and new not in left_out}
+    renamed = {
+        new: body[old] for old, new in RENAMED.items() if old in left_out and new not in left_out
+    }
     return sent | renamed
 
 
@@ -249,9 +267,20 @@ def _text_of(content: bytes, *, must_be_whole: bool, where: str) -> str:
             fix="Check url; it must be an OpenAI-compatible chat endpoint.",
         ) from error
     said = choice.message.content
-    text = said if isinstance(said, str) else "".join(str(part.get("text", "")) for part in said or ())
+    text = (
+        said if isinstance(said, str) else "".join(str(part.get("text", "")) for part in said or ())
+    )
     if not text.strip():
-        raise ModelError("The model gave no answer.", where=where, given=choice.message.refusal or choice.finish_reason)
+        raise ModelError(
+            "The model gave no answer.",
+            where=where,
+            given=choice.message.refusal or choice.finish_reason,
+        )
     if must_be_whole and choice.finish_reason == CUT_OFF:
-        raise ModelError("The model's answer was cut off.", where=where, given=text[-_SHOWN:], fix="Raise max_tokens.")
+        raise ModelError(
+            "The model's answer was cut off.",
+            where=where,
+            given=text[-_SHOWN:],
+            fix="Raise max_tokens.",
+        )
     return text

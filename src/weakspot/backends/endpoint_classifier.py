@@ -9,10 +9,21 @@ from urllib.parse import urlsplit
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.class_scores import checked_features, checked_probabilities, parsed_class_names, parsed_task
+from weakspot.backends.class_scores import (
+    checked_features,
+    checked_probabilities,
+    parsed_class_names,
+    parsed_task,
+)
 from weakspot.backends.endpoint_address import address_problems, bearer_headers, shown_address
 from weakspot.backends.endpoint_retries import Retries
-from weakspot.backends.endpoint_schema import Prediction, feature_rows, parse_answer, probability_rows, request_body
+from weakspot.backends.endpoint_schema import (
+    Prediction,
+    feature_rows,
+    parse_answer,
+    probability_rows,
+    request_body,
+)
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id
 from weakspot.backends.preprocessing import is_number, resize_shorter_side
@@ -23,7 +34,10 @@ from weakspot.core.roles import ClassifierOutput
 from weakspot.core.seeding import generator
 from weakspot.core.sending import Sendable
 
-ENCODINGS: dict[str, dict[str, Any]] = {"png": {"format": "PNG", "compress_level": 1}, "jpeg": {"format": "JPEG", "quality": 95}}
+ENCODINGS: dict[str, dict[str, Any]] = {
+    "png": {"format": "PNG", "compress_level": 1},
+    "jpeg": {"format": "JPEG", "quality": 95},
+}
 
 
 class EndpointClassifier(Sendable):
@@ -34,9 +48,9 @@ class EndpointClassifier(Sendable):
         class_names: the classes; needed when the endpoint answers by name, otherwise the order of its lists.
         task: `single-label` or `multi-label`.
         version: anything that changes when the model behind the address does; the address alone cannot tell.
-        picture_side: pictures are sent with their shorter side resized to this; by default in full size.
+        image_side: images are sent with their shorter side resized to this; by default in full size.
         encoding: `png` (lossless) or `jpeg`.
-        batch_size: pictures a request.
+        batch_size: images a request.
         concurrency: requests under way at a time.
         timeout_seconds: for connecting, and for each wait for data.
         n_retries: attempts after the first, on connection errors and on status 408, 425, 429 and 5xx.
@@ -52,7 +66,7 @@ class EndpointClassifier(Sendable):
         class_names: Sequence[str] | None = None,
         task: str = "single-label",
         version: str = "",
-        picture_side: int | None = None,
+        image_side: int | None = None,
         encoding: str = "png",
         batch_size: int = 8,
         concurrency: int = 4,
@@ -66,7 +80,7 @@ class EndpointClassifier(Sendable):
         self._class_names = parsed_class_names(class_names)
         self.task = parsed_task(task)
         self._version = version
-        self._side = picture_side
+        self._side = image_side
         self._encoding = encoding
         self._batch_size = batch_size
         self._concurrency = concurrency
@@ -75,23 +89,32 @@ class EndpointClassifier(Sendable):
         self._token_variable = token_variable
         self._seed = seed
         self._n_requests = 0
-        raise_all(self._problems(), error=ConfigError, what="The endpoint cannot be used like this:", where="classifier settings")
+        raise_all(
+            self._problems(),
+            error=ConfigError,
+            what="The endpoint cannot be used like this:",
+            where="classifier settings",
+        )
 
     @property
     def classifier_id(self) -> str:
-        """Address, version and how pictures are sent."""
         address = urlsplit(self._url)
         return model_id(
-            "endpoint", f"{address.hostname}{address.path}", self._url, self._version, self._side, self._encoding, self.task
+            "endpoint",
+            f"{address.hostname}{address.path}",
+            self._url,
+            self._version,
+            self._side,
+            self._encoding,
+            self.task,
         )
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """The classes as given."""
         return self._class_names
 
     @property
-    def picture_side(self) -> int | None:
+    def image_side(self) -> int | None:
         """Shortest side that is sent; None for full size."""
         return self._side
 
@@ -100,9 +123,8 @@ class EndpointClassifier(Sendable):
         """None: an endpoint does not show its last layer."""
         return None
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Return the picture as the bytes of a file."""
-        sent = picture.convert("RGB")
+    def prepare(self, image: Image.Image) -> AnyArray:
+        sent = image.convert("RGB")
         if self._side is not None and min(sent.size) > self._side:
             sent = resize_shorter_side(sent, self._side)
         stream = io.BytesIO()
@@ -112,8 +134,13 @@ class EndpointClassifier(Sendable):
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
         """Return what the endpoint says, checked; several requests are under way at a time."""
         if not prepared:
-            return ClassifierOutput(probabilities=np.zeros((0, len(self._class_names or ())), np.float32))
-        chunks = [prepared[start : start + self._batch_size] for start in range(0, len(prepared), self._batch_size)]
+            return ClassifierOutput(
+                probabilities=np.zeros((0, len(self._class_names or ())), np.float32)
+            )
+        chunks = [
+            prepared[start : start + self._batch_size]
+            for start in range(0, len(prepared), self._batch_size)
+        ]
         numbers = range(self._n_requests, self._n_requests + len(chunks))
         self._n_requests += len(chunks)
         with ThreadPoolExecutor(max_workers=self._concurrency) as pool:
@@ -126,18 +153,21 @@ class EndpointClassifier(Sendable):
             task=self.task,
             where=self._where,
         )
-        features = checked_features(feature_rows(predictions, where=self._where), n_rows=len(prepared), where=self._where)
+        features = checked_features(
+            feature_rows(predictions, where=self._where), n_rows=len(prepared), where=self._where
+        )
         return ClassifierOutput(probabilities=probabilities, features=features)
 
     def close(self) -> None:
-        """Close the connections; the next call opens new ones."""
         if (client := vars(self).pop("_client", None)) is not None:
             client.close()
 
     def _ask(self, encoded: Sequence[AnyArray], number: int) -> tuple[Prediction, ...]:
         jitter = generator(self._seed, "endpoint", str(number))
-        content = self._retries.post(self._client, self._url, request_body(encoded), jitter=jitter, where=self._where)
-        return parse_answer(content, n_pictures=len(encoded), where=self._where)
+        content = self._retries.post(
+            self._client, self._url, request_body(encoded), jitter=jitter, where=self._where
+        )
+        return parse_answer(content, n_images=len(encoded), where=self._where)
 
     @LoadedOnce
     def _client(self) -> Any:
@@ -159,10 +189,17 @@ class EndpointClassifier(Sendable):
         problems = address_problems(self._url, self._token_variable)
         if self._encoding not in ENCODINGS:
             problems.append(f"encoding: {self._encoding!r} is none of {', '.join(ENCODINGS)}")
-        for name, least in (("batch_size", 1), ("concurrency", 1), ("timeout_seconds", 0.001), ("side", 1)):
+        for name, least in (
+            ("batch_size", 1),
+            ("concurrency", 1),
+            ("timeout_seconds", 0.001),
+            ("side", 1),
+        ):
             value = getattr(self, f"_{name}")
             if value is not None and not (is_number(value) and value >= least):
-                problems.append(f"{name.replace('side', 'picture_side')}: must be a number of at least {least}, is {value!r}")
+                problems.append(
+                    f"{name.replace('side', 'image_side')}: must be a number of at least {least}, is {value!r}"
+                )
         for name in ("n_retries", "first_wait_seconds"):
             value = getattr(self._retries, name)
             if not is_number(value) or value < 0:

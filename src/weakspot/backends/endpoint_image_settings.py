@@ -2,10 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from typing import TypedDict
+from typing import Annotated, TypedDict
 
 from weakspot.backends.endpoint_address import address_problems
-from weakspot.backends.preprocessing import is_number
+from weakspot.core.bounds import Bounds, check_bounds
 from weakspot.core.errors import ConfigError, raise_all
 
 MOST_AT_A_TIME = 16
@@ -22,9 +22,9 @@ class ImageOptions(TypedDict, total=False):
     sends_seed: bool
     accepts_rewriting: bool
     token_variable: str | None
-    price_per_picture: float | None
+    price_per_image: float | None
     currency: str
-    max_pictures: int
+    max_images: int
     concurrency: int
     n_retries: int
     first_wait_seconds: float
@@ -41,12 +41,12 @@ class ImageSettings:
         version: anything that changes when the model behind the name does; the name alone cannot tell.
         size: width and height, such as `1024x1024`, or `auto`.
         quality: sent along unless empty; its values are the service's.
-        sends_seed: whether the seed is sent; without it the same seed does not give the same picture.
-        accepts_rewriting: whether a picture may be used for which the service rewrote the prompt; else its verdict is `rewritten`.
+        sends_seed: whether the seed is sent; without it the same seed does not give the same image.
+        accepts_rewriting: whether an image may be used for which the service rewrote the prompt; else its verdict is `rewritten`.
         token_variable: name of the environment variable that holds the bearer token; the token itself is never written down.
-        price_per_picture: what the service charges for one picture, None if not known.
+        price_per_image: what the service charges for one image, None if not known.
         currency: of the price.
-        max_pictures: no more pictures are ever asked for by one object.
+        max_images: no more images are ever asked for by one object.
         concurrency: requests under way at a time, at most 16.
         n_retries: attempts after the first, on connection errors and on status 408, 425, 429 and 5xx.
         first_wait_seconds: wait before the first retry, doubled from then on.
@@ -61,57 +61,32 @@ class ImageSettings:
     sends_seed: bool = True
     accepts_rewriting: bool = True
     token_variable: str | None = None
-    price_per_picture: float | None = None
+    price_per_image: Annotated[float, Bounds(ge=0, le=1e6)] | None = None
     currency: str = "USD"
-    max_pictures: int = 1000
-    concurrency: int = 4
-    n_retries: int = 3
-    first_wait_seconds: float = 1.0
-    timeout_seconds: float = 120.0
+    max_images: Annotated[int, Bounds(ge=0, le=10**9)] = 1000
+    concurrency: Annotated[int, Bounds(ge=1, le=MOST_AT_A_TIME)] = 4
+    n_retries: Annotated[int, Bounds(ge=0, le=100)] = 3
+    first_wait_seconds: Annotated[float, Bounds(ge=0, le=3600)] = 1.0
+    timeout_seconds: Annotated[float, Bounds(ge=0.001, le=86400)] = 120.0
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be used, all of it in one error."""
         problems = address_problems(self.url, self.token_variable)
         if not isinstance(self.model, str) or not self.model.strip():
             problems.append("model: must be the name of a model")
-        if not isinstance(self.size, str) or (self.size != AUTO and _SIZE.fullmatch(self.size) is None):
+        if not isinstance(self.size, str) or (
+            self.size != AUTO and _SIZE.fullmatch(self.size) is None
+        ):
             problems.append(f"size: must be like 1024x1024, or auto, is {self.size!r}")
         for name in ("version", "quality", "currency"):
             if not isinstance(getattr(self, name), str):
                 problems.append(f"{name}: must be text, is {getattr(self, name)!r}")
-        for name in ("sends_seed", "accepts_rewriting"):
-            if not isinstance(getattr(self, name), bool):
-                problems.append(f"{name}: must be true or false, is {getattr(self, name)!r}")
-        raise_all(
-            problems + self._wrong_numbers(), error=ConfigError, what="The endpoint cannot be used like this:", where="options"
-        )
+        check_bounds(self, where="options", problems=problems)
 
     @property
     def width_and_height(self) -> tuple[int, int]:
         """Return the size in pixels that is asked for; 1024 x 1024 where the service chooses."""
         found = _SIZE.fullmatch(self.size)
         return (AUTO_SIDE, AUTO_SIDE) if found is None else (int(found[1]), int(found[2]))
-
-    def _wrong_numbers(self) -> list[str]:
-        problems = []
-        for name, (least, most, is_whole) in _LIMITS.items():
-            value = getattr(self, name)
-            if name == "price_per_picture" and value is None:
-                continue
-            if not is_number(value) or not least <= value <= most or (is_whole and value != int(value)):
-                kind = "whole number" if is_whole else "number"
-                problems.append(f"{name}: must be a {kind} from {least:g} to {most:g}, is {value!r}")
-        return problems
-
-
-_LIMITS: dict[str, tuple[float, float, bool]] = {
-    "price_per_picture": (0, 1e6, False),
-    "max_pictures": (0, 1e9, True),
-    "concurrency": (1, MOST_AT_A_TIME, True),
-    "n_retries": (0, 100, True),
-    "first_wait_seconds": (0, 3600, False),
-    "timeout_seconds": (0.001, 86400, False),
-}
 
 
 def image_settings(url: str, model: str, given: ImageOptions) -> ImageSettings:
@@ -121,6 +96,10 @@ def image_settings(url: str, model: str, given: ImageOptions) -> ImageSettings:
         ConfigError: with every option that does not exist or cannot be used.
     """
     known = ImageOptions.__annotations__
-    unknown = [f"{name}: there is no such option (known: {', '.join(sorted(known))})" for name in given if name not in known]
+    unknown = [
+        f"{name}: there is no such option (known: {', '.join(sorted(known))})"
+        for name in given
+        if name not in known
+    ]
     raise_all(unknown, error=ConfigError, what="Some options cannot be used:", where="options")
     return ImageSettings(url=url, model=model, **given)

@@ -1,4 +1,4 @@
-"""Pictures by image models behind an OpenAI-compatible address."""
+"""Images by image models behind an OpenAI-compatible address."""
 
 import base64
 import binascii
@@ -13,15 +13,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weakspot.backends.endpoint_address import address_with, client_of, shown_address
 from weakspot.backends.endpoint_image_settings import ImageOptions, image_settings
-from weakspot.backends.endpoint_retries import RequestRefusedError, Retries
-from weakspot.backends.fetched_bytes import fetched_bytes
+from weakspot.backends.endpoint_retries import RequestRefusedError, Retries, fetch_bytes
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id
 from weakspot.core.errors import ConfigError, ModelError
-from weakspot.core.roles import Cost, GeneratedPicture
+from weakspot.core.roles import Cost, GeneratedImage
 from weakspot.core.seeding import generator
 from weakspot.core.sending import Sendable
-from weakspot.media.pictures import UnreadablePictureError, decode_picture
+from weakspot.media.images import UnreadableImageError, decode_image
 
 PATH = "/images/generations"
 MOST_BYTES = 64 << 20
@@ -30,7 +29,13 @@ UNSAFE, REWRITTEN = "unsafe", "rewritten"
 REVISED_PROMPT = "revised_prompt"
 GREY = (128, 128, 128)
 NOT_UNDERSTOOD = frozenset({400, 422})
-MODERATION = ("content_policy_violation", "moderation_blocked", "content_filter", "contentfilter", "responsibleaipolicyviolation")
+MODERATION = (
+    "content_policy_violation",
+    "moderation_blocked",
+    "content_filter",
+    "contentfilter",
+    "responsibleaipolicyviolation",
+)
 _SHOWN = 200
 
 _Pair = tuple[str, int]
@@ -65,10 +70,10 @@ class _Refusal(BaseModel):
 
 
 class EndpointImageGenerator(Sendable):
-    """One request a picture to an image model behind an address.
+    """One request an image to an image model behind an address.
 
-    A prompt that the service's moderation refuses gives a grey picture with the verdict `unsafe`. What the service made of the
-    prompt, if it says so, stays with the picture as `picture.info["revised_prompt"]`. Pictures that came before another of the same
+    A prompt that the service's moderation refuses gives a grey image with the verdict `unsafe`. What the service made of the
+    prompt, if it says so, stays with the image as `image.info["revised_prompt"]`. Images that came before another of the same
     call failed are kept for the next call, so that nothing is paid for twice.
 
     Args:
@@ -79,8 +84,10 @@ class EndpointImageGenerator(Sendable):
 
     def __init__(self, *, url: str, model: str, **options: Unpack[ImageOptions]) -> None:
         self.settings = image_settings(url, model, options)
-        self._retries = Retries(n_retries=self.settings.n_retries, first_wait_seconds=self.settings.first_wait_seconds)
-        self._kept: dict[_Pair, GeneratedPicture] = {}
+        self._retries = Retries(
+            n_retries=self.settings.n_retries, first_wait_seconds=self.settings.first_wait_seconds
+        )
+        self._kept: dict[_Pair, GeneratedImage] = {}
         self._n_asked = 0
         self._asks_for_bytes = True
 
@@ -90,26 +97,34 @@ class EndpointImageGenerator(Sendable):
 
     @property
     def generator_id(self) -> str:
-        """Address, model, version and everything else that decides the pictures."""
         settings = self.settings
         address = urlsplit(settings.url)
-        decides = (settings.url, settings.model, settings.version, settings.size, settings.quality, settings.sends_seed)
-        return model_id("endpoint-images", f"{address.hostname}{address.path}:{settings.model}", *decides)
+        decides = (
+            settings.url,
+            settings.model,
+            settings.version,
+            settings.size,
+            settings.quality,
+            settings.sends_seed,
+        )
+        return model_id(
+            "endpoint-images", f"{address.hostname}{address.path}:{settings.model}", *decides
+        )
 
-    def cost_of(self, n_pictures: int) -> Cost | None:
-        """Return what so many pictures cost; None if no price is set."""
-        price, currency = self.settings.price_per_picture, self.settings.currency
+    def cost_of(self, n_images: int) -> Cost | None:
+        """Return what so many images cost; None if no price is set."""
+        price, currency = self.settings.price_per_image, self.settings.currency
         if price is None:
             return None
-        basis = f"{n_pictures} pictures of {self.settings.model} at {price:g} {currency} each"
-        return Cost(amount=round(price * n_pictures, 6), currency=currency, basis=basis)
+        basis = f"{n_images} images of {self.settings.model} at {price:g} {currency} each"
+        return Cost(amount=round(price * n_images, 6), currency=currency, basis=basis)
 
-    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedPicture]:
-        """Return one picture a prompt; the same for the same prompt and seed as far as the service keeps to the seed.
+    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
+        """Return one image a prompt; the same for the same prompt and seed as far as the service keeps to the seed.
 
         Raises:
-            ConfigError: if there is not one seed a prompt, the token is refused, or `max_pictures` does not suffice.
-            ModelError: if an answer holds no picture.
+            ConfigError: if there is not one seed a prompt, the token is refused, or `max_images` does not suffice.
+            ModelError: if an answer holds no image.
             UnavailableError: if no attempt was answered.
         """
         if len(prompts) != len(seeds):
@@ -126,21 +141,20 @@ class EndpointImageGenerator(Sendable):
         return [found[pair] for pair in pairs]
 
     def close(self) -> None:
-        """Close the connections; the next request opens new ones."""
         if (client := vars(self).pop("_client", None)) is not None:
             client.close()
 
     def _check_budget(self, n_more: int) -> None:
-        left = self.settings.max_pictures - self._n_asked
+        left = self.settings.max_images - self._n_asked
         if n_more > left:
             raise ConfigError(
-                f"Only {left} of {self.settings.max_pictures} pictures may still be asked of the endpoint.",
-                where="max_pictures",
+                f"Only {left} of {self.settings.max_images} images may still be asked of the endpoint.",
+                where="max_images",
                 given=n_more,
-                fix="Raise max_pictures if that is worth the cost.",
+                fix="Raise max_images if that is worth the cost.",
             )
 
-    def _made(self, pairs: Sequence[_Pair]) -> dict[_Pair, GeneratedPicture]:
+    def _made(self, pairs: Sequence[_Pair]) -> dict[_Pair, GeneratedImage]:
         if not pairs:
             return {}
         with ThreadPoolExecutor(max_workers=self.settings.concurrency) as pool:
@@ -152,24 +166,34 @@ class EndpointImageGenerator(Sendable):
                     future.cancel()
                 raise
 
-    def _one(self, pair: _Pair) -> GeneratedPicture:
+    def _one(self, pair: _Pair) -> GeneratedImage:
         prompt, seed = pair
         with self._guard:
             self._n_asked += 1
         try:
-            picture, verdicts = self._drawn(self._sent(prompt, seed), prompt, seed)
+            image, verdicts = self._drawn(self._sent(prompt, seed), prompt, seed)
         except RequestRefusedError as error:
             if not _is_moderation(error):
                 raise self._explained(error) from error
-            picture, verdicts = Image.new("RGB", self.settings.width_and_height, GREY), {UNSAFE: _message_of(error)}
-        made = GeneratedPicture(picture=picture, prompt=prompt, seed=seed, generator_id=self.generator_id, verdicts=verdicts)
+            image, verdicts = (
+                Image.new("RGB", self.settings.width_and_height, GREY),
+                {UNSAFE: _message_of(error)},
+            )
+        made = GeneratedImage(
+            image=image, prompt=prompt, seed=seed, generator_id=self.generator_id, verdicts=verdicts
+        )
         with self._guard:
             self._kept[pair] = made
         return made
 
     def _body(self, prompt: str, seed: int) -> dict[str, Any]:
         settings = self.settings
-        body: dict[str, Any] = {"model": settings.model, "prompt": prompt, "n": 1, "size": settings.size}
+        body: dict[str, Any] = {
+            "model": settings.model,
+            "prompt": prompt,
+            "n": 1,
+            "size": settings.size,
+        }
         if settings.quality:
             body["quality"] = settings.quality
         if settings.sends_seed:
@@ -183,13 +207,21 @@ class EndpointImageGenerator(Sendable):
         body = self._body(prompt, seed)
         jitter = generator(seed, "image endpoint", prompt)
         try:
-            return self._retries.post(self._client, self._address, body, jitter=jitter, where=self._where)
+            return self._retries.post(
+                self._client, self._address, body, jitter=jitter, where=self._where
+            )
         except RequestRefusedError as error:
-            if "response_format" not in body or "response_format" not in error.said or error.status not in NOT_UNDERSTOOD:
+            if (
+                "response_format" not in body
+                or "response_format" not in error.said
+                or error.status not in NOT_UNDERSTOOD
+            ):
                 raise
             self._asks_for_bytes = False
             body.pop("response_format")
-            return self._retries.post(self._client, self._address, body, jitter=jitter, where=self._where)
+            return self._retries.post(
+                self._client, self._address, body, jitter=jitter, where=self._where
+            )
 
     def _explained(self, error: RequestRefusedError) -> ModelError:
         if error.status in NOT_UNDERSTOOD and self.settings.sends_seed and "seed" in error.said:
@@ -197,7 +229,7 @@ class EndpointImageGenerator(Sendable):
                 "The endpoint takes no seed.",
                 where=self._where,
                 given=error.said[:_SHOWN],
-                fix="Set sends_seed = false; the same seed then no longer gives the same picture.",
+                fix="Set sends_seed = false; the same seed then no longer gives the same image.",
             )
         return error
 
@@ -205,17 +237,25 @@ class EndpointImageGenerator(Sendable):
         try:
             made = _Answer.model_validate_json(content).data[0]
         except ValidationError as error:
-            raise self._no_picture("is not what image endpoints answer: data[0] is missing", content) from error
+            raise self._no_image(
+                "is not what image endpoints answer: data[0] is missing", content
+            ) from error
         data = self._bytes_of(made, prompt, seed)
         try:
-            picture = decode_picture(data).picture
-        except UnreadablePictureError as error:
-            raise self._no_picture(f"holds no picture that can be read ({error.detail})", data) from error
+            image = decode_image(data).image
+        except UnreadableImageError as error:
+            raise self._no_image(
+                f"holds no image that can be read ({error.detail})", data
+            ) from error
         revised = made.revised_prompt
-        picture.info = {} if not revised else {REVISED_PROMPT: revised}
+        image.info = {} if not revised else {REVISED_PROMPT: revised}
         is_other = revised is not None and revised.strip() not in {"", prompt.strip()}
-        verdicts = {REWRITTEN: f"the service drew: {revised}"} if is_other and not self.settings.accepts_rewriting else {}
-        return picture, verdicts
+        verdicts = (
+            {REWRITTEN: f"the service drew: {revised}"}
+            if is_other and not self.settings.accepts_rewriting
+            else {}
+        )
+        return image, verdicts
 
     def _bytes_of(self, made: _Made, prompt: str, seed: int) -> bytes:
         if made.b64_json:
@@ -232,21 +272,26 @@ class EndpointImageGenerator(Sendable):
                     fix="Use a service that answers with b64_json.",
                 )
             jitter = generator(seed, "image endpoint address", prompt)
-            return fetched_bytes(self._client, address, retries=self._retries, jitter=jitter, most_bytes=MOST_BYTES)
-        raise self._no_picture("holds neither b64_json nor url", b"")
+            return fetch_bytes(
+                self._client, address, retries=self._retries, jitter=jitter, most_bytes=MOST_BYTES
+            )
+        raise self._no_image("holds neither b64_json nor url", b"")
 
     def _decoded(self, text: str) -> bytes:
         if len(text) > MOST_BYTES * 4 // 3 + 4:
-            raise self._no_picture(f"holds more than {MOST_BYTES} bytes", text[:_SHOWN].encode())
+            raise self._no_image(f"holds more than {MOST_BYTES} bytes", text[:_SHOWN].encode())
         try:
             return base64.b64decode("".join(text.split()), validate=True)
         except (binascii.Error, ValueError) as error:
-            raise self._no_picture("is not base64", text[:_SHOWN].encode()) from error
+            raise self._no_image("is not base64", text[:_SHOWN].encode()) from error
 
-    def _no_picture(self, why: str, came: bytes) -> ModelError:
+    def _no_image(self, why: str, came: bytes) -> ModelError:
         given = came[:_SHOWN].decode("utf-8", "backslashreplace") or None
         return ModelError(
-            f"The endpoint's answer {why}.", where=self._where, given=given, fix="Check url, model and size, or the service itself."
+            f"The endpoint's answer {why}.",
+            where=self._where,
+            given=given,
+            fix="Check url, model and size, or the service itself.",
         )
 
     @property
@@ -267,7 +312,6 @@ class EndpointImageGenerator(Sendable):
 
 
 def _is_same_host(address: str, own: str) -> bool:
-    """Return whether an address is on the same host, port and scheme, so that the token goes nowhere else."""
     return urlsplit(address)[:2] == urlsplit(own)[:2]
 
 

@@ -26,7 +26,7 @@ Number = Annotated[float, BeforeValidator(_number)]
 
 
 class Prediction(BaseModel):
-    """What the endpoint says of one picture.
+    """What the endpoint says of one image.
 
     Args:
         probabilities: probability by class name, or a list in the order of `class_names`.
@@ -48,11 +48,15 @@ class Answer(BaseModel):
 
 
 def request_body(encoded: Sequence[AnyArray]) -> dict[str, Any]:
-    """Return the JSON body for encoded pictures."""
-    return {"instances": [{"image": {"b64": base64.b64encode(picture.tobytes()).decode("ascii")}} for picture in encoded]}
+    return {
+        "instances": [
+            {"image": {"b64": base64.b64encode(image.tobytes()).decode("ascii")}}
+            for image in encoded
+        ]
+    }
 
 
-def parse_answer(content: bytes, *, n_pictures: int, where: str) -> tuple[Prediction, ...]:
+def parse_answer(content: bytes, *, n_images: int, where: str) -> tuple[Prediction, ...]:
     """Return the predictions in an answer.
 
     Raises:
@@ -67,34 +71,44 @@ def parse_answer(content: bytes, *, n_pictures: int, where: str) -> tuple[Predic
             given=content[:80].decode("utf-8", "replace"),
             fix='Answer {"predictions": [{"probabilities": {...}}]}; see docs/reference/endpoint.md.',
         ) from error
-    if len(answer.predictions) != n_pictures:
-        raise ModelError(f"The endpoint gave {len(answer.predictions)} predictions for {n_pictures} pictures.", where=where)
+    if len(answer.predictions) != n_images:
+        raise ModelError(
+            f"The endpoint gave {len(answer.predictions)} predictions for {n_images} images.",
+            where=where,
+        )
     return tuple(answer.predictions)
 
 
 def probability_rows(
     predictions: Sequence[Prediction], class_names: tuple[str, ...] | None, *, where: str
 ) -> list[Sequence[float]]:
-    """Return one list of probabilities a picture, in the order of the classes."""
+    """Return one list of probabilities an image, in the order of the classes."""
     return [_row(prediction.probabilities, class_names, where=where) for prediction in predictions]
 
 
 def feature_rows(predictions: Sequence[Prediction], *, where: str) -> list[list[float]] | None:
-    """Return the features of every picture, or None if there are none."""
     rows = [prediction.features for prediction in predictions if prediction.features is not None]
     if not rows:
         return None
     if len(rows) != len(predictions) or len({len(row) for row in rows}) != 1:
-        raise ModelError("The endpoint gave features for some pictures only, or of different lengths.", where=where)
+        raise ModelError(
+            "The endpoint gave features for some images only, or of different lengths.", where=where
+        )
     return rows
 
 
 def _row(
-    probabilities: Mapping[str, float] | Sequence[float], class_names: tuple[str, ...] | None, *, where: str
+    probabilities: Mapping[str, float] | Sequence[float],
+    class_names: tuple[str, ...] | None,
+    *,
+    where: str,
 ) -> Sequence[float]:
     if not isinstance(probabilities, Mapping):
         if class_names is not None and len(probabilities) != len(class_names):
-            raise ModelError(f"The endpoint gave {len(probabilities)} probabilities for {len(class_names)} classes.", where=where)
+            raise ModelError(
+                f"The endpoint gave {len(probabilities)} probabilities for {len(class_names)} classes.",
+                where=where,
+            )
         return probabilities
     if class_names is None:
         raise ModelError(
@@ -113,5 +127,8 @@ def _row(
 
 
 def _problems(error: ValidationError) -> str:
-    lines = [f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}" for item in error.errors()[:N_SHOWN]]
+    lines = [
+        f"{'.'.join(str(part) for part in item['loc'])}: {item['msg']}"
+        for item in error.errors()[:N_SHOWN]
+    ]
     return "; ".join(lines)

@@ -28,7 +28,9 @@ class Answers(Protocol):
         """Return probabilities and features."""
 
 
-def fitted_head(head: Head, own: Head | None, note: str | None, *, is_single: bool, where: str) -> Head:
+def fitted_head(
+    head: Head, own: Head | None, note: str | None, *, is_single: bool, where: str
+) -> Head:
     """Return a head as the rows of a classifier's own last layer.
 
     Args:
@@ -43,8 +45,16 @@ def fitted_head(head: Head, own: Head | None, note: str | None, *, is_single: bo
     """
     if own is None:
         reason = note or "its last linear layer is not known"
-        raise ModelError(f"The classifier cannot be written with another last layer: {reason}.", where=where, fix=USE_HEAD_FILE)
-    if head.weights.shape != own.weights.shape or head.bias.shape != own.bias.shape or head.task is not own.task:
+        raise ModelError(
+            f"The classifier cannot be written with another last layer: {reason}.",
+            where=where,
+            fix=USE_HEAD_FILE,
+        )
+    if (
+        head.weights.shape != own.weights.shape
+        or head.bias.shape != own.bias.shape
+        or head.task is not own.task
+    ):
         raise ModelError(
             f"The head does not fit the classifier, whose last layer is {own.task.value} with {own.weights.shape[0]} classes and "
             f"{own.weights.shape[1]} features.",
@@ -61,7 +71,9 @@ def difference_head(head: Head) -> Head:
     """Return the one row of a head for two classes that scores the second against the first."""
     weights, bias = head.weights.astype(np.float64), head.bias.astype(np.float64)
     return replace(
-        head, weights=np.asarray(weights[1:] - weights[:1], np.float32), bias=np.asarray(bias[1:] - bias[:1], np.float32)
+        head,
+        weights=np.asarray(weights[1:] - weights[:1], np.float32),
+        bias=np.asarray(bias[1:] - bias[:1], np.float32),
     )
 
 
@@ -89,7 +101,13 @@ def too_large(values: AnyArray, kind: str, *, where: str) -> ModelError:
 
 
 def check_repaired(
-    before: Answers, after: Answers, head: Head, prepared: Sequence[AnyArray], *, epsilon: float, is_exact: bool = True
+    before: Answers,
+    after: Answers,
+    head: Head,
+    prepared: Sequence[AnyArray],
+    *,
+    epsilon: float,
+    is_exact: bool = True,
 ) -> None:
     """Compare a classifier that was read back with the one it was made from.
 
@@ -110,19 +128,26 @@ def check_repaired(
     old, new = before.classify(prepared), after.classify(prepared)
     features = _same_features(old, new, is_exact=is_exact)
     slack = float(score_slack(head, features, epsilon).max(initial=0.0))
-    if not np.allclose(new.probabilities, head.probabilities(features), atol=2 * slack + 1e-5, rtol=0.0):
+    if not np.allclose(
+        new.probabilities, head.probabilities(features), atol=2 * slack + 1e-5, rtol=0.0
+    ):
         raise not_verified("its probabilities are not those of the head")
 
 
 def score_slack(head: Head, features: AnyArray, epsilon: float) -> AnyArray:
     """Return how far scores [n, c] may be from the head's own logits, given how numbers are rounded."""
-    sums = np.abs(features).astype(np.float64) @ np.abs(head.weights).T.astype(np.float64) + np.abs(head.bias)
+    sums = np.abs(features).astype(np.float64) @ np.abs(head.weights).T.astype(np.float64) + np.abs(
+        head.bias
+    )
     return np.asarray(_SLACK * max(epsilon, float(np.finfo(np.float32).eps)) * sums)
 
 
 def not_verified(problem: str) -> ModelError:
     """Return the error for a file that was written, read back, and found to be wrong; it is not kept."""
-    return ModelError(f"What was written was read back and is not right, so it was not kept: {problem}.", fix=USE_HEAD_FILE)
+    return ModelError(
+        f"What was written was read back and is not right, so it was not kept: {problem}.",
+        fix=USE_HEAD_FILE,
+    )
 
 
 def _same_features(old: ClassifierOutput, new: ClassifierOutput, *, is_exact: bool) -> AnyArray:
@@ -130,7 +155,9 @@ def _same_features(old: ClassifierOutput, new: ClassifierOutput, *, is_exact: bo
         raise not_verified("the features under the layer are gone")
     scale = float(np.abs(old.features).max(initial=0.0))
     is_same = np.array_equal(old.features, new.features)
-    if not is_same and (is_exact or not np.allclose(old.features, new.features, atol=1e-5 * scale, rtol=1e-5)):
+    if not is_same and (
+        is_exact or not np.allclose(old.features, new.features, atol=1e-5 * scale, rtol=1e-5)
+    ):
         raise not_verified("the features under the layer changed")
     return new.features
 
@@ -141,6 +168,11 @@ def _unlike(found: Head | None, head: Head, epsilon: float) -> str | None:
     is_paired = not found.weights[0].any() and not found.bias[0].any() and len(found.bias) == 2  # noqa: PLR2004 - two classes
     expected = paired_head(difference_head(head)) if is_paired else head
     pairs = ((found.weights, expected.weights), (found.bias, expected.bias))
-    largest = float(np.abs(expected.weights).max(initial=0.0) + np.abs(expected.bias).max(initial=0.0))
-    is_same = all(np.allclose(one, other, rtol=4 * epsilon, atol=4 * epsilon * largest) for one, other in pairs)
+    largest = float(
+        np.abs(expected.weights).max(initial=0.0) + np.abs(expected.bias).max(initial=0.0)
+    )
+    is_same = all(
+        np.allclose(one, other, rtol=4 * epsilon, atol=4 * epsilon * largest)
+        for one, other in pairs
+    )
     return None if is_same else "its last layer does not hold the numbers of the head"

@@ -19,7 +19,6 @@ def hub_is_off() -> str | None:
 
 
 def hub_cache_folder() -> Path:
-    """Return the folder where hub libraries keep models."""
     if os.environ.get("HF_HUB_CACHE"):
         return Path(os.environ["HF_HUB_CACHE"]).expanduser()
     if os.environ.get("HF_HOME"):
@@ -38,14 +37,16 @@ def is_in_hub_cache(name: str) -> bool:
     if not snapshots.is_dir():
         return False
     return any(
-        (folder / "config.json").is_file() and any(path.is_file() for pattern in _WEIGHTS for path in folder.glob(pattern))
+        (folder / "config.json").is_file()
+        and any(path.is_file() for pattern in _WEIGHTS for path in folder.glob(pattern))
         for folder in snapshots.iterdir()
     )
 
 
 def can_load_hub_models() -> bool:
-    """Return whether transformers and torch are installed."""
-    return all(importlib.util.find_spec(library) is not None for library in ("torch", "transformers"))
+    return all(
+        importlib.util.find_spec(library) is not None for library in ("torch", "transformers")
+    )
 
 
 def hub_answers(*, timeout_seconds: float = TIMEOUT_SECONDS, address: str | None = None) -> bool:
@@ -63,7 +64,10 @@ def hub_answers(*, timeout_seconds: float = TIMEOUT_SECONDS, address: str | None
     import httpx
 
     try:
-        return httpx.head(asked, timeout=timeout_seconds, follow_redirects=True).status_code < _FOUND_BELOW
+        return (
+            httpx.head(asked, timeout=timeout_seconds, follow_redirects=True).status_code
+            < _FOUND_BELOW
+        )
     except (httpx.HTTPError, httpx.InvalidURL, OSError):
         return False
 

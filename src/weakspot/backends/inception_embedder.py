@@ -1,6 +1,6 @@
-"""The network that FID and KID are measured in, or any other that turns pictures into features, from a file, a folder or timm.
+"""The network that FID and KID are measured in, or any other that turns images into features, from a file, a folder or timm.
 
-Distances between sets of pictures need features as the network gives them (`raw_features`); an embedder's vectors have length one.
+Distances between sets of images need features as the network gives them (`raw_features`); an embedder's embeddings have length one.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,10 +16,13 @@ from weakspot.backends.model_hash import file_hash, model_id
 from weakspot.backends.onnx_session import make_session, run_session
 from weakspot.backends.optional_library import require_library
 from weakspot.backends.preprocessing import Preprocessing
-from weakspot.backends.torch_device import require_torch, torch_device
+from weakspot.backends.torch_device import (
+    declare_torchvision_operators,
+    require_torch,
+    torch_device,
+)
 from weakspot.backends.torch_files import is_script, load_script
 from weakspot.backends.torch_network import weights_hash
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.sending import Sendable
@@ -45,12 +48,12 @@ class FeatureNetwork:
     """A network that is ready to run.
 
     Args:
-        pictures: how a picture becomes what it takes.
+        images: how an image becomes what it takes.
         run: a batch of those [n, ...] to features [n, d], or maps [n, d, h, w].
         identity: hash of what decides the numbers.
     """
 
-    pictures: Preprocessing
+    images: Preprocessing
     run: Callable[[AnyArray], AnyArray]
     identity: str
 
@@ -58,7 +61,7 @@ class FeatureNetwork:
 class InceptionEmbedder(Sendable):
     """Features of an image network without a text side; with the usual Inception weights distances in its space are FID and KID.
 
-    The whole picture is resized to the network's square by an anti-aliasing bicubic filter, without a crop. A TorchScript file gets
+    The whole image is resized to the network's square by an anti-aliasing bicubic filter, without a crop. A TorchScript file gets
     bytes [n, 3, side, side] (and `return_features=True` if it takes that); an ONNX graph gets bytes or numbers from -1 to 1, as its
     input says; a timm model gets what its data configuration says.
 
@@ -69,13 +72,19 @@ class InceptionEmbedder(Sendable):
         device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`; ONNX graphs take the fastest there is.
     """
 
-    def __init__(self, *, path: str | Path = "", model: str = "", side: int = SIDE, device: str = "cpu") -> None:
+    def __init__(
+        self, *, path: str | Path = "", model: str = "", side: int = SIDE, device: str = "cpu"
+    ) -> None:
         if bool(str(path)) == bool(model):
             raise ConfigError(
-                "The embedder 'inception' needs either path or model.", given={"path": str(path), "model": model}, fix=FIX
+                "The embedder 'inception' needs either path or model.",
+                given={"path": str(path), "model": model},
+                fix=FIX,
             )
         if side < 1:
-            raise ConfigError("The side of a picture is a number of pixels.", where="side", given=side)
+            raise ConfigError(
+                "The side of an image is a number of pixels.", where="side", given=side
+            )
         self._path = Path(path)
         self._model = model
         self._side = side
@@ -83,31 +92,32 @@ class InceptionEmbedder(Sendable):
 
     @LoadedOnce
     def encoder_id(self) -> str:
-        """Name and hash of weights and pre-processing."""
         network = self._network
-        return model_id("inception", self._model or self._path.name, network.identity, network.pictures.as_settings())
+        return model_id(
+            "inception",
+            self._model or self._path.name,
+            network.identity,
+            network.images.as_settings(),
+        )
 
     @LoadedOnce
     def dimension(self) -> int:
-        """Length of the vectors; 2048 for the usual network."""
+        """Length of the embeddings; 2048 for the usual network."""
         return int(self.raw_features([self.prepare(Image.new("RGB", (8, 8)))]).shape[1])
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side in pixels that `prepare` needs."""
-        return self._network.pictures.needed_side
+    def image_side(self) -> int | None:
+        return self._network.images.needed_side
 
     @property
     def has_text(self) -> bool:
-        """No."""
         return False
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into what the network takes."""
-        return self._network.pictures.apply(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._network.images.apply(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        """Return unit vectors [n, d] of prepared pictures."""
+        """Return unit vectors [n, d] of prepared images."""
         return unit_rows(self.raw_features(prepared))
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
@@ -119,11 +129,11 @@ class InceptionEmbedder(Sendable):
         raise ModelError(
             "The embedder 'inception' has no text side.",
             given=list(texts)[:3],
-            fix="Use it for distances, or learn one: weakspot align.",
+            fix="Use it for distances, or learn one: weakspot lab align.",
         )
 
     def raw_features(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        """Return features [n, d] of prepared pictures as the network gives them, of any length."""
+        """Return features [n, d] of prepared images as the network gives them, of any length."""
         if not prepared:
             return np.zeros((0, self.dimension), dtype=np.float32)
         found = np.asarray(self._network.run(np.stack(prepared)), dtype=np.float32)
@@ -131,7 +141,7 @@ class InceptionEmbedder(Sendable):
             found = found.mean(axis=(2, 3))
         if found.ndim != _MATRIX or len(found) != len(prepared):
             raise ModelError(
-                f"The network must give one row of features for each of {len(prepared)} pictures.",
+                f"The network must give one row of features for each of {len(prepared)} images.",
                 where=self._model or str(self._path),
                 given=found.shape,
                 fix=FIX,
@@ -145,7 +155,9 @@ class InceptionEmbedder(Sendable):
         if self._path.is_dir():
             return _timm_network(f"{_FOLDER_SCHEME}{self._path}", self._device)
         if not self._path.is_file():
-            raise ModelError("There is no such model file or folder.", where=str(self._path), fix=FIX)
+            raise ModelError(
+                "There is no such model file or folder.", where=str(self._path), fix=FIX
+            )
         if self._path.suffix.lower() == ONNX_SUFFIX:
             return _onnx_network(self._path, self._side)
         if is_script(self._path):
@@ -166,11 +178,14 @@ def _script_network(path: Path, side: int, wanted_device: str) -> FeatureNetwork
                 return _numbers(module(torch.from_numpy(pixels).to(device), **options))
         except RuntimeError as error:
             raise ModelError(
-                f"The script fails on a batch of bytes: {_last_line(error)}", where=str(path), given=pixels.shape, fix=FIX
+                f"The script fails on a batch of bytes: {_last_line(error)}",
+                where=str(path),
+                given=pixels.shape,
+                fix=FIX,
             ) from error
 
-    pictures = Preprocessing(height=side, width=side, crop="none", dtype="uint8")
-    return FeatureNetwork(pictures=pictures, run=run, identity=file_hash(path))
+    images = Preprocessing(height=side, width=side, crop="none", dtype="uint8")
+    return FeatureNetwork(images=images, run=run, identity=file_hash(path))
 
 
 def _onnx_network(path: Path, side: int) -> FeatureNetwork:
@@ -178,7 +193,9 @@ def _onnx_network(path: Path, side: int) -> FeatureNetwork:
     entry = session.get_inputs()[0]
     height, width = (one if isinstance(one, int) else side for one in entry.shape[-2:])
     dtype = "uint8" if entry.type == BYTES else "float32"
-    pictures = Preprocessing(height=height, width=width, crop="none", dtype=dtype, mean=MIDDLE, std=MIDDLE)
+    images = Preprocessing(
+        height=height, width=width, crop="none", dtype=dtype, mean=MIDDLE, std=MIDDLE
+    )
     n_fixed = entry.shape[0] if isinstance(entry.shape[0], int) else None
 
     def run(pixels: AnyArray) -> AnyArray:
@@ -190,7 +207,7 @@ def _onnx_network(path: Path, side: int) -> FeatureNetwork:
         ]
         return np.concatenate(parts)[: len(pixels)]
 
-    return FeatureNetwork(pictures=pictures, run=run, identity=file_hash(path))
+    return FeatureNetwork(images=images, run=run, identity=file_hash(path))
 
 
 def _timm_network(name: str, wanted_device: str) -> FeatureNetwork:
@@ -199,13 +216,16 @@ def _timm_network(name: str, wanted_device: str) -> FeatureNetwork:
     timm = require_library("timm", extra="hub", purpose=PURPOSE)
     if not name.startswith(_SCHEMES) and not timm.is_model(name):
         raise ModelError(
-            "timm has no such model.", where="model", given=name, fix=f"Choose one of {timm.list_models('*inception*')}."
+            "timm has no such model.",
+            where="model",
+            given=name,
+            fix=f"Choose one of {timm.list_models('*inception*')}.",
         )
     try:
         module = timm.create_model(name, pretrained=True, num_classes=0)
     except Exception as error:
         raise UnavailableError(
-            f"The weights cannot be had: {type(error).__name__}: {_last_line(error)}",
+            f"The weights are unavailable: {type(error).__name__}: {_last_line(error)}",
             where=name.removeprefix(_FOLDER_SCHEME),
             fix=FIX,
         ) from error
@@ -219,12 +239,17 @@ def _timm_network(name: str, wanted_device: str) -> FeatureNetwork:
             return _numbers(module(torch.from_numpy(pixels).to(device)))
 
     _, height, width = stated["input_size"]
-    pictures = Preprocessing(height=height, width=width, crop="none", mean=tuple(stated["mean"]), std=tuple(stated["std"]))
-    return FeatureNetwork(pictures=pictures, run=run, identity=hashed)
+    images = Preprocessing(
+        height=height,
+        width=width,
+        crop="none",
+        mean=tuple(stated["mean"]),
+        std=tuple(stated["std"]),
+    )
+    return FeatureNetwork(images=images, run=run, identity=hashed)
 
 
 def _numbers(found: Any) -> AnyArray:
-    """Return the first tensor of what a module gave."""
     tensor = found[0] if isinstance(found, tuple | list) else found
     numbers: AnyArray = tensor.float().cpu().numpy()
     return numbers

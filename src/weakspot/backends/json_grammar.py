@@ -44,11 +44,9 @@ class OneOf(Expected):
 
     @property
     def may_end(self) -> bool:
-        """Whether one of the texts is complete."""
         return "" in self.rests
 
     def take(self, letter: str) -> State | None:
-        """Go on with the texts that have this letter next."""
         left = tuple(rest[1:] for rest in self.rests if rest.startswith(letter))
         if not left:
             return None
@@ -61,11 +59,9 @@ class MaySpace(Expected):
 
     @property
     def may_end(self) -> bool:
-        """Always."""
         return True
 
     def take(self, letter: str) -> State | None:
-        """Take one space."""
         return () if letter == " " else None
 
 
@@ -78,11 +74,16 @@ class Text(Expected):
     n_letters: int = 0
 
     def take(self, letter: str) -> State | None:
-        """Take a letter or the closing quotation mark."""
         if letter == '"':
             return () if self.n_letters >= self.least else None
         is_blank_start = self.n_letters == 0 and letter == " "
-        if letter == "\\" or not letter.isprintable() or letter == "\ufffd" or is_blank_start or self.n_letters >= self.most:
+        if (
+            letter == "\\"
+            or not letter.isprintable()
+            or letter == "\ufffd"
+            or is_blank_start
+            or self.n_letters >= self.most
+        ):
             return None
         return (replace(self, n_letters=self.n_letters + 1),)
 
@@ -96,11 +97,9 @@ class Number(Expected):
 
     @property
     def may_end(self) -> bool:
-        """Whether the last letter was a digit."""
         return self.written[-1:].isdigit()
 
     def take(self, letter: str) -> State | None:
-        """Take a sign, a digit or a point where one may stand."""
         has_digits = self.written.lstrip("-") != ""
         is_zero = self.written.lstrip("-") == "0"
         fits = (
@@ -108,7 +107,11 @@ class Number(Expected):
             or (letter in "0123456789" and not is_zero)
             or (letter == "." and has_digits and not self.is_whole and "." not in self.written)
         )
-        return (replace(self, written=self.written + letter),) if fits and len(self.written) < MOST_DIGITS else None
+        return (
+            (replace(self, written=self.written + letter),)
+            if fits and len(self.written) < MOST_DIGITS
+            else None
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +125,6 @@ class Items(Expected):
     n_entries: int = 0
 
     def take(self, letter: str) -> State | None:
-        """Take the closing bracket, or what an entry starts with."""
         if letter == self.close:
             return () if self.n_entries >= self.least else None
         if self.n_entries >= self.most:
@@ -138,7 +140,13 @@ class Items(Expected):
         value = expected_value(self.schema)
         if self.close == "]":
             return (value,)
-        return (value, MaySpace(), OneOf(rests=(":",)), Text(most=MOST_KEY_LETTERS), OneOf(rests=('"',)))
+        return (
+            value,
+            MaySpace(),
+            OneOf(rests=(":",)),
+            Text(most=MOST_KEY_LETTERS),
+            OneOf(rests=('"',)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,7 +156,6 @@ class Value(Expected):
     schema: Mapping[str, Any]
 
     def take(self, letter: str) -> State | None:
-        """Take the first letter."""
         kind, schema = _kind(self.schema), self.schema
         if kind in ("number", "integer"):
             return Number(is_whole=kind == "integer").take(letter)
@@ -156,7 +163,12 @@ class Value(Expected):
             items = schema.get("items")
             least, most = int(schema.get("minItems", 0)), int(schema.get("maxItems", MOST_ITEMS))
             return (
-                Items(schema=items if isinstance(items, Mapping) else _ANY_TEXT, close="]", least=least, most=max(least, most)),
+                Items(
+                    schema=items if isinstance(items, Mapping) else _ANY_TEXT,
+                    close="]",
+                    least=least,
+                    most=max(least, most),
+                ),
             )
         if kind == "object" and letter == "{":
             return _object(schema)
@@ -167,7 +179,6 @@ class Value(Expected):
 
 
 def expected_value(schema: Mapping[str, Any]) -> Expected:
-    """Return what a schema expects."""
     if "enum" in schema or "const" in schema:
         allowed = schema.get("enum", [schema.get("const")])
         return OneOf(rests=tuple(json.dumps(value, ensure_ascii=False) for value in allowed))
@@ -176,7 +187,6 @@ def expected_value(schema: Mapping[str, Any]) -> Expected:
 
 
 def start(schema: Mapping[str, Any]) -> State:
-    """Return the state before the first letter."""
     return (expected_value(schema),)
 
 
@@ -201,7 +211,6 @@ def advance(state: State, text: str, *, hurry: int = 0) -> State | None:
 
 
 def is_complete(state: State) -> bool:
-    """Return whether what was written is whole."""
     return all(one.may_end for one in state)
 
 
@@ -221,11 +230,18 @@ def _after_letter(state: State, letter: str, *, hurry: int) -> State | None:
 def _is_too_much(expected: Expected, letter: str, hurry: int) -> bool:
     if isinstance(expected, Items):
         return hurry >= 1 and expected.n_entries >= expected.least and letter != expected.close
-    return isinstance(expected, Text) and hurry > 1 and expected.n_letters >= expected.least and letter != '"'
+    return (
+        isinstance(expected, Text)
+        and hurry > 1
+        and expected.n_letters >= expected.least
+        and letter != '"'
+    )
 
 
 def _kind(schema: Mapping[str, Any]) -> str:
-    kind = schema.get("type", "object" if "properties" in schema or "additionalProperties" in schema else "string")
+    kind = schema.get(
+        "type", "object" if "properties" in schema or "additionalProperties" in schema else "string"
+    )
     return str(kind[0]) if isinstance(kind, list | tuple) and kind else str(kind)
 
 
@@ -233,7 +249,9 @@ def _array(schema: Mapping[str, Any]) -> Items:
     inner = schema.get("items")
     least = int(schema.get("minItems", 0))
     most = max(least, int(schema.get("maxItems", MOST_ITEMS)))
-    return Items(schema=inner if isinstance(inner, Mapping) else _ANY_TEXT, close="]", least=least, most=most)
+    return Items(
+        schema=inner if isinstance(inner, Mapping) else _ANY_TEXT, close="]", least=least, most=most
+    )
 
 
 def _object(schema: Mapping[str, Any]) -> State:
@@ -242,10 +260,21 @@ def _object(schema: Mapping[str, Any]) -> State:
         free = schema.get("additionalProperties")
         inner = free if isinstance(free, Mapping) else _ANY_TEXT
         least = int(schema.get("minProperties", 0))
-        return (Items(schema=inner, close="}", least=least, most=max(least, int(schema.get("maxProperties", MOST_ITEMS)))),)
+        return (
+            Items(
+                schema=inner,
+                close="}",
+                least=least,
+                most=max(least, int(schema.get("maxProperties", MOST_ITEMS))),
+            ),
+        )
     expected: list[Expected] = []
     for place, (name, inner) in enumerate(properties.items()):
         if place:
             expected += [OneOf(rests=(",",)), MaySpace()]
-        expected += [OneOf(rests=(json.dumps(name, ensure_ascii=False) + ":",)), MaySpace(), expected_value(inner)]
+        expected += [
+            OneOf(rests=(json.dumps(name, ensure_ascii=False) + ":",)),
+            MaySpace(),
+            expected_value(inner),
+        ]
     return tuple(reversed([*expected, OneOf(rests=("}",))]))

@@ -27,7 +27,6 @@ class LoadedOnce(LeftBehind, Generic[Value]):
         return LoadedOnce, (self._load,)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Value:
-        """Return the kept value, loading it if need be."""
         kept = vars(instance)
         with self._lock:
             if self._name not in kept:
@@ -38,8 +37,15 @@ class LoadedOnce(LeftBehind, Generic[Value]):
 
 def reloaded(instance: Any, **changes: Any) -> Any:
     """Return a copy of an object that has loaded nothing yet, with other attributes."""
-    kept = {name for kind in type(instance).__mro__ for name, value in vars(kind).items() if isinstance(value, LoadedOnce)}
+    kept = {
+        name
+        for kind in type(instance).__mro__
+        for name, value in vars(kind).items()
+        if isinstance(value, LoadedOnce)
+    }
     other = copy.copy(instance)
     vars(other).clear()
-    vars(other).update({name: value for name, value in vars(instance).items() if name not in kept} | changes)
+    vars(other).update(
+        {name: value for name, value in vars(instance).items() if name not in kept} | changes
+    )
     return other

@@ -17,7 +17,9 @@ _BLOCK = 1 << 20
 def file_hash(path: Path) -> str:
     """Return the hash of a file's content, or of every file below a folder with its name."""
     digest = hashlib.sha256()
-    files = sorted(found for found in path.rglob("*") if found.is_file()) if path.is_dir() else [path]
+    files = (
+        sorted(found for found in path.rglob("*") if found.is_file()) if path.is_dir() else [path]
+    )
     for file in files:
         if path.is_dir():
             digest.update(file.relative_to(path).as_posix().encode())

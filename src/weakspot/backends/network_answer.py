@@ -1,9 +1,13 @@
-"""A network's raw answer to a classifier's output: settled once on a probe, then applied to every batch."""
+"""A network's raw answer to a classifier's output: settled once on a probe, then applied to every batch.
+
+Images of noise, the same on every machine, that a model is tried on once when it is loaded.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from PIL import Image
 
 from weakspot.backends.class_scores import (
     checked_features,
@@ -20,6 +24,18 @@ from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
+from weakspot.core.seeding import generator
+
+N_IMAGES = 2
+
+
+def probe_images(height: int, width: int) -> list[Image.Image]:
+    """Return two images of noise with different brightness."""
+    noise = generator(0, "model probe").integers(
+        0, 128, size=(N_IMAGES, height, width, 3), dtype=np.uint8
+    )
+    return [Image.fromarray(pixels + np.uint8(100 * number)) for number, pixels in enumerate(noise)]
+
 
 NOT_EXPLAINED = "the last linear layer does not explain the scores that the model gives"
 _MATRIX = 2
@@ -52,12 +68,14 @@ class AnswerReader:
     n_features: int | None = None
 
     def empty(self) -> ClassifierOutput:
-        """Return the output of no pictures."""
         features = None if self.n_features is None else np.zeros((0, self.n_features), np.float32)
-        return ClassifierOutput(probabilities=np.zeros((0, self.n_classes), np.float32), features=features)
+        return ClassifierOutput(
+            probabilities=np.zeros((0, self.n_classes), np.float32), features=features
+        )
 
-    def output(self, scores: AnyArray, features: AnyArray | None, *, n_rows: int) -> ClassifierOutput:
-        """Return checked probabilities and features of a batch."""
+    def output(
+        self, scores: AnyArray, features: AnyArray | None, *, n_rows: int
+    ) -> ClassifierOutput:
         wide = paired_scores(scores, self.kind) if self.is_single else scores
         probabilities = checked_probabilities(
             probabilities_from(wide, self.kind, self.task),
@@ -66,12 +84,15 @@ class AnswerReader:
             task=self.task,
             where=self.where,
         )
-        return ClassifierOutput(probabilities=probabilities, features=checked_features(features, n_rows=n_rows, where=self.where))
+        return ClassifierOutput(
+            probabilities=probabilities,
+            features=checked_features(features, n_rows=n_rows, where=self.where),
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Probe:
-    """What a network said of the probe pictures.
+    """What a network said of the probe images.
 
     Args:
         scores: [n, c].
@@ -86,11 +107,18 @@ class Probe:
     note: str | None = None
 
 
-def settle(probe: Probe, *, kinds: Sequence[str], task: Task, class_names: tuple[str, ...] | None, where: str) -> AnswerReader:
+def settle(
+    probe: Probe,
+    *,
+    kinds: Sequence[str],
+    task: Task,
+    class_names: tuple[str, ...] | None,
+    where: str,
+) -> AnswerReader:
     """Decide once what a network gives, and whether its last layer is what it seems.
 
     Args:
-        probe: its answer to the probe pictures.
+        probe: its answer to the probe images.
         kinds: what the scores can be, likeliest first; one entry when it is known.
         task: single-label or multi-label.
         class_names: the classes, or None.
@@ -100,7 +128,9 @@ def settle(probe: Probe, *, kinds: Sequence[str], task: Task, class_names: tuple
         ModelError: if the answer is no table with one column a class.
     """
     if probe.scores.ndim != _MATRIX:
-        raise ModelError("The model must give one row of scores a picture.", where=where, given=probe.scores.shape)
+        raise ModelError(
+            "The model must give one row of scores an image.", where=where, given=probe.scores.shape
+        )
     is_single = is_single_output(probe.scores.shape[1], class_names, task)
     kind = _kind_by_head(probe, kinds, is_single=is_single)
     head, note = probe.head, probe.note
@@ -134,4 +164,8 @@ def _kind_by_head(probe: Probe, kinds: Sequence[str], *, is_single: bool) -> str
 def _kind_by_numbers(scores: AnyArray, kinds: Sequence[str], task: Task, *, is_single: bool) -> str:
     if len(kinds) == 1:
         return kinds[0]
-    return "probabilities" if looks_like_probabilities(scores, Task.MULTI_LABEL if is_single else task) else "logits"
+    return (
+        "probabilities"
+        if looks_like_probabilities(scores, Task.MULTI_LABEL if is_single else task)
+        else "logits"
+    )

@@ -26,7 +26,7 @@ class NetworkClassifier(Sendable, ABC):
 
     @abstractmethod
     def _probes(self) -> list[AnyArray]:
-        """Return prepared probe pictures."""
+        """Return prepared probe images."""
 
     @abstractmethod
     def named_tensors(self) -> Mapping[str, Any]:
@@ -51,7 +51,6 @@ class NetworkClassifier(Sendable, ABC):
 
     @property
     def features_note(self) -> str | None:
-        """Why there is no head, or None."""
         return self._network.reader.note
 
     @property
@@ -62,7 +61,6 @@ class NetworkClassifier(Sendable, ABC):
         return str(tensors[name].dtype).removeprefix("torch.") if name in tensors else None
 
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return probabilities, and features where the network has a last linear layer."""
         return self._network.classify(prepared)
 
     def write_repaired(self, head: Head, folder: Path) -> tuple[Path, ...]:
@@ -72,7 +70,9 @@ class NetworkClassifier(Sendable, ABC):
             ModelError: if a file is there already, the layer does not fit, or what was written does not hold when read back.
         """
         runner, reader = self._network.runner, self._network.reader
-        rows = fitted_head(head, self.head, self.features_note, is_single=reader.is_single, where=reader.where)
+        rows = fitted_head(
+            head, self.head, self.features_note, is_single=reader.is_single, where=reader.where
+        )
         with new_files(folder) as staging:
             main = self._write_rows(rows, runner.layer_name, staging)
             after = self._read_back(main)
@@ -80,14 +80,15 @@ class NetworkClassifier(Sendable, ABC):
             before, found = self.named_tensors(), after.named_tensors()
             if not changed_tensors(before, found) <= own:
                 raise not_verified("a tensor beside the layer changed")
-            epsilon = rounding(layer_kind(before, runner.layer_name), str(runner.dtype).removeprefix("torch."))
+            epsilon = rounding(
+                layer_kind(before, runner.layer_name), str(runner.dtype).removeprefix("torch.")
+            )
             is_cpu = str(runner.device) == "cpu"
             check_repaired(self, after, head, self._probes(), epsilon=epsilon, is_exact=is_cpu)
             names = files_in(staging)
         return main_first(folder, names, main.relative_to(staging))
 
     def _checked(self, module: Any) -> Any:
-        """Return a module that was loaded anew, if it holds what the network was loaded with."""
         if weights_hash(module) != self._network.weights_hash:
             raise ModelError(
                 "The weights changed since they were loaded.",

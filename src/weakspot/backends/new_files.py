@@ -30,7 +30,9 @@ def new_files(folder: Path) -> Iterator[Path]:
         _move(staging, folder)
     except OSError as error:
         raise ModelError(
-            f"The files cannot be written: {error.strerror or error}.", where=str(folder), fix="Choose another folder."
+            f"The files cannot be written: {error.strerror or error}.",
+            where=str(folder),
+            fix="Choose another folder.",
         ) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
@@ -43,8 +45,12 @@ def refuse_existing(folder: Path, names: Iterable[Path | str]) -> None:
         ModelError: with the names that are there already.
     """
     if folder.exists() and not folder.is_dir():
-        raise ModelError("This is a file, not a folder.", where=str(folder), fix="Choose another folder.")
-    taken = sorted(str(name) for name in names if (folder / name).exists() or (folder / name).is_symlink())
+        raise ModelError(
+            "This is a file, not a folder.", where=str(folder), fix="Choose another folder."
+        )
+    taken = sorted(
+        str(name) for name in names if (folder / name).exists() or (folder / name).is_symlink()
+    )
     if taken:
         more = f" and {len(taken) - _N_SHOWN} more" if len(taken) > _N_SHOWN else ""
         raise ModelError(

@@ -8,16 +8,20 @@ from typing import Any, Unpack
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task, score_kinds
+from weakspot.backends.class_scores import (
+    parsed_class_names,
+    parsed_score_kind,
+    parsed_task,
+    score_kinds,
+)
 from weakspot.backends.head_fitting import check_repaired, fitted_head
 from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import file_hash, model_id
-from weakspot.backends.network_answer import AnswerReader, Probe, settle
+from weakspot.backends.network_answer import AnswerReader, Probe, probe_images, settle
 from weakspot.backends.new_files import files_in, main_first, new_files
 from weakspot.backends.onnx_graph import GraphEnd, InputFacts, OnnxGraph
 from weakspot.backends.onnx_head import check_graph, write_graph
-from weakspot.backends.preprocessing import PictureSettings, Preprocessing, preprocessing_from
-from weakspot.backends.probe import probe_pictures
+from weakspot.backends.preprocessing import ImageFileSettings, Preprocessing, preprocessing_from
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, ModelError, raise_all
 from weakspot.core.heads import Head
@@ -38,13 +42,11 @@ class _Runner:
     where: str
 
     def run(self, prepared: Sequence[AnyArray]) -> tuple[AnyArray, AnyArray | None]:
-        """Return raw scores and features of prepared pictures, whatever batch size the graph insists on."""
         parts = [self._answers(batch) for batch in self.batches(prepared)]
         columns = [np.concatenate(column)[: len(prepared)] for column in zip(*parts, strict=True)]
         return columns[0], columns[1] if len(columns) > 1 else None
 
     def batches(self, prepared: Sequence[AnyArray]) -> Iterator[AnyArray]:
-        """Yield prepared pictures in batches of the size that the graph insists on, the last filled up."""
         size = self.facts.batch or max(len(prepared), 1)
         for start in range(0, len(prepared), size):
             chunk = prepared[start : start + size]
@@ -54,7 +56,11 @@ class _Runner:
         try:
             answers = self.session.run(list(self.outputs), {self.facts.name: batch})
         except Exception as error:
-            raise ModelError(f"onnxruntime refused a batch: {_first_line(error)}", where=self.where, given=batch.shape) from error
+            raise ModelError(
+                f"onnxruntime refused a batch: {_first_line(error)}",
+                where=self.where,
+                given=batch.shape,
+            ) from error
         rows = [np.asarray(answer) for answer in answers]
         return [answer.reshape(len(answer), -1) for answer in rows if answer.ndim > 0]
 
@@ -84,7 +90,7 @@ class OnnxClassifier(Sendable):
         scores: whether the graph gives `logits` or `probabilities`; `auto` sees for itself.
         providers: execution providers of onnxruntime, best first.
         threads: threads inside one call; 0 leaves it to onnxruntime.
-        pictures: how pictures are prepared, see `PictureSettings`; pixels are scaled to 0 to 1 and not normalised by default.
+        images: how images are prepared, see `ImageFileSettings`; pixels are scaled to 0 to 1 and not normalised by default.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a setting
@@ -98,7 +104,7 @@ class OnnxClassifier(Sendable):
         scores: str = "auto",
         providers: Sequence[str] = (CPU,),
         threads: int = 0,
-        **pictures: Unpack[PictureSettings],
+        **images: Unpack[ImageFileSettings],
     ) -> None:
         self._path = Path(path)
         self._class_names = parsed_class_names(class_names)
@@ -108,21 +114,18 @@ class OnnxClassifier(Sendable):
         self._scores = parsed_score_kind(scores)
         self._providers = tuple(providers)
         self._threads = threads
-        self._pictures = pictures
+        self._images = images
 
     @property
     def classifier_id(self) -> str:
-        """File name and hash of graph, weights and pre-processing."""
         return self._loaded.identifier
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """The classes as given or as the file's metadata names them."""
         return self._loaded.reader.class_names
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side that `prepare` needs."""
+    def image_side(self) -> int | None:
         return self._loaded.preprocessing.needed_side
 
     @property
@@ -132,15 +135,12 @@ class OnnxClassifier(Sendable):
 
     @property
     def features_note(self) -> str | None:
-        """Why there is no head, or None."""
         return self._loaded.reader.note
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into an input of the graph."""
-        return self._loaded.preprocessing.apply(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._loaded.preprocessing.apply(image)
 
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return probabilities, and features where the graph has them."""
         if not prepared:
             return self._loaded.reader.empty()
         scores, features = self._loaded.runner.run(prepared)
@@ -153,19 +153,32 @@ class OnnxClassifier(Sendable):
             ModelError: if a file is there already, the layer does not fit, or what was written does not hold when read back.
         """
         where = str(self._path)
-        rows = fitted_head(head, self.head, self.features_note, is_single=self._loaded.reader.is_single, where=where)
+        rows = fitted_head(
+            head,
+            self.head,
+            self.features_note,
+            is_single=self._loaded.reader.is_single,
+            where=where,
+        )
         if self._loaded.hashes != _hashes(OnnxGraph(self._path)):
-            raise ModelError("The file changed since it was loaded.", where=where, fix="Start again with the file as it is.")
+            raise ModelError(
+                "The file changed since it was loaded.",
+                where=where,
+                fix="Start again with the file as it is.",
+            )
         prepared = self._probes()
         before = self if self._providers == (CPU,) else reloaded(self, _providers=(CPU,))
         with new_files(folder) as staging:
-            path, epsilon = self._write_checked(rows, staging, list(self._loaded.runner.batches(prepared)))
+            path, epsilon = self._write_checked(
+                rows, staging, list(self._loaded.runner.batches(prepared))
+            )
             check_repaired(before, reloaded(before, _path=path), head, prepared, epsilon=epsilon)
             names = files_in(staging)
         return main_first(folder, names, Path(path.name))
 
-    def _write_checked(self, rows: Head, folder: Path, batches: Sequence[AnyArray]) -> tuple[Path, float]:
-        """Write the graph, compare it with the user's, and return its path and how its last layer rounds."""
+    def _write_checked(
+        self, rows: Head, folder: Path, batches: Sequence[AnyArray]
+    ) -> tuple[Path, float]:
         graph = OnnxGraph(self._path)
         layer = graph.end(graph.score_output(self._output, self._feature_output)).layer
         if layer is None:
@@ -181,14 +194,17 @@ class OnnxClassifier(Sendable):
 
     def _probes(self) -> list[AnyArray]:
         preprocessing = self._loaded.preprocessing
-        return [preprocessing.apply(picture) for picture in probe_pictures(preprocessing.height, preprocessing.width)]
+        return [
+            preprocessing.apply(image)
+            for image in probe_images(preprocessing.height, preprocessing.width)
+        ]
 
     @LoadedOnce
     def _loaded(self) -> _Loaded:
         graph = OnnxGraph(self._path)
         hashes = _hashes(graph)
         facts = graph.input_facts()
-        preprocessing = _preprocessing(facts, self._pictures)
+        preprocessing = _preprocessing(facts, self._images)
         output = graph.score_output(self._output, self._feature_output)
         end = graph.end(output)
         tap = self._feature_output or (end.layer.feature_name if end.layer is not None else None)
@@ -201,18 +217,43 @@ class OnnxClassifier(Sendable):
         reader = self._reader(runner, end, preprocessing, graph.metadata_labels())
         if reader.head is None and self._feature_output is None:
             runner, reader = replace(runner, outputs=(output,)), replace(reader, n_features=None)
-        identifier = model_id("onnx", self._path.name, hashes, preprocessing.as_settings(), runner.outputs, reader.kind, self.task)
+        identifier = model_id(
+            "onnx",
+            self._path.name,
+            hashes,
+            preprocessing.as_settings(),
+            runner.outputs,
+            reader.kind,
+            self.task,
+        )
         kind = end.layer.kind if end.layer is not None else None
         return _Loaded(
-            runner=runner, preprocessing=preprocessing, identifier=identifier, reader=reader, layer_kind=kind, hashes=hashes
+            runner=runner,
+            preprocessing=preprocessing,
+            identifier=identifier,
+            reader=reader,
+            layer_kind=kind,
+            hashes=hashes,
         )
 
-    def _reader(self, runner: _Runner, end: GraphEnd, preprocessing: Preprocessing, labels: tuple[str, ...] | None) -> AnswerReader:
-        pictures = probe_pictures(preprocessing.height, preprocessing.width)
-        scores, features = runner.run([preprocessing.apply(picture) for picture in pictures])
+    def _reader(
+        self,
+        runner: _Runner,
+        end: GraphEnd,
+        preprocessing: Preprocessing,
+        labels: tuple[str, ...] | None,
+    ) -> AnswerReader:
+        images = probe_images(preprocessing.height, preprocessing.width)
+        scores, features = runner.run([preprocessing.apply(image) for image in images])
         is_tapped = end.layer is not None and end.layer.feature_name == runner.outputs[-1]
-        head = Head(weights=end.layer.weights, bias=end.layer.bias, task=self.task) if end.layer and is_tapped else None
-        note = end.reason or (None if is_tapped else "feature_output is not the input of the last linear layer")
+        head = (
+            Head(weights=end.layer.weights, bias=end.layer.bias, task=self.task)
+            if end.layer and is_tapped
+            else None
+        )
+        note = end.reason or (
+            None if is_tapped else "feature_output is not the input of the last linear layer"
+        )
         return settle(
             Probe(scores=scores, features=features, head=head, note=note),
             kinds=score_kinds(self._scores, end.scores),
@@ -228,14 +269,21 @@ class OnnxClassifier(Sendable):
         missing = [name for name in self._providers if name not in present]
         if missing:
             raise ConfigError(
-                "This onnxruntime lacks a provider.", where="providers", given=missing, fix=f"Choose among {present}."
+                "This onnxruntime lacks a provider.",
+                where="providers",
+                given=missing,
+                fix=f"Choose among {present}.",
             )
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = self._threads
         options.log_severity_level = 3
+        # Threads that wait for the next batch would keep the cores from the decoders.
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         options.add_session_config_entry(EXTERNAL_FOLDER, str(self._path.parent.resolve()))
         try:
-            return onnxruntime.InferenceSession(graph.tapped(*filter(None, [tap])), options, providers=list(self._providers))
+            return onnxruntime.InferenceSession(
+                graph.tapped(*filter(None, [tap])), options, providers=list(self._providers)
+            )
         except ModelError:
             raise
         except Exception as error:
@@ -246,9 +294,9 @@ class OnnxClassifier(Sendable):
             ) from error
 
 
-def _preprocessing(facts: InputFacts, pictures: PictureSettings) -> Preprocessing:
+def _preprocessing(facts: InputFacts, images: ImageFileSettings) -> Preprocessing:
     wanted = preprocessing_from(
-        pictures,
+        images,
         height=facts.height,
         width=facts.width,
         layout=facts.layout,
@@ -265,12 +313,16 @@ def _preprocessing(facts: InputFacts, pictures: PictureSettings) -> Preprocessin
         for name, (fixed, asked) in sizes.items()
         if fixed is not None and fixed != asked
     ]
-    raise_all(problems, error=ConfigError, what="The settings do not fit the graph:", where="classifier settings")
+    raise_all(
+        problems,
+        error=ConfigError,
+        what="The settings do not fit the graph:",
+        where="classifier settings",
+    )
     return wanted
 
 
 def _hashes(graph: OnnxGraph) -> list[str]:
-    """Return hashes of the file and of the weight files beside it."""
     return [file_hash(file) for file in (graph.path, *graph.external_files())]
 
 

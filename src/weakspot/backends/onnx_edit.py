@@ -47,16 +47,16 @@ class GraphEdit:
 
     @property
     def touched(self) -> Touched:
-        """Return what was touched."""
         return Touched(initialisers=frozenset(self.initialisers), nodes=frozenset(self.nodes))
 
     def replace_layer(self, layer: LinearLayer, head: Head) -> None:
-        """Put a head in place of the layer."""
         product = self._node(layer.product)
         is_gemm = product.op_type == "Gemm"
         settings = {item.name: item.i for item in product.attribute}
         kind = number_kind(self.model.graph, product.input[1])
-        self._place(product, 1, head.weights if is_gemm and settings.get("transB", 0) else head.weights.T)
+        self._place(
+            product, 1, head.weights if is_gemm and settings.get("transB", 0) else head.weights.T
+        )
         if is_gemm:
             self._unscale(product)
             self._place_bias(product, head, kind)
@@ -97,15 +97,20 @@ class GraphEdit:
         scores = product.output[0]
         bias = self._added(f"{scores}_bias_repaired", head.bias, kind)
         inner = self._unused(f"{scores}_without_bias")
-        place = next(number for number, node in enumerate(self.model.graph.node) if scores in node.output)
+        place = next(
+            number for number, node in enumerate(self.model.graph.node) if scores in node.output
+        )
         product.output[0] = inner
-        added = helper.make_node("Add", [inner, bias], [scores], name=f"{product.name or scores}_bias")
+        added = helper.make_node(
+            "Add", [inner, bias], [scores], name=f"{product.name or scores}_bias"
+        )
         self.model.graph.node.insert(place + 1, added)
         self.nodes.update({scores, inner})
 
     def _unscale(self, gemm: Any) -> None:
-        """Drop the factors of a Gemm: the head has them in its numbers."""
-        kept = [item for item in gemm.attribute if item.name not in {"alpha", "beta"} or item.f == 1.0]
+        kept = [
+            item for item in gemm.attribute if item.name not in {"alpha", "beta"} or item.f == 1.0
+        ]
         if len(kept) < len(gemm.attribute):
             del gemm.attribute[:]
             gemm.attribute.extend(kept)
@@ -138,7 +143,9 @@ class GraphEdit:
     def _tensor(self, name: str, values: AnyArray, kind: int) -> Any:
         from onnx import helper, numpy_helper
 
-        numbers = in_kind(np.ascontiguousarray(values), helper.tensor_dtype_to_np_dtype(kind), where=self.where)
+        numbers = in_kind(
+            np.ascontiguousarray(values), helper.tensor_dtype_to_np_dtype(kind), where=self.where
+        )
         return numpy_helper.from_array(numbers, name)
 
     def _unused(self, wished: str) -> str:
@@ -147,7 +154,9 @@ class GraphEdit:
         return next(name for name in candidates if name not in taken)
 
     def _initialiser(self, name: str) -> Any:
-        return next((tensor for tensor in self.model.graph.initializer if tensor.name == name), None)
+        return next(
+            (tensor for tensor in self.model.graph.initializer if tensor.name == name), None
+        )
 
     def _node(self, output: str) -> Any:
         return next(node for node in self.model.graph.node if output in node.output)
@@ -191,7 +200,11 @@ def _without(message: Any, *fields: str) -> bytes:
 
 
 def _tensors_beside(model: Any, touched: Touched) -> list[str]:
-    return [_digest(tensor) for tensor in model.graph.initializer if tensor.name not in touched.initialisers]
+    return [
+        _digest(tensor)
+        for tensor in model.graph.initializer
+        if tensor.name not in touched.initialisers
+    ]
 
 
 def _nodes_beside(model: Any, touched: Touched) -> list[str]:

@@ -6,12 +6,24 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.backends.class_scores import labels_in
 from weakspot.backends.onnx_tensors import external_places, number_kind
-from weakspot.backends.written_labels import labels_in
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ModelError
 
-PASSED_THROUGH = frozenset({"Softmax", "LogSoftmax", "Sigmoid", "Identity", "Flatten", "Reshape", "Squeeze", "Cast", "Dropout"})
+PASSED_THROUGH = frozenset(
+    {
+        "Softmax",
+        "LogSoftmax",
+        "Sigmoid",
+        "Identity",
+        "Flatten",
+        "Reshape",
+        "Squeeze",
+        "Cast",
+        "Dropout",
+    }
+)
 GIVES_PROBABILITIES = frozenset({"Softmax", "Sigmoid"})
 QUANTISED = frozenset(
     {
@@ -33,7 +45,7 @@ _MATRIX = 2
 
 @dataclass(frozen=True, kw_only=True)
 class InputFacts:
-    """The picture input of a graph; None where the graph leaves a size open."""
+    """The image input of a graph; None where the graph leaves a size open."""
 
     name: str
     dtype: str
@@ -71,7 +83,6 @@ class LinearLayer:
 
     @property
     def score_name(self) -> str:
-        """Return the tensor that holds the scores."""
         return self.total or self.product
 
 
@@ -105,20 +116,25 @@ class OnnxGraph:
         import onnx
 
         if not path.is_file():
-            raise ModelError("There is no such ONNX file.", where=str(path), fix="Correct the path.")
+            raise ModelError(
+                "There is no such ONNX file.", where=str(path), fix="Correct the path."
+            )
         try:
             self.model: Any = onnx.load(str(path), load_external_data=False)
         except Exception as error:
-            raise ModelError("This is no ONNX file, or it is cut short.", where=str(path), fix="Export it again.") from error
+            raise ModelError(
+                "This is no ONNX file, or it is cut short.", where=str(path), fix="Export it again."
+            ) from error
         self.path = path
         self._initialisers = {tensor.name: tensor for tensor in self.model.graph.initializer}
         self._producers = {name: node for node in self.model.graph.node for name in node.output}
         if not self.model.graph.output:
-            raise ModelError("This is no ONNX file, or it is empty.", where=str(path), fix="Export it again.")
+            raise ModelError(
+                "This is no ONNX file, or it is empty.", where=str(path), fix="Export it again."
+            )
 
     @property
     def output_names(self) -> tuple[str, ...]:
-        """Return the names of the outputs."""
         return tuple(output.name for output in self.model.graph.output)
 
     def external_files(self) -> list[Path]:
@@ -127,7 +143,11 @@ class OnnxGraph:
         files = [(folder / place).resolve() for place in external_places(self.model)]
         for file in files:
             if not file.is_relative_to(folder):
-                raise ModelError("The graph points to a weight file outside its own folder.", where=str(self.path), given=str(file))
+                raise ModelError(
+                    "The graph points to a weight file outside its own folder.",
+                    where=str(self.path),
+                    given=str(file),
+                )
             if not file.is_file():
                 raise ModelError(
                     f"A weight file of the graph is missing: {file.name}.",
@@ -137,12 +157,12 @@ class OnnxGraph:
         return files
 
     def input_facts(self) -> InputFacts:
-        """Return the picture input; several inputs, or one that takes no pictures, are an error."""
+        """Return the image input; several inputs, or one that takes no images, are an error."""
         inputs = [found for found in self.model.graph.input if found.name not in self._initialisers]
         if len(inputs) != 1:
             names = [found.name for found in inputs]
             raise ModelError(
-                "The graph must have exactly one input, the pictures.",
+                "The graph must have exactly one input, the images.",
                 where=str(self.path),
                 given=names,
                 fix="Export it with one input, or wrap it in a function and use the callable classifier.",
@@ -153,7 +173,12 @@ class OnnxGraph:
         """Return which output holds the scores, the only one if none is named."""
         names = [name for name in self.output_names if name != feature_output]
         if output is not None and output not in self.output_names:
-            raise ModelError("The graph has no such output.", where="output", given=output, fix=f"Choose one of {names}.")
+            raise ModelError(
+                "The graph has no such output.",
+                where="output",
+                given=output,
+                fix=f"Choose one of {names}.",
+            )
         if output is None and len(names) != 1:
             raise ModelError(
                 "The graph has several outputs, and it is not said which one classifies.",
@@ -186,7 +211,6 @@ class OnnxGraph:
         return None
 
     def tapped(self, *inner: str) -> bytes:
-        """Return the graph with some of its inner tensors as further outputs."""
         import onnx
 
         outputs = self.model.graph.output
@@ -195,7 +219,9 @@ class OnnxGraph:
             return bytes(self.model.SerializeToString())
         unknown = [name for name in further if name not in self._producers]
         if unknown:
-            raise ModelError("The graph has no such tensor.", where="feature_output", given=unknown[0])
+            raise ModelError(
+                "The graph has no such tensor.", where="feature_output", given=unknown[0]
+            )
         outputs.extend(onnx.ValueInfoProto(name=name) for name in further)
         try:
             return bytes(self.model.SerializeToString())
@@ -214,13 +240,22 @@ class OnnxGraph:
         raise NoLayerError(_ends_in(kind))
 
     def _from_gemm(self, node: Any) -> LinearLayer:
-        settings = {item.name: item.f if item.name in {"alpha", "beta"} else item.i for item in node.attribute}
+        settings = {
+            item.name: item.f if item.name in {"alpha", "beta"} else item.i
+            for item in node.attribute
+        }
         if settings.get("transA", 0):
             raise NoLayerError("the last Gemm transposes its features")
         matrix = self._constant(node.input[1])
-        weights = (matrix if settings.get("transB", 0) else matrix.T) * np.float32(settings.get("alpha", 1.0))
+        weights = (matrix if settings.get("transB", 0) else matrix.T) * np.float32(
+            settings.get("alpha", 1.0)
+        )
         has_bias = len(node.input) > _MATRIX and node.input[2]
-        bias = self._constant(node.input[2]) * np.float32(settings.get("beta", 1.0)) if has_bias else np.zeros(1, np.float32)
+        bias = (
+            self._constant(node.input[2]) * np.float32(settings.get("beta", 1.0))
+            if has_bias
+            else np.zeros(1, np.float32)
+        )
         return self._layer(node, weights, bias)
 
     def _from_matmul(self, node: Any) -> LinearLayer:
@@ -232,16 +267,20 @@ class OnnxGraph:
             product = self._producers.get(one)
             if product is not None and product.op_type == "MatMul":
                 layer = self._from_matmul(product)
-                return self._layer(product, layer.weights, self._constant(other), total=node.output[0])
+                return self._layer(
+                    product, layer.weights, self._constant(other), total=node.output[0]
+                )
             if product is not None and product.op_type in QUANTISED:
                 raise NoLayerError(_ends_in(product.op_type))
         raise NoLayerError("the graph ends in a sum that is not the bias of a linear layer")
 
-    def _layer(self, product: Any, weights: AnyArray, bias: AnyArray, *, total: str | None = None) -> LinearLayer:
+    def _layer(
+        self, product: Any, weights: AnyArray, bias: AnyArray, *, total: str | None = None
+    ) -> LinearLayer:
         from onnx import helper
 
         if weights.ndim != _MATRIX or bias.size not in {1, len(weights)}:
-            raise NoLayerError("the last product is not a linear layer on one vector a picture")
+            raise NoLayerError("the last product is not a linear layer on one embedding an image")
         numbers = np.broadcast_to(np.asarray(bias, np.float32).reshape(-1), (len(weights),))
         kind = helper.tensor_dtype_to_np_dtype(number_kind(self.model.graph, product.input[1]))
         return LinearLayer(
@@ -257,10 +296,16 @@ class OnnxGraph:
         from onnx import numpy_helper
 
         if name in self._initialisers:
-            return np.asarray(numpy_helper.to_array(self._initialisers[name], base_dir=str(self.path.parent)))
+            return np.asarray(
+                numpy_helper.to_array(self._initialisers[name], base_dir=str(self.path.parent))
+            )
         node = self._producers.get(name)
         if node is None or (node.op_type not in {"Constant", "Identity", "Transpose", "Cast"}):
-            raise NoLayerError(_ends_in(node.op_type) if node is not None else "the weights of the last layer are an input")
+            raise NoLayerError(
+                _ends_in(node.op_type)
+                if node is not None
+                else "the weights of the last layer are an input"
+            )
         if node.op_type == "Constant":
             held = next((item.t for item in node.attribute if item.name == "value"), None)
             if held is None:
@@ -283,15 +328,32 @@ def _input_facts(given: Any, *, where: str) -> InputFacts:
     from onnx import helper
 
     kind = given.type.tensor_type
-    sizes = [size.dim_value if size.HasField("dim_value") and size.dim_value > 0 else None for size in kind.shape.dim]
-    dtype = np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)).name if kind.elem_type else "unknown"
+    sizes = [
+        size.dim_value if size.HasField("dim_value") and size.dim_value > 0 else None
+        for size in kind.shape.dim
+    ]
+    dtype = (
+        np.dtype(helper.tensor_dtype_to_np_dtype(kind.elem_type)).name
+        if kind.elem_type
+        else "unknown"
+    )
     if len(sizes) != 4 or dtype not in {"float32", "float16", "float64", "uint8"}:  # noqa: PLR2004 - batch, channels, height, width
         raise ModelError(
-            "The input of the graph takes no pictures: four axes of numbers or bytes are needed.",
+            "The input of the graph takes no images: four axes of numbers or bytes are needed.",
             where=where,
             given=f"{given.name}: {dtype} {sizes}",
         )
     last = sizes[3] in {1, 3} and sizes[1] not in {1, 3}
-    channels, height, width = (sizes[3], sizes[1], sizes[2]) if last else (sizes[1], sizes[2], sizes[3])
+    channels, height, width = (
+        (sizes[3], sizes[1], sizes[2]) if last else (sizes[1], sizes[2], sizes[3])
+    )
     layout = "channels-last" if last else "channels-first"
-    return InputFacts(name=given.name, dtype=dtype, batch=sizes[0], channels=channels, height=height, width=width, layout=layout)
+    return InputFacts(
+        name=given.name,
+        dtype=dtype,
+        batch=sizes[0],
+        channels=channels,
+        height=height,
+        width=width,
+        layout=layout,
+    )

@@ -20,7 +20,9 @@ from weakspot.core.heads import Head
 EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
-def write_graph(graph: OnnxGraph, layer: LinearLayer, head: Head, folder: Path) -> tuple[Path, Touched]:
+def write_graph(
+    graph: OnnxGraph, layer: LinearLayer, head: Head, folder: Path
+) -> tuple[Path, Touched]:
     """Write a graph with another last layer, and copies of the weight files that it still needs, into an empty folder.
 
     Args:
@@ -35,7 +37,9 @@ def write_graph(graph: OnnxGraph, layer: LinearLayer, head: Head, folder: Path) 
         path.write_bytes(edit.model.SerializeToString())
     except ValueError as error:
         raise ModelError(
-            "The graph with its new layer is too large for one file.", where=str(graph.path), fix="Keep its weights in other files."
+            "The graph with its new layer is too large for one file.",
+            where=str(graph.path),
+            fix="Keep its weights in other files.",
         ) from error
     graph.external_files()
     for place in external_places(edit.model):
@@ -45,7 +49,11 @@ def write_graph(graph: OnnxGraph, layer: LinearLayer, head: Head, folder: Path) 
 
 
 def check_graph(
-    graph: OnnxGraph, layer: LinearLayer, head: Head, written: tuple[Path, Touched], batches: Sequence[AnyArray]
+    graph: OnnxGraph,
+    layer: LinearLayer,
+    head: Head,
+    written: tuple[Path, Touched],
+    batches: Sequence[AnyArray],
 ) -> None:
     """Read a written graph back and compare it with the user's: bytes of the file, and what both compute.
 
@@ -63,23 +71,36 @@ def check_graph(
     found = OnnxGraph(path)
     problem = changed_elsewhere(graph.model, found.model, touched)
     copies = external_places(found.model)
-    if problem is None and any(file_hash(graph.path.parent / place) != file_hash(path.parent / place) for place in copies):
+    if problem is None and any(
+        file_hash(graph.path.parent / place) != file_hash(path.parent / place) for place in copies
+    ):
         problem = "a copied weight file differs"
     if problem is not None:
         raise not_verified(problem)
     later = depending_on(graph.model.graph, layer.product)
     same = [layer.feature_name, *(name for name in graph.output_names if name not in later)]
     for batch in batches:
-        _compare(_answers(graph, [*same], batch), _answers(found, [*same, layer.score_name], batch), head, layer.epsilon)
+        _compare(
+            _answers(graph, [*same], batch),
+            _answers(found, [*same, layer.score_name], batch),
+            head,
+            layer.epsilon,
+        )
 
 
 def _compare(before: list[AnyArray], after: list[AnyArray], head: Head, epsilon: float) -> None:
-    if any(one.dtype != other.dtype or one.tobytes() != other.tobytes() for one, other in zip(before, after, strict=False)):
+    if any(
+        one.dtype != other.dtype or one.tobytes() != other.tobytes()
+        for one, other in zip(before, after, strict=False)
+    ):
         raise not_verified("an output that does not depend on the layer changed")
     features = np.asarray(after[0], np.float64).reshape(len(after[0]), -1)
     scores = np.asarray(after[-1], np.float64).reshape(len(features), -1)
     expected = features @ head.weights.T.astype(np.float64) + head.bias
-    if scores.shape != expected.shape or (np.abs(scores - expected) > score_slack(head, features, epsilon) + 1e-6).any():
+    if (
+        scores.shape != expected.shape
+        or (np.abs(scores - expected) > score_slack(head, features, epsilon) + 1e-6).any()
+    ):
         raise not_verified("the layer's scores are not those of the head")
 
 
@@ -92,9 +113,13 @@ def _answers(graph: OnnxGraph, names: list[str], batch: AnyArray) -> list[AnyArr
     options.add_session_config_entry(EXTERNAL_FOLDER, str(graph.path.parent.resolve()))
     try:
         session = onnxruntime.InferenceSession(graph.tapped(*names), options, providers=[CPU])
-        return [np.asarray(answer) for answer in session.run(names, {graph.input_facts().name: batch})]
+        return [
+            np.asarray(answer) for answer in session.run(names, {graph.input_facts().name: batch})
+        ]
     except ModelError:
         raise
     except Exception as error:
         line = str(error).strip().split("\n", maxsplit=1)[0][:300]
-        raise ModelError(f"The graph cannot be checked on the processor: {line}", where=str(graph.path)) from error
+        raise ModelError(
+            f"The graph cannot be checked on the processor: {line}", where=str(graph.path)
+        ) from error

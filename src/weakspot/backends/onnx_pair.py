@@ -19,7 +19,7 @@ from weakspot.core.errors import ModelError, raise_all
 from weakspot.core.sending import Sendable
 
 DESCRIPTION = "embedder.json"
-_VECTOR_RANK = 2
+_EMBEDDING_RANK = 2
 _CLIP = {"mean": (0.48145466, 0.4578275, 0.40821073), "std": (0.26862954, 0.26130258, 0.27577711)}
 
 
@@ -29,18 +29,27 @@ class PairDescription(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     image_tower: str = Field(default="image.onnx", description="File of the image tower.")
-    text_tower: str = Field(default="text.onnx", description="File of the text tower; it may be absent.")
+    text_tower: str = Field(
+        default="text.onnx", description="File of the text tower; it may be absent."
+    )
     tokenizer: str = Field(default="tokenizer.json", description="File of the tokenizer.")
     image_input: str = Field(default="", description="Input of the image tower; empty: its first.")
-    image_output: str = Field(default="", description="Output of the image tower; empty: its first of shape [n, d].")
-    text_output: str = Field(default="", description="Output of the text tower; empty: its first of shape [n, d].")
+    image_output: str = Field(
+        default="", description="Output of the image tower; empty: its first of shape [n, d]."
+    )
+    text_output: str = Field(
+        default="", description="Output of the text tower; empty: its first of shape [n, d]."
+    )
     max_tokens: int = Field(default=77, ge=1, description="Longer phrases are cut.")
     padding: Literal["longest", "max_length"] = Field(
         default="longest", description="CLIP pads to the longest, SigLIP to max_tokens."
     )
-    lower_case: bool = Field(default=False, description="Whether phrases are lower-cased, as SigLIP wants them.")
-    pictures: dict[str, Any] = Field(
-        default_factory=dict, description="Pre-processing: picture_side, crop, resample, mean, std ..."
+    lower_case: bool = Field(
+        default=False, description="Whether phrases are lower-cased, as SigLIP wants them."
+    )
+    images: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Pre-processing: image_side, crop, resample, mean, std ...",
     )
 
 
@@ -53,40 +62,39 @@ class OnnxPairEmbedder(Sendable):
         providers: onnxruntime providers; by default the fastest there is.
     """
 
-    def __init__(self, *, folder: str | Path, threads: int = 0, providers: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, *, folder: str | Path, threads: int = 0, providers: Sequence[str] | None = None
+    ) -> None:
         self._folder = Path(folder)
         self._threads = threads
         self._providers = providers
 
     @LoadedOnce
     def encoder_id(self) -> str:
-        """Name of the folder, hashes of its towers and of what decides the numbers."""
         said = self._description
         names = [said.image_tower, *([said.text_tower, said.tokenizer] if self.has_text else [])]
-        files = [file_hash(path) for path in (self._folder / name for name in names) if path.is_file()]
-        return f"onnx-pair:{self._folder.name}@{settings_hash(files, said.model_dump(), self._pictures.as_settings())}"
+        files = [
+            file_hash(path) for path in (self._folder / name for name in names) if path.is_file()
+        ]
+        return f"onnx-pair:{self._folder.name}@{settings_hash(files, said.model_dump(), self._images.as_settings())}"
 
     @LoadedOnce
     def dimension(self) -> int:
-        """Length of the vectors."""
         return int(self.embed_prepared([self.prepare(Image.new("RGB", (8, 8)))]).shape[1])
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side in pixels that `prepare` needs."""
-        return self._pictures.needed_side
+    def image_side(self) -> int | None:
+        return self._images.needed_side
 
     @property
     def has_text(self) -> bool:
-        """Whether there is a text tower."""
         return (self._folder / self._description.text_tower).is_file()
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into what the image tower takes."""
-        return self._pictures.apply(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._images.apply(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        """Return unit vectors [n, d] of prepared pictures."""
+        """Return unit vectors [n, d] of prepared images."""
         if not prepared:
             return np.zeros((0, self.dimension), dtype=np.float32)
         tower, said = self._image_tower, self._description
@@ -95,41 +103,61 @@ class OnnxPairEmbedder(Sendable):
         step = entry.shape[0] if isinstance(entry.shape[0], int) else len(prepared)
         filled = [*prepared, *[prepared[-1]] * (-len(prepared) % step)]
         starts = range(0, len(filled), step)
-        parts = [self._vectors(tower, {name: np.stack(filled[start : start + step])}, said.image_output) for start in starts]
+        parts = [
+            self._embeddings(
+                tower, {name: np.stack(filled[start : start + step])}, said.image_output
+            )
+            for start in starts
+        ]
         return unit_rows(np.concatenate(parts)[: len(prepared)])
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases."""
         if not self.has_text:
-            raise ModelError("This folder has no text tower.", where=str(self._folder), fix="Learn one with `weakspot align`.")
+            raise ModelError(
+                "This folder has no text tower.",
+                where=str(self._folder),
+                fix="Learn one with `weakspot lab align`.",
+            )
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         said = self._description
-        encoded = self._tokenizer.encode_batch([text.lower() if said.lower_case else text for text in texts])
+        encoded = self._tokenizer.encode_batch(
+            [text.lower() if said.lower_case else text for text in texts]
+        )
         ids = np.array([item.ids for item in encoded], dtype=np.int64)
         mask = np.array([item.attention_mask for item in encoded], dtype=np.int64)
         given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         inputs = self._text_tower.get_inputs()
-        chosen = {entry.name: _as_wanted(given.get(entry.name, ids), entry.type) for entry in inputs}
-        found = unit_rows(self._vectors(self._text_tower, chosen, said.text_output))
+        chosen = {
+            entry.name: _as_wanted(given.get(entry.name, ids), entry.type) for entry in inputs
+        }
+        found = unit_rows(self._embeddings(self._text_tower, chosen, said.text_output))
         if found.shape[1] != self.dimension:
             raise ModelError(
-                f"The towers do not belong together: {self.dimension} numbers a picture, {found.shape[1]} a phrase.",
+                f"The towers do not belong together: {self.dimension} numbers an image, {found.shape[1]} a phrase.",
                 where=str(self._folder),
             )
         return found
 
-    def _vectors(self, tower: Any, inputs: dict[str, AnyArray], output: str) -> FloatArray:
+    def _embeddings(self, tower: Any, inputs: dict[str, AnyArray], output: str) -> FloatArray:
         names = [entry.name for entry in tower.get_outputs()]
         if output and output not in names:
             raise ModelError(
-                f"The graph has no output {output!r}.", where=str(self._folder / DESCRIPTION), fix=f"Choose one of {names}."
+                f"The graph has no output {output!r}.",
+                where=str(self._folder / DESCRIPTION),
+                fix=f"Choose one of {names}.",
             )
-        found = run_session(tower, inputs, outputs=[output] if output else None, where=str(self._folder))
-        flat = [np.asarray(value) for value in found if np.asarray(value).ndim == _VECTOR_RANK]
+        found = run_session(
+            tower, inputs, outputs=[output] if output else None, where=str(self._folder)
+        )
+        flat = [np.asarray(value) for value in found if np.asarray(value).ndim == _EMBEDDING_RANK]
         if not flat:
             raise ModelError(
-                "The graph gives no vectors [n, d].", where=str(self._folder), given=names, fix=f"Name one in {DESCRIPTION}."
+                "The graph gives no embeddings [n, d].",
+                where=str(self._folder),
+                given=names,
+                fix=f"Name one in {DESCRIPTION}.",
             )
         return flat[0]
 
@@ -137,37 +165,55 @@ class OnnxPairEmbedder(Sendable):
     def _description(self) -> PairDescription:
         path = self._folder / DESCRIPTION
         if not self._folder.is_dir():
-            raise ModelError("There is no such folder.", where=str(self._folder), fix="Set embedder.options.folder.")
+            raise ModelError(
+                "There is no such folder.",
+                where=str(self._folder),
+                fix="Set embedder.options.folder.",
+            )
         if not path.is_file():
             return PairDescription()
         try:
             return PairDescription.model_validate_json(path.read_text(encoding="utf-8"))
         except (ValidationError, UnicodeDecodeError) as error:
             problems = (
-                [f"{item['loc']}: {item['msg']}" for item in error.errors()] if isinstance(error, ValidationError) else [str(error)]
+                [f"{item['loc']}: {item['msg']}" for item in error.errors()]
+                if isinstance(error, ValidationError)
+                else [str(error)]
             )
-            raise_all(problems, error=ModelError, what=f"{DESCRIPTION} cannot be used:", where=str(path))
+            raise_all(
+                problems, error=ModelError, what=f"{DESCRIPTION} cannot be used:", where=str(path)
+            )
             raise
 
     @LoadedOnce
-    def _pictures(self) -> Preprocessing:
+    def _images(self) -> Preprocessing:
         said = self._folder / "preprocessor_config.json"
-        if said.is_file() and not self._description.pictures:
+        if said.is_file() and not self._description.images:
             try:
-                return preprocessing_of_processor(json.loads(said.read_text(encoding="utf-8")), where=str(said))
+                return preprocessing_of_processor(
+                    json.loads(said.read_text(encoding="utf-8")), where=str(said)
+                )
             except ValueError as error:
                 raise ModelError(f"The file is not JSON: {error}.", where=str(said)) from error
         shape = self._image_tower.get_inputs()[0].shape
         height, width = (side if isinstance(side, int) else None for side in shape[-2:])
-        return preprocessing_from(self._description.pictures, height=height, width=width, **_CLIP)
+        return preprocessing_from(self._description.images, height=height, width=width, **_CLIP)
 
     @LoadedOnce
     def _image_tower(self) -> Any:
-        return make_session(self._folder / self._description.image_tower, threads=self._threads, providers=self._providers)
+        return make_session(
+            self._folder / self._description.image_tower,
+            threads=self._threads,
+            providers=self._providers,
+        )
 
     @LoadedOnce
     def _text_tower(self) -> Any:
-        return make_session(self._folder / self._description.text_tower, threads=self._threads, providers=self._providers)
+        return make_session(
+            self._folder / self._description.text_tower,
+            threads=self._threads,
+            providers=self._providers,
+        )
 
     @LoadedOnce
     def _tokenizer(self) -> Any:
@@ -175,12 +221,18 @@ class OnnxPairEmbedder(Sendable):
 
         path = self._folder / self._description.tokenizer
         if not path.is_file():
-            raise ModelError("The tokenizer is missing.", where=str(path), fix="Put the model's tokenizer.json there.")
+            raise ModelError(
+                "The tokenizer is missing.",
+                where=str(path),
+                fix="Put the model's tokenizer.json there.",
+            )
         tokenizer = Tokenizer.from_file(str(path))
         tokenizer.enable_truncation(self._description.max_tokens)
         kept = tokenizer.padding or {}
         length = self._description.max_tokens if self._description.padding == "max_length" else None
-        tokenizer.enable_padding(length=length, pad_id=kept.get("pad_id", 0), pad_token=kept.get("pad_token", "[PAD]"))
+        tokenizer.enable_padding(
+            length=length, pad_id=kept.get("pad_id", 0), pad_token=kept.get("pad_token", "[PAD]")
+        )
         return tokenizer
 
 

@@ -11,13 +11,14 @@ FASTER_PROVIDERS = ("CUDAExecutionProvider", "ROCMExecutionProvider", "DmlExecut
 
 
 def available_providers() -> tuple[str, ...]:
-    """Return the providers this build of onnxruntime has."""
     import onnxruntime
 
     return tuple(onnxruntime.get_available_providers())
 
 
-def make_session(path: Path, *, threads: int = 0, spin: bool = False, providers: Sequence[str] | None = None) -> Any:
+def make_session(
+    path: Path, *, threads: int = 0, spin: bool = False, providers: Sequence[str] | None = None
+) -> Any:
     """Open an ONNX file.
 
     Args:
@@ -48,13 +49,17 @@ def make_session(path: Path, *, threads: int = 0, spin: bool = False, providers:
         ) from error
 
 
-def run_session(session: Any, inputs: dict[str, Any], *, outputs: Sequence[str] | None = None, where: str = "") -> list[Any]:
+def run_session(
+    session: Any, inputs: dict[str, Any], *, outputs: Sequence[str] | None = None, where: str = ""
+) -> list[Any]:
     """Run a session; what onnxruntime refuses becomes a ModelError."""
     try:
         return list(session.run(outputs, inputs))
     except Exception as error:
         shapes = {name: getattr(value, "shape", None) for name, value in inputs.items()}
-        raise ModelError(f"The graph refused its input: {_first_line(error)}", where=where or None, given=shapes) from error
+        raise ModelError(
+            f"The graph refused its input: {_first_line(error)}", where=where or None, given=shapes
+        ) from error
 
 
 def _chosen(providers: Sequence[str] | None) -> list[str]:
@@ -63,7 +68,11 @@ def _chosen(providers: Sequence[str] | None) -> list[str]:
         return [name for name in (*FASTER_PROVIDERS, CPU) if name in present]
     missing = [name for name in providers if name not in present]
     if missing:
-        raise ModelError("This onnxruntime lacks a provider.", given=missing, fix=f"Choose among {list(present)}.")
+        raise ModelError(
+            "This onnxruntime lacks a provider.",
+            given=missing,
+            fix=f"Choose among {list(present)}.",
+        )
     return list(providers)
 
 

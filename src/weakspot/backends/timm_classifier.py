@@ -9,15 +9,19 @@ from PIL import Image
 from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
 from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id
+from weakspot.backends.network_answer import probe_images
 from weakspot.backends.network_classifier import NetworkClassifier
 from weakspot.backends.optional_library import require_library
-from weakspot.backends.preprocessing import RESAMPLES, PictureSettings, Preprocessing, preprocessing_from
-from weakspot.backends.probe import probe_pictures
-from weakspot.backends.torch_device import require_torch
+from weakspot.backends.preprocessing import (
+    RESAMPLES,
+    ImageFileSettings,
+    Preprocessing,
+    preprocessing_from,
+)
+from weakspot.backends.torch_device import declare_torchvision_operators, require_torch
 from weakspot.backends.torch_files import fill, load_state
 from weakspot.backends.torch_head import SAFETENSORS, refuse_shared, save_tensors, with_layer
 from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_network
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
@@ -39,7 +43,7 @@ class TimmClassifier(NetworkClassifier):
         feature_layer: name of the linear layer whose input is taken as features; by default the one that gives the scores.
         device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`.
         dtype: `float32`, `float16` or `bfloat16`.
-        pictures: what to prepare otherwise than the model's data configuration says, see `PictureSettings`.
+        images: what to prepare otherwise than the model's data configuration says, see `ImageFileSettings`.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a setting
@@ -54,7 +58,7 @@ class TimmClassifier(NetworkClassifier):
         feature_layer: str | None = None,
         device: str = "cpu",
         dtype: str = "float32",
-        **pictures: Unpack[PictureSettings],
+        **images: Unpack[ImageFileSettings],
     ) -> None:
         self._model = model
         self._checkpoint = None if checkpoint is None else Path(checkpoint)
@@ -67,33 +71,34 @@ class TimmClassifier(NetworkClassifier):
             device=device,
             dtype=dtype,
         )
-        self._picture_settings = pictures
+        self._image_settings = images
 
     @LoadedOnce
     def classifier_id(self) -> str:
-        """Name and hash of weights and pre-processing."""
-        network, pictures = self._network, self._preprocessing.as_settings()
-        parts = (network.weights_hash, sorted(self._arguments.items()), pictures, network.reader.kind, self._settings)
+        network, images = self._network, self._preprocessing.as_settings()
+        parts = (
+            network.weights_hash,
+            sorted(self._arguments.items()),
+            images,
+            network.reader.kind,
+            self._settings,
+        )
         return model_id("timm", self._model, *parts)
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """The classes as given."""
         return self._settings.class_names
 
     @property
     def task(self) -> Task:
-        """Single-label or multi-label."""
         return self._settings.task
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side that `prepare` needs."""
+    def image_side(self) -> int | None:
         return self._preprocessing.needed_side
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into what timm's evaluation transform would make of it."""
-        return self._preprocessing.apply(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._preprocessing.apply(image)
 
     @LoadedOnce
     def _library(self) -> Any:
@@ -109,9 +114,13 @@ class TimmClassifier(NetworkClassifier):
         if self._checkpoint is None:
             return self._pretrained()
         if not self._checkpoint.is_file():
-            raise ModelError("There is no such checkpoint.", where=str(self._checkpoint), fix="Correct the path.")
+            raise ModelError(
+                "There is no such checkpoint.", where=str(self._checkpoint), fix="Correct the path."
+            )
         names = self._settings.class_names
-        sizes = {} if names is None or "num_classes" in self._arguments else {"num_classes": len(names)}
+        sizes = (
+            {} if names is None or "num_classes" in self._arguments else {"num_classes": len(names)}
+        )
         module = self._created(pretrained=False, **sizes)
         fill(module, load_state(self._checkpoint), where=str(self._checkpoint))
         return module
@@ -123,7 +132,7 @@ class TimmClassifier(NetworkClassifier):
             raise
         except Exception as error:
             raise UnavailableError(
-                f"The pretrained weights cannot be had: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}",
+                f"The pretrained weights are unavailable: {type(error).__name__}: {str(error).strip().splitlines()[0][:200]}",
                 where=self._model,
                 fix="Check the name and the network, or give the checkpoint of a copy.",
             ) from error
@@ -134,34 +143,46 @@ class TimmClassifier(NetworkClassifier):
         if is_own and not timm.is_model(self._model):
             close = timm.list_models(f"*{self._model.partition('.')[0].partition('_')[0]}*")[:10]
             raise ModelError(
-                "timm has no such model.", where="model", given=self._model, fix=f"Choose a name, such as one of {close}."
+                "timm has no such model.",
+                where="model",
+                given=self._model,
+                fix=f"Choose a name, such as one of {close}.",
             )
         try:
             return timm.create_model(self._model, **{**self._arguments, **options})
         except TypeError as error:
-            raise ConfigError(f"timm cannot build the model: {error}", where="arguments", given=self._arguments) from error
+            raise ConfigError(
+                f"timm cannot build the model: {error}", where="arguments", given=self._arguments
+            ) from error
 
     @LoadedOnce
     def _preprocessing(self) -> Preprocessing:
         stated = self._library.data.resolve_model_data_config(self._module)
-        return preprocessing_from(self._picture_settings, **_fields(stated, self._picture_settings, where=self._model))
+        return preprocessing_from(
+            self._image_settings, **_fields(stated, self._image_settings, where=self._model)
+        )
 
     def _load_network(self) -> TorchNetwork:
         return make_network(self._module, self._settings, probes=self._probes(), where=self._model)
 
     def _probes(self) -> list[AnyArray]:
-        pictures = probe_pictures(self._preprocessing.height, self._preprocessing.width)
-        return [self._preprocessing.apply(picture) for picture in pictures]
+        images = probe_images(self._preprocessing.height, self._preprocessing.width)
+        return [self._preprocessing.apply(image) for image in images]
 
     def named_tensors(self) -> Mapping[str, Any]:
-        """Return the named tensors as the user keeps them, read anew."""
-        tensors: Mapping[str, Any] = load_state(self._checkpoint) if self._checkpoint else self._fresh().state_dict()
+        tensors: Mapping[str, Any] = (
+            load_state(self._checkpoint) if self._checkpoint else self._fresh().state_dict()
+        )
         return tensors
 
     def _write_rows(self, rows: Head, layer: str, folder: Path) -> Path:
         refuse_shared(self._checked(self._fresh()), layer, where=self._model)
         tensors = with_layer(self.named_tensors(), layer, rows, where=self._model)
-        stem = self._checkpoint.stem if self._checkpoint else self._model.rpartition("/")[2].rpartition(":")[2]
+        stem = (
+            self._checkpoint.stem
+            if self._checkpoint
+            else self._model.rpartition("/")[2].rpartition(":")[2]
+        )
         return save_tensors(folder / f"{stem}_repaired{SAFETENSORS}", tensors, self._checkpoint)
 
     def _read_back(self, path: Path) -> "TimmClassifier":
@@ -169,7 +190,9 @@ class TimmClassifier(NetworkClassifier):
         return other
 
 
-def _fields(stated: Mapping[str, Any], settings: PictureSettings, *, where: str) -> dict[str, Any]:
+def _fields(
+    stated: Mapping[str, Any], settings: ImageFileSettings, *, where: str
+) -> dict[str, Any]:
     """Return timm's data configuration as fields of `Preprocessing`."""
     channels, height, width = stated["input_size"]
     share, mode = float(stated.get("crop_pct") or 1.0), stated.get("crop_mode", "center")
@@ -180,7 +203,7 @@ def _fields(stated: Mapping[str, Any], settings: PictureSettings, *, where: str)
             fix="Set crop and resize_side yourself.",
         )
     resample = stated.get("interpolation", "bicubic")
-    is_given = "picture_side" in settings
+    is_given = "image_side" in settings
     return {
         "height": height,
         "width": width,

@@ -13,12 +13,26 @@ from PIL import Image
 from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
 from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id, settings_hash
+from weakspot.backends.network_answer import probe_images
 from weakspot.backends.network_classifier import NetworkClassifier
-from weakspot.backends.preprocessing import PictureSettings, Preprocessing, preprocessing_from
-from weakspot.backends.probe import probe_pictures
+from weakspot.backends.preprocessing import ImageFileSettings, Preprocessing, preprocessing_from
 from weakspot.backends.torch_device import require_torch
-from weakspot.backends.torch_files import PURPOSE, fill, is_script, load_module, load_script, load_state
-from weakspot.backends.torch_head import SAFETENSORS, fill_layer, refuse_shared, save_script, save_tensors, with_layer
+from weakspot.backends.torch_files import (
+    PURPOSE,
+    fill,
+    is_script,
+    load_module,
+    load_script,
+    load_state,
+)
+from weakspot.backends.torch_head import (
+    SAFETENSORS,
+    fill_layer,
+    refuse_shared,
+    save_script,
+    save_tensors,
+    with_layer,
+)
 from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_network
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
@@ -38,20 +52,19 @@ class _Source:
 
     @property
     def name(self) -> str:
-        """Return the file name or the class of the module."""
         return self.path.name if self.path is not None else type(self.module).__name__
 
     @property
     def is_script(self) -> bool:
-        """Return whether it is TorchScript."""
         if self.path is not None:
             return is_script(self.path)
         return isinstance(self.module, require_torch(PURPOSE).jit.ScriptModule)
 
     def load(self) -> Any:
-        """Return a module that belongs to the classifier alone."""
         if self.path is not None:
-            return load_module(self.path, factory=self.factory, arguments=self.arguments, folder=self.folder)
+            return load_module(
+                self.path, factory=self.factory, arguments=self.arguments, folder=self.folder
+            )
         return _own_copy(self.module)
 
 
@@ -72,7 +85,7 @@ class TorchClassifier(NetworkClassifier):
         feature_layer: name of the linear layer whose input is taken as features; by default the one that gives the scores.
         device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`.
         dtype: `float32`, `float16` or `bfloat16`.
-        pictures: how pictures are prepared, see `PictureSettings`; `picture_side` is needed, and pixels are scaled to 0 to 1 and
+        images: how images are prepared, see `ImageFileSettings`; `image_side` is needed, and pixels are scaled to 0 to 1 and
             not normalised by default.
     """
 
@@ -90,12 +103,18 @@ class TorchClassifier(NetworkClassifier):
         feature_layer: str | None = None,
         device: str = "cpu",
         dtype: str = "float32",
-        **pictures: Unpack[PictureSettings],
+        **images: Unpack[ImageFileSettings],
     ) -> None:
         if (module is None) == (path is None):
-            raise ConfigError("Give either a module or the path of a model file.", where="classifier settings")
+            raise ConfigError(
+                "Give either a module or the path of a model file.", where="classifier settings"
+            )
         self._source = _Source(
-            module=module, path=None if path is None else Path(path), factory=factory, arguments=arguments, folder=folder
+            module=module,
+            path=None if path is None else Path(path),
+            factory=factory,
+            arguments=arguments,
+            folder=folder,
         )
         self._settings = NetworkSettings(
             class_names=parsed_class_names(class_names),
@@ -105,12 +124,15 @@ class TorchClassifier(NetworkClassifier):
             device=device,
             dtype=dtype,
         )
-        self._preprocessing: Preprocessing = preprocessing_from(pictures)
+        self._preprocessing: Preprocessing = preprocessing_from(images)
 
     @LoadedOnce
     def classifier_id(self) -> str:
-        """File or class name and hash of weights and pre-processing."""
-        shown = settings_hash(str(self._network.runner.module)) if self._source.path is None else self._source.factory
+        shown = (
+            settings_hash(str(self._network.runner.module))
+            if self._source.path is None
+            else self._source.factory
+        )
         return model_id(
             "torch",
             self._source.name,
@@ -124,38 +146,41 @@ class TorchClassifier(NetworkClassifier):
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """The classes as given."""
         return self._settings.class_names
 
     @property
     def task(self) -> Task:
-        """Single-label or multi-label."""
         return self._settings.task
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side that `prepare` needs."""
+    def image_side(self) -> int | None:
         return self._preprocessing.needed_side
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into an input of the module."""
-        return self._preprocessing.apply(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._preprocessing.apply(image)
 
     def _load_network(self) -> TorchNetwork:
-        return make_network(self._source.load(), self._settings, probes=self._probes(), where=self._source.name)
+        return make_network(
+            self._source.load(), self._settings, probes=self._probes(), where=self._source.name
+        )
 
     def _probes(self) -> list[AnyArray]:
-        pictures = probe_pictures(self._preprocessing.height, self._preprocessing.width)
-        return [self._preprocessing.apply(picture) for picture in pictures]
+        images = probe_images(self._preprocessing.height, self._preprocessing.width)
+        return [self._preprocessing.apply(image) for image in images]
 
     def named_tensors(self) -> Mapping[str, Any]:
-        """Return the named tensors as the user keeps them, read anew."""
         path = self._source.path
-        tensors: Mapping[str, Any] = load_state(path) if path and not is_script(path) else self._source.load().state_dict()
+        tensors: Mapping[str, Any] = (
+            load_state(path) if path and not is_script(path) else self._source.load().state_dict()
+        )
         return tensors
 
     def _write_rows(self, rows: Head, layer: str, folder: Path) -> Path:
-        module, path, where = self._checked(self._source.load()), self._source.path, self._source.name
+        module, path, where = (
+            self._checked(self._source.load()),
+            self._source.path,
+            self._source.name,
+        )
         stem = f"{Path(where).stem}_repaired"
         refuse_shared(module, layer, where=where)
         if self._source.is_script:
@@ -181,17 +206,24 @@ class TorchClassifier(NetworkClassifier):
 def _own_copy(module: Any) -> Any:
     torch = require_torch(PURPOSE)
     if not isinstance(module, torch.nn.Module):
-        raise ConfigError("This is no torch.nn.Module.", where="module", given=type(module).__name__)
+        raise ConfigError(
+            "This is no torch.nn.Module.", where="module", given=type(module).__name__
+        )
     try:
         if not isinstance(module, torch.jit.ScriptModule):
             return copy.deepcopy(module)
         stream = io.BytesIO()
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning)
+            warnings.filterwarnings(
+                "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
+            )
             torch.jit.save(module, stream)
     except (RuntimeError, TypeError) as error:
         raise ModelError(
-            "The module cannot be copied.", where="module", given=type(module).__name__, fix="Export it to a file."
+            "The module cannot be copied.",
+            where="module",
+            given=type(module).__name__,
+            fix="Export it to a file.",
         ) from error
     stream.seek(0)
     return load_script(stream)

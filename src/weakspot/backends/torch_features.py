@@ -13,7 +13,7 @@ from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.heads import Head
 
 SCORE_FIELDS = ("logits", "scores", "probabilities", "out", "output")
-NO_LAYER = "the module has no linear layer that sees one vector a picture"
+NO_LAYER = "the module has no linear layer that sees one embedding an image"
 NO_SCRIPT_LAYER = "the script has no linear layer that gives its scores directly (frozen, or followed by a soft-max)"
 _MATRIX = 2
 
@@ -41,12 +41,17 @@ class TorchRunner:
     n_scores: int | None = None
 
     def run(self, prepared: Sequence[AnyArray]) -> tuple[AnyArray, AnyArray | None]:
-        """Return raw scores and features of prepared pictures."""
         if self.layer is None:
             scores = self.forward(prepared)
-            return (scores, None) if self.n_scores is None else (scores[:, : self.n_scores], scores[:, self.n_scores :])
+            return (
+                (scores, None)
+                if self.n_scores is None
+                else (scores[:, : self.n_scores], scores[:, self.n_scores :])
+            )
         seen: list[AnyArray] = []
-        hook = self.layer.register_forward_pre_hook(lambda _layer, inputs: seen.append(to_numpy(inputs[0])))
+        hook = self.layer.register_forward_pre_hook(
+            lambda _layer, inputs: seen.append(to_numpy(inputs[0]))
+        )
         try:
             scores = self.forward(prepared)
         finally:
@@ -54,12 +59,14 @@ class TorchRunner:
         return scores, seen[-1] if seen else None
 
     def forward(self, prepared: Sequence[AnyArray]) -> AnyArray:
-        """Return raw scores."""
         import torch
 
         batch = torch.from_numpy(np.stack(prepared)).to(device=self.device, dtype=self.dtype)
         try:
-            with torch.inference_mode(), torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True):
+            with (
+                torch.inference_mode(),
+                torch.backends.cudnn.flags(enabled=True, benchmark=False, deterministic=True),
+            ):
                 return to_numpy(scores_of(self.module(batch), where=self.where))
         except ModelError:
             raise
@@ -68,7 +75,7 @@ class TorchRunner:
                 f"The module fails on a batch: {type(error).__name__}: {_last_line(error)}",
                 where=self.where,
                 given=tuple(batch.shape),
-                fix="Check picture_side, layout and dtype.",
+                fix="Check image_side, layout and dtype.",
             ) from error
 
 
@@ -93,43 +100,69 @@ def scores_of(answer: Any, *, where: str) -> Any:
             return found
     if isinstance(answer, tuple | list) and answer and isinstance(answer[0], torch.Tensor):
         return answer[0]
-    raise ModelError("The module gives no tensor of scores.", where=where, given=type(answer).__name__)
+    raise ModelError(
+        "The module gives no tensor of scores.", where=where, given=type(answer).__name__
+    )
 
 
 def head_of(layer: Any, task: Task) -> Head:
-    """Return a linear layer as a head."""
     weights = to_numpy(layer.weight)
     bias = np.zeros(len(weights), np.float32) if layer.bias is None else to_numpy(layer.bias)
     return Head(weights=weights, bias=bias, task=task)
 
 
-def linear_layers_called(runner: TorchRunner, prepared: Sequence[AnyArray], *, only: str | None) -> list[tuple[Any, AnyArray]]:
-    """Return the linear layers that see one vector a picture, with those vectors, last called first.
+def linear_layers_called(
+    runner: TorchRunner, prepared: Sequence[AnyArray], *, only: str | None
+) -> list[tuple[Any, AnyArray]]:
+    """Return the linear layers that see one embedding an image, with those embeddings, last called first.
 
     Args:
         runner: runs the module.
-        prepared: probe pictures.
+        prepared: probe images.
         only: name of the one layer that is wanted, or None.
     """
     import torch
 
-    named = {name: layer for name, layer in runner.module.named_modules() if isinstance(layer, torch.nn.Linear)}
+    named = {
+        name: layer
+        for name, layer in runner.module.named_modules()
+        if isinstance(layer, torch.nn.Linear)
+    }
     if only is not None and only not in named:
         raise ConfigError(
-            "The module has no such linear layer.", where="feature_layer", given=only, fix=f"Choose one of {list(named)}."
+            "The module has no such linear layer.",
+            where="feature_layer",
+            given=only,
+            fix=f"Choose one of {list(named)}.",
         )
     wanted = [named[only]] if only is not None else list(named.values())
     seen: list[tuple[Any, AnyArray]] = []
-    hooks = [layer.register_forward_pre_hook(lambda called, inputs: seen.append((called, to_numpy(inputs[0])))) for layer in wanted]
+    hooks = [
+        layer.register_forward_pre_hook(
+            lambda called, inputs: seen.append((called, to_numpy(inputs[0])))
+        )
+        for layer in wanted
+    ]
     try:
         runner.forward(prepared)
     finally:
         for hook in hooks:
             hook.remove()
-    return [(layer, inputs) for layer, inputs in reversed(seen) if inputs.ndim == _MATRIX and len(inputs) == len(prepared)]
+    return [
+        (layer, inputs)
+        for layer, inputs in reversed(seen)
+        if inputs.ndim == _MATRIX and len(inputs) == len(prepared)
+    ]
 
 
-def last_layer(runner: TorchRunner, prepared: Sequence[AnyArray], *, only: str | None, kinds: Sequence[str], task: Task) -> Any:
+def last_layer(
+    runner: TorchRunner,
+    prepared: Sequence[AnyArray],
+    *,
+    only: str | None,
+    kinds: Sequence[str],
+    task: Task,
+) -> Any:
     """Return the linear layer that explains the scores, or the named one, or None."""
     called = linear_layers_called(runner, prepared, only=only)
     if only is not None:

@@ -22,7 +22,13 @@ AS_SAFETENSORS = (
 _N_SHOWN = 5
 
 
-def load_module(path: Path, *, factory: str | None, arguments: Mapping[str, Any] | None, folder: str | Path | None) -> Any:
+def load_module(
+    path: Path,
+    *,
+    factory: str | None,
+    arguments: Mapping[str, Any] | None,
+    folder: str | Path | None,
+) -> Any:
     """Load a TorchScript file, or build a module and fill it with a file of weights.
 
     Args:
@@ -53,14 +59,21 @@ def is_script(path: Path) -> bool:
 
 
 def load_script(source: Any) -> Any:
-    """Load TorchScript from a path or an open stream."""
     torch = require_torch(PURPOSE)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning)
+        warnings.filterwarnings(
+            "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
+        )
         try:
-            return torch.jit.load(str(source) if isinstance(source, Path) else source, map_location="cpu")
+            return torch.jit.load(
+                str(source) if isinstance(source, Path) else source, map_location="cpu"
+            )
         except (RuntimeError, ValueError) as error:
-            raise ModelError("torch cannot read this TorchScript file.", where=str(source), fix="Export it again.") from error
+            raise ModelError(
+                "torch cannot read this TorchScript file.",
+                where=str(source),
+                fix="Export it again.",
+            ) from error
 
 
 def load_state(path: Path) -> dict[str, Any]:
@@ -70,7 +83,11 @@ def load_state(path: Path) -> dict[str, Any]:
         try:
             return dict(library.load_file(str(path)))
         except Exception as error:
-            raise ModelError("This is no safetensors file, or it is cut short.", where=str(path), fix="Save it again.") from error
+            raise ModelError(
+                "This is no safetensors file, or it is cut short.",
+                where=str(path),
+                fix="Save it again.",
+            ) from error
     torch = require_torch(PURPOSE)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Detected pickle protocol", category=UserWarning)
@@ -86,7 +103,9 @@ def fill(module: Any, state: Mapping[str, Any], *, where: str) -> None:
     try:
         missing, unexpected = module.load_state_dict(dict(state), strict=False)
     except RuntimeError as error:
-        raise ModelError(f"The weights do not fit the module: {_shape_lines(error)}", where=where) from error
+        raise ModelError(
+            f"The weights do not fit the module: {_shape_lines(error)}", where=where
+        ) from error
     if missing or unexpected:
         raise ModelError(
             f"The weights do not fit the module: {len(missing)} missing, such as {list(missing)[:_N_SHOWN]}; "
@@ -104,9 +123,13 @@ def _built(factory: str, arguments: Mapping[str, Any] | None, folder: str | Path
     try:
         module = build(**dict(arguments or {}))
     except Exception as error:
-        raise ModelError(f"The factory fails: {type(error).__name__}: {error}", where="factory", given=factory) from error
+        raise ModelError(
+            f"The factory fails: {type(error).__name__}: {error}", where="factory", given=factory
+        ) from error
     if not isinstance(module, torch.nn.Module):
-        raise ModelError("The factory gives no torch.nn.Module.", where="factory", given=type(module).__name__)
+        raise ModelError(
+            "The factory gives no torch.nn.Module.", where="factory", given=type(module).__name__
+        )
     return module
 
 
@@ -116,7 +139,9 @@ def _plain_state(found: Any, path: Path) -> dict[str, Any]:
     for wrapper in WRAPPERS:
         if isinstance(found, Mapping) and isinstance(found.get(wrapper), Mapping):
             found = found[wrapper]
-    if not isinstance(found, Mapping) or not all(isinstance(value, torch.Tensor) for value in found.values()):
+    if not isinstance(found, Mapping) or not all(
+        isinstance(value, torch.Tensor) for value in found.values()
+    ):
         raise _refused(path)
     return dict(found)
 

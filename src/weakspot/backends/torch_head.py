@@ -52,7 +52,10 @@ def with_layer(tensors: Mapping[str, Any], layer: str, head: Head, *, where: str
             fix=f"Build the module with a bias in {layer!r}, or use repaired_head.safetensors.",
         )
     changed = {weight: head.weights, **({bias: head.bias} if bias in tensors else {})}
-    return {**tensors, **{name: _like(values, tensors[name], where=where) for name, values in changed.items()}}
+    return {
+        **tensors,
+        **{name: _like(values, tensors[name], where=where) for name, values in changed.items()},
+    }
 
 
 def fill_layer(module: Any, layer: str, head: Head, *, where: str) -> None:
@@ -78,9 +81,16 @@ def refuse_shared(module: Any, layer: str, *, where: str) -> None:
     Raises:
         ModelError: with the names of the others.
     """
-    tensors, names = dict(module.named_parameters(remove_duplicate=False)), (f"{layer}.weight", f"{layer}.bias")
+    tensors, names = (
+        dict(module.named_parameters(remove_duplicate=False)),
+        (f"{layer}.weight", f"{layer}.bias"),
+    )
     own = {tensors[name].data_ptr() for name in names if name in tensors}
-    shared = sorted(name for name, value in tensors.items() if name not in names and value.numel() and value.data_ptr() in own)
+    shared = sorted(
+        name
+        for name, value in tensors.items()
+        if name not in names and value.numel() and value.data_ptr() in own
+    )
     if shared:
         raise ModelError(
             f"The last layer shares its numbers with {', '.join(shared[:3])}, which must not change.",
@@ -114,7 +124,9 @@ def save_script(path: Path, script: Any, like: Path | None) -> Path:
     """Write TorchScript, with the extra files of the one it came from; return the path."""
     torch = require_torch(PURPOSE)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning)
+        warnings.filterwarnings(
+            "ignore", message=".*torch.jit.*deprecated", category=DeprecationWarning
+        )
         torch.jit.save(script, str(path), _extra_files=_extra_files(like))
     return path
 
@@ -122,7 +134,9 @@ def save_script(path: Path, script: Any, like: Path | None) -> Path:
 def changed_tensors(before: Mapping[str, Any], after: Mapping[str, Any]) -> set[str]:
     """Return the names of tensors that are not the same bit for bit, or only on one side."""
     both = set(before) & set(after)
-    return (set(before) ^ set(after)) | {name for name in both if not _is_same(before[name], after[name])}
+    return (set(before) ^ set(after)) | {
+        name for name in both if not _is_same(before[name], after[name])
+    }
 
 
 def _is_same(one: Any, other: Any) -> bool:
@@ -130,7 +144,9 @@ def _is_same(one: Any, other: Any) -> bool:
 
     if one.dtype != other.dtype or one.shape != other.shape:
         return False
-    first, second = (value.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for value in (one, other))
+    first, second = (
+        value.detach().cpu().contiguous().reshape(-1).view(torch.uint8) for value in (one, other)
+    )
     return bool(torch.equal(first, second))
 
 
@@ -138,8 +154,14 @@ def _like(values: AnyArray, tensor: Any, *, where: str) -> Any:
     import torch
 
     if tuple(tensor.shape) != values.shape:
-        raise ModelError("The head is not of the shape of the layer.", where=where, given=(values.shape, tuple(tensor.shape)))
-    rounded = torch.from_numpy(np.array(values, np.float32)).to(dtype=tensor.dtype, device=tensor.device)
+        raise ModelError(
+            "The head is not of the shape of the layer.",
+            where=where,
+            given=(values.shape, tuple(tensor.shape)),
+        )
+    rounded = torch.from_numpy(np.array(values, np.float32)).to(
+        dtype=tensor.dtype, device=tensor.device
+    )
     if not bool(torch.isfinite(rounded).all()):
         raise too_large(values, str(tensor.dtype).removeprefix("torch."), where=where)
     return rounded
@@ -155,7 +177,6 @@ def _metadata(like: Path | None) -> dict[str, str]:
 
 
 def _wrappers(like: Path | None) -> list[str]:
-    """Return the keys around the state dict of a file."""
     import torch
 
     if like is None or like.suffix.lower() == SAFETENSORS:
@@ -175,5 +196,7 @@ def _extra_files(like: Path | None) -> dict[str, bytes]:
     if like is None or not zipfile.is_zipfile(like):
         return {}
     with zipfile.ZipFile(like) as archive:
-        inner = [name for name in archive.namelist() if "/extra/" in name and not name.endswith("/")]
+        inner = [
+            name for name in archive.namelist() if "/extra/" in name and not name.endswith("/")
+        ]
         return {name.partition("/extra/")[2]: archive.read(name) for name in inner}

@@ -3,7 +3,7 @@
 from torch.utils.data import DataLoader
 from weakspot.backends.torch_sampler import WeightedSamples, loss_weights
 
-sampler = WeightedSamples("training_weights.csv", ids=my_picture_paths, seed=1)
+sampler = WeightedSamples("training_weights.csv", ids=my_image_paths, seed=1)
 for epoch in range(20):
     sampler.set_epoch(epoch)
     for batch in DataLoader(my_data_set, batch_size=64, sampler=sampler):
@@ -33,7 +33,7 @@ class WeightedSamples(_TORCH.utils.data.Sampler):  # type: ignore[misc] # torch 
 
     Args:
         weights: `training_weights.csv`, or one weight a sample of the data set.
-        ids: with a file, sample id or picture of every sample of the data set, in its order; without, the data set is taken to be
+        ids: with a file, sample id or image of every sample of the data set, in its order; without, the data set is taken to be
             the rows of the file, in their order.
         n_draws: draws an epoch over all processes; by default one a sample that has a weight.
         seed: of the draws.
@@ -66,7 +66,12 @@ class WeightedSamples(_TORCH.utils.data.Sampler):  # type: ignore[misc] # torch 
             )
             if not is_fine
         ]
-        raise_all(problems, error=ConfigError, what="The sampler cannot be used like this:", where="WeightedSamples")
+        raise_all(
+            problems,
+            error=ConfigError,
+            what="The sampler cannot be used like this:",
+            where="WeightedSamples",
+        )
 
     def __len__(self) -> int:
         """Return how many positions this process draws an epoch; all processes draw as many."""
@@ -84,7 +89,9 @@ class WeightedSamples(_TORCH.utils.data.Sampler):  # type: ignore[misc] # torch 
         chance = generator(self._seed, "training samples", str(self._epoch))
         total = self._cumulated[-1]
         # A product can be rounded up to the total, beyond which there is nothing.
-        points = np.minimum(chance.random(len(self) * self._world_size) * total, np.nextafter(total, 0.0))
+        points = np.minimum(
+            chance.random(len(self) * self._world_size) * total, np.nextafter(total, 0.0)
+        )
         positions: IntArray = self._cumulated.searchsorted(points, side="right")
         return positions
 
@@ -94,7 +101,7 @@ def loss_weights(path: str | Path, ids: Sequence[str]) -> Any:
 
     Args:
         path: `training_weights.csv`.
-        ids: sample ids or pictures, in any order.
+        ids: sample ids or images, in any order.
     """
     return _TORCH.from_numpy(read_training_weights(path).of(ids)).float()
 
@@ -102,7 +109,12 @@ def loss_weights(path: str | Path, ids: Sequence[str]) -> Any:
 def _weights(given: str | Path | Sequence[float] | AnyArray, ids: Sequence[str] | None) -> AnyArray:
     if isinstance(given, str | Path):
         table = read_training_weights(given)
-        return checked_weights(table.weights if ids is None else table.in_order_of(ids), where=str(given))
+        return checked_weights(
+            table.weights if ids is None else table.in_order_of(ids), where=str(given)
+        )
     if ids is not None:
-        raise ConfigError("ids are only for a file: weights in memory are in the order of the data set.", where="ids")
+        raise ConfigError(
+            "ids are only for a file: weights in memory are in the order of the data set.",
+            where="ids",
+        )
     return checked_weights(given, where="weights")

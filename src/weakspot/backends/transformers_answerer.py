@@ -1,14 +1,14 @@
-"""Short answers to questions about pictures, by models of the transformers library."""
+"""Short answers to questions about images, by models of the transformers library."""
 
 from collections.abc import Sequence
 from pathlib import Path
 
 from PIL import Image
 
+from weakspot.backends.answer_words import after_opening, answer_instruction
 from weakspot.backends.loaded_once import LoadedOnce
-from weakspot.backends.transformers_pictures_to_words import PICTURE_TO_TEXT, PicturesToWords
+from weakspot.backends.transformers_image_to_text import IMAGE_TO_TEXT, ImagesToWords
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
-from weakspot.backends.words_asked_for import after_opening, answer_instruction
 from weakspot.core.sending import Sendable
 
 CHOOSES_A_LABEL = "vilt"
@@ -17,14 +17,14 @@ _OPENINGS = {"blip-2": "Question: {question} Answer:"}
 
 
 class TransformersAnswerer(Sendable):
-    """One short answer a picture, by BLIP for questions, ViLT, BLIP-2, GIT or a chat model that sees (SmolVLM, Idefics, LLaVA).
+    """One short answer an image, by BLIP for questions, ViLT, BLIP-2, GIT or a chat model that sees (SmolVLM, Idefics, LLaVA).
 
     Args:
         model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda, cuda:1, mps.
         dtype: float32, float16 or bfloat16.
-        batch_size: pictures a call of the model.
+        batch_size: images a call of the model.
         max_new_tokens: most tokens of an answer.
     """
 
@@ -39,7 +39,12 @@ class TransformersAnswerer(Sendable):
         max_new_tokens: int = 12,
     ) -> None:
         settings = TransformersSettings(
-            model=str(model), revision=revision, device=device, dtype=dtype, batch_size=batch_size, max_new_tokens=max_new_tokens
+            model=str(model),
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            batch_size=batch_size,
+            max_new_tokens=max_new_tokens,
         )
         self._source = TransformersSource(settings)
 
@@ -49,29 +54,30 @@ class TransformersAnswerer(Sendable):
         return self._source.identity("transformers-answerer", answer_instruction(""))
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side in pixels that the model can use."""
-        return self._speaker.picture_side
+    def image_side(self) -> int | None:
+        return self._speaker.image_side
 
-    def answer(self, pictures: Sequence[Image.Image], question: str) -> list[str]:
-        """Return one short answer a picture."""
-        if not pictures:
+    def answer(self, images: Sequence[Image.Image], question: str) -> list[str]:
+        if not images:
             return []
         if self._kind == CHOOSES_A_LABEL:
-            return self._speaker.label(pictures, question)
+            return self._speaker.label(images, question)
         if self._speaker.is_chat:
-            return self._speaker.say(pictures, answer_instruction(question))
+            return self._speaker.say(images, answer_instruction(question))
         asked = _OPENINGS.get(self._kind, "{question}").replace("{question}", question.strip())
-        return [_without(text, asked) for text in self._speaker.say(pictures, asked)]
+        return [_without(text, asked) for text in self._speaker.say(images, asked)]
 
     @property
     def _kind(self) -> str:
         return str(self._source.config.model_type)
 
     @LoadedOnce
-    def _speaker(self) -> PicturesToWords:
+    def _speaker(self) -> ImagesToWords:
         is_for_questions = self._kind in _OF_QUESTIONS
-        return PicturesToWords(self._source, kind="AutoModelForVisualQuestionAnswering" if is_for_questions else PICTURE_TO_TEXT)
+        return ImagesToWords(
+            self._source,
+            kind="AutoModelForVisualQuestionAnswering" if is_for_questions else IMAGE_TO_TEXT,
+        )
 
 
 def _without(text: str, asked: str) -> str:

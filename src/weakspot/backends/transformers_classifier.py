@@ -9,20 +9,23 @@ from typing import Any, Unpack
 
 from PIL import Image
 
-from weakspot.backends.class_scores import parsed_class_names, parsed_score_kind, parsed_task
+from weakspot.backends.class_scores import (
+    labels_in_order,
+    parsed_class_names,
+    parsed_score_kind,
+    parsed_task,
+)
 from weakspot.backends.hub import hub_is_off
+from weakspot.backends.hub_preprocessing import plain_preprocessing, processor_call
 from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id
+from weakspot.backends.network_answer import probe_images
 from weakspot.backends.network_classifier import NetworkClassifier
 from weakspot.backends.optional_library import require_library
-from weakspot.backends.preprocessing import PictureSettings, preprocessing_from
-from weakspot.backends.probe import probe_pictures
-from weakspot.backends.torch_device import require_torch
+from weakspot.backends.preprocessing import ImageFileSettings, preprocessing_from
+from weakspot.backends.torch_device import declare_torchvision_operators, require_torch
 from weakspot.backends.torch_head import fill_layer
 from weakspot.backends.torch_network import NetworkSettings, TorchNetwork, make_network
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
-from weakspot.backends.transformers_pictures import plain_preprocessing, processor_call
-from weakspot.backends.written_labels import labels_in_order
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError, UnavailableError
@@ -31,13 +34,13 @@ from weakspot.core.heads import Head
 PURPOSE = "transformers classifiers"
 MULTI_LABEL = "multi_label_classification"
 UNNAMED = "LABEL_"
-PICTURE_FILES = ("preprocessor_config.json", "processor_config.json")
+IMAGE_FILES = ("preprocessor_config.json", "processor_config.json")
 WEIGHT_FILES = ("model.safetensors", "model.safetensors.index.json")
 PROBE_SIDE = 256
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Pictures:
+class _Images:
     prepare: Callable[[Image.Image], AnyArray]
     needed_side: int | None
     settings: Any
@@ -55,7 +58,7 @@ class TransformersClassifier(NetworkClassifier):
         feature_layer: name of the linear layer whose input is taken as features; by default the one that gives the scores.
         device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`.
         dtype: `float32`, `float16` or `bfloat16`.
-        pictures: what to prepare otherwise than the model's own processor does, see `PictureSettings`.
+        images: what to prepare otherwise than the model's own processor does, see `ImageFileSettings`.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a setting
@@ -69,7 +72,7 @@ class TransformersClassifier(NetworkClassifier):
         feature_layer: str | None = None,
         device: str = "cpu",
         dtype: str = "float32",
-        **pictures: Unpack[PictureSettings],
+        **images: Unpack[ImageFileSettings],
     ) -> None:
         self._model = str(model)
         self._revision = revision
@@ -79,14 +82,20 @@ class TransformersClassifier(NetworkClassifier):
         self._feature_layer = feature_layer
         self._device = device
         self._dtype = dtype
-        self._picture_settings = pictures
+        self._image_settings = images
 
     @LoadedOnce
     def classifier_id(self) -> str:
-        """Name and hash of weights and pre-processing."""
         name = Path(self._model).name if self._is_folder else self._model
         network = self._network
-        return model_id("transformers", name, network.weights_hash, self._pictures.settings, network.reader.kind, self._dtype)
+        return model_id(
+            "transformers",
+            name,
+            network.weights_hash,
+            self._images.settings,
+            network.reader.kind,
+            self._dtype,
+        )
 
     @LoadedOnce
     def class_names(self) -> tuple[str, ...] | None:
@@ -94,23 +103,28 @@ class TransformersClassifier(NetworkClassifier):
         if self._given_names is not None:
             return self._given_names
         names = labels_in_order(self._module.config.id2label or {})
-        return None if names is None or all(name.startswith(UNNAMED) for name in names) else parsed_class_names(names)
+        return (
+            None
+            if names is None or all(name.startswith(UNNAMED) for name in names)
+            else parsed_class_names(names)
+        )
 
     @property
     def task(self) -> Task:
-        """Single-label or multi-label."""
         if self._given_task is not None:
             return self._given_task
-        return Task.MULTI_LABEL if self._module.config.problem_type == MULTI_LABEL else Task.SINGLE_LABEL
+        return (
+            Task.MULTI_LABEL
+            if self._module.config.problem_type == MULTI_LABEL
+            else Task.SINGLE_LABEL
+        )
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side that `prepare` needs."""
-        return self._pictures.needed_side
+    def image_side(self) -> int | None:
+        return self._images.needed_side
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into what the model's own processor would make of it."""
-        return self._pictures.prepare(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._images.prepare(image)
 
     @property
     def _is_folder(self) -> bool:
@@ -139,18 +153,26 @@ class TransformersClassifier(NetworkClassifier):
         return module
 
     @LoadedOnce
-    def _pictures(self) -> _Pictures:
+    def _images(self) -> _Images:
         processor = self._processor()
         plain = plain_preprocessing(processor.to_dict(), where=self._model)
-        if plain is None and not self._picture_settings:
-            return _Pictures(prepare=processor_call(processor), needed_side=None, settings=processor.to_dict())
-        wanted = preprocessing_from(self._picture_settings, **({} if plain is None else plain.as_settings()))
-        return _Pictures(prepare=wanted.apply, needed_side=wanted.needed_side, settings=wanted.as_settings())
+        if plain is None and not self._image_settings:
+            return _Images(
+                prepare=processor_call(processor), needed_side=None, settings=processor.to_dict()
+            )
+        wanted = preprocessing_from(
+            self._image_settings, **({} if plain is None else plain.as_settings())
+        )
+        return _Images(
+            prepare=wanted.apply, needed_side=wanted.needed_side, settings=wanted.as_settings()
+        )
 
     def _processor(self) -> Any:
         loader = self._library.AutoImageProcessor
         is_first_form = int(self._library.__version__.partition(".")[0]) < 5  # noqa: PLR2004 - version 5 renamed the option
-        return self._from_pretrained(loader, **({"use_fast": False} if is_first_form else {"backend": "pil"}))
+        return self._from_pretrained(
+            loader, **({"use_fast": False} if is_first_form else {"backend": "pil"})
+        )
 
     def _load_network(self) -> TorchNetwork:
         settings = NetworkSettings(
@@ -164,11 +186,10 @@ class TransformersClassifier(NetworkClassifier):
         return make_network(self._module, settings, probes=self._probes(), where=self._model)
 
     def _probes(self) -> list[AnyArray]:
-        side = self.picture_side or PROBE_SIDE
-        return [self.prepare(picture) for picture in probe_pictures(side, side)]
+        side = self.image_side or PROBE_SIDE
+        return [self.prepare(image) for image in probe_images(side, side)]
 
     def named_tensors(self) -> Mapping[str, Any]:
-        """Return the named tensors as the user keeps them, read anew."""
         tensors: Mapping[str, Any] = self._fresh().state_dict()
         return tensors
 
@@ -179,7 +200,7 @@ class TransformersClassifier(NetworkClassifier):
             module.save_pretrained(folder)
             if not self._is_folder:
                 self._processor().save_pretrained(folder)
-        for kept in PICTURE_FILES if self._is_folder else ():
+        for kept in IMAGE_FILES if self._is_folder else ():
             if (Path(self._model) / kept).is_file():
                 shutil.copyfile(Path(self._model) / kept, folder / kept)
         return next(path for name in WEIGHT_FILES if (path := folder / name).is_file())
@@ -196,7 +217,10 @@ class TransformersClassifier(NetworkClassifier):
                 return loader.from_pretrained(self._model, local_files_only=True, **options)
             except Exception as error:
                 if self._is_folder or not isinstance(error, OSError):
-                    raise ModelError(f"transformers cannot load the model: {_first_line(error)}", where=self._model) from error
+                    raise ModelError(
+                        f"transformers cannot load the model: {_first_line(error)}",
+                        where=self._model,
+                    ) from error
                 if hub_is_off() is not None:
                     raise self._unavailable(f"the hub is off ({hub_is_off()})") from error
             try:

@@ -1,8 +1,12 @@
-"""CLIP, SigLIP and SigLIP 2 through transformers, by hub name or from a folder."""
+"""CLIP, SigLIP and SigLIP 2 through transformers, by hub name or from a folder.
+
+Images cut into patches at their own aspect ratio, as SigLIP 2 NaFlex models take them.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +16,102 @@ from PIL import Image
 from weakspot.backends.hub_preprocessing import preprocessing_of_processor
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, settings_hash
-from weakspot.backends.naflex import NaflexPreprocessing, naflex_of_processor
 from weakspot.backends.optional_library import require_library
-from weakspot.backends.preprocessing import Preprocessing
-from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
+from weakspot.backends.preprocessing import RESAMPLES, Preprocessing
+from weakspot.backends.torch_device import (
+    declare_torchvision_operators,
+    require_torch,
+    torch_device,
+    torch_dtype,
+)
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.sending import Sendable
+
+_STEPS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class NaflexPreprocessing:
+    """How an image becomes a bounded number of square patches.
+
+    Args:
+        patch_side: pixels a patch is high and wide.
+        max_patches: an image is resized so that it has at most this many.
+        resample: filter of the resize.
+        mean: subtracted after scaling to 0 to 1, one number a channel.
+        std: divided by after that, one number a channel.
+    """
+
+    patch_side: int = 16
+    max_patches: int = 256
+    resample: str = "bilinear"
+    mean: tuple[float, ...] = (0.5, 0.5, 0.5)
+    std: tuple[float, ...] = (0.5, 0.5, 0.5)
+
+    @property
+    def needed_side(self) -> None:
+        """Full size: how large an image has to be depends on its shape."""
+
+    def apply(self, image: Image.Image) -> FloatArray:
+        """Return one image as [rows, columns, patch_side * patch_side * 3]."""
+        rows, columns = self.grid(image.height, image.width)
+        side = self.patch_side
+        resized = image.convert("RGB").resize(
+            (columns * side, rows * side), RESAMPLES[self.resample]
+        )
+        pixels = np.asarray(resized, dtype=np.float32) / np.float32(255)
+        standard = (pixels - np.array(self.mean, dtype=np.float32)) / np.array(
+            self.std, dtype=np.float32
+        )
+        patches = standard.reshape(rows, side, columns, side, 3).transpose(0, 2, 1, 3, 4)
+        return np.ascontiguousarray(patches.reshape(rows, columns, -1))
+
+    def grid(self, height: int, width: int) -> tuple[int, int]:
+        """Return how many rows and columns of patches an image gets: as many as fit, keeping its shape."""
+        low, high = 0.0, float(self.max_patches * self.patch_side)
+        for _ in range(_STEPS):
+            middle = (low + high) / 2
+            rows, columns = self._at(middle, height, width)
+            low, high = (middle, high) if rows * columns <= self.max_patches else (low, middle)
+        return self._at(low, height, width)
+
+    def batch(self, prepared: Sequence[AnyArray]) -> dict[str, AnyArray]:
+        """Return prepared images as the model's inputs, padded to `max_patches`."""
+        pixels = np.zeros(
+            (len(prepared), self.max_patches, prepared[0].shape[-1]), dtype=np.float32
+        )
+        mask = np.zeros((len(prepared), self.max_patches), dtype=np.int32)
+        shapes = np.array([patches.shape[:2] for patches in prepared], dtype=np.int64)
+        for row, patches in enumerate(prepared):
+            count = patches.shape[0] * patches.shape[1]
+            pixels[row, :count] = patches.reshape(count, -1)
+            mask[row, :count] = 1
+        return {"pixel_values": pixels, "pixel_attention_mask": mask, "spatial_shapes": shapes}
+
+    def as_settings(self) -> dict[str, Any]:
+        return asdict(self)
+
+    def _at(self, scale: float, height: int, width: int) -> tuple[int, int]:
+        return max(1, ceil(height * scale / self.patch_side)), max(
+            1, ceil(width * scale / self.patch_side)
+        )
+
+
+def naflex_of_processor(given: Mapping[str, Any]) -> NaflexPreprocessing | None:
+    """Return the patches that a processor file describes, or None when it describes something else."""
+    stated = given.get("image_processor", given)
+    if "max_num_patches" not in stated:
+        return None
+    names = {int(kind): name for name, kind in RESAMPLES.items()}
+    return NaflexPreprocessing(
+        patch_side=int(stated.get("patch_size", 16)),
+        max_patches=int(stated["max_num_patches"]),
+        resample=names.get(stated.get("resample", 2), "bilinear"),
+        mean=tuple(float(number) for number in stated.get("image_mean", (0.5, 0.5, 0.5))),
+        std=tuple(float(number) for number in stated.get("image_std", (0.5, 0.5, 0.5))),
+    )
+
 
 PURPOSE = "Hub models"
 _PROCESSOR_FILES = ("preprocessor_config.json", "processor_config.json")
@@ -38,7 +130,14 @@ class TransformersEmbedder(Sendable):
         dtype: float32, float16 or bfloat16.
     """
 
-    def __init__(self, *, model: str | Path, revision: str | None = None, device: str = "auto", dtype: str = "float32") -> None:
+    def __init__(
+        self,
+        *,
+        model: str | Path,
+        revision: str | None = None,
+        device: str = "auto",
+        dtype: str = "float32",
+    ) -> None:
         self._model_name = str(model)
         self._revision = revision
         self._device = device
@@ -46,38 +145,40 @@ class TransformersEmbedder(Sendable):
 
     @LoadedOnce
     def encoder_id(self) -> str:
-        """Name with the hash of the folder or the commit on the hub, and of what decides the numbers."""
         folder = Path(self._model_name)
-        version = file_hash(folder) if folder.is_dir() else str(getattr(self._config, "_commit_hash", None) or self._revision)
+        version = (
+            file_hash(folder)
+            if folder.is_dir()
+            else str(getattr(self._config, "_commit_hash", None) or self._revision)
+        )
         name = folder.name if folder.is_dir() else self._model_name
-        return f"transformers:{name}@{version[:16]}+{settings_hash(self._pictures.as_settings(), self._dtype)[:8]}"
+        return f"transformers:{name}@{version[:16]}+{settings_hash(self._images.as_settings(), self._dtype)[:8]}"
 
     @LoadedOnce
     def dimension(self) -> int:
-        """Length of the vectors."""
         return int(self.embed_prepared([self.prepare(Image.new("RGB", (32, 32)))]).shape[1])
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side in pixels that `prepare` needs."""
-        return self._pictures.needed_side
+    def image_side(self) -> int | None:
+        return self._images.needed_side
 
     @property
     def has_text(self) -> bool:
-        """Whether the model has a text side."""
         return getattr(self._config, "text_config", None) is not None
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into what the model's own processor would make of it."""
-        return self._pictures.apply(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return self._images.apply(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        """Return unit vectors [n, d] of prepared pictures."""
+        """Return unit vectors [n, d] of prepared images."""
         if not prepared:
             return np.zeros((0, self.dimension), dtype=np.float32)
         torch, model = require_torch(PURPOSE), self._model
         with torch.inference_mode():
-            inputs = {name: torch.from_numpy(values).to(model.device) for name, values in self._batch(prepared).items()}
+            inputs = {
+                name: torch.from_numpy(values).to(model.device)
+                for name, values in self._batch(prepared).items()
+            }
             inputs["pixel_values"] = inputs["pixel_values"].to(model.dtype)
             make = getattr(model, "get_image_features", model)
             return _unit(make(**inputs))
@@ -85,17 +186,27 @@ class TransformersEmbedder(Sendable):
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases."""
         if not self.has_text:
-            raise ModelError("This model has no text side.", given=self._model_name, fix="Learn one with `weakspot align`.")
+            raise ModelError(
+                "This model has no text side.",
+                given=self._model_name,
+                fix="Learn one with `weakspot lab align`.",
+            )
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
         torch, model = require_torch(PURPOSE), self._model
         with torch.inference_mode():
-            tokens = {name: values.to(model.device) for name, values in self._tokens(list(texts)).items()}
+            tokens = {
+                name: values.to(model.device) for name, values in self._tokens(list(texts)).items()
+            }
             return _unit(model.get_text_features(**tokens))
 
     def _batch(self, prepared: Sequence[AnyArray]) -> dict[str, AnyArray]:
-        pictures = self._pictures
-        return pictures.batch(prepared) if isinstance(pictures, NaflexPreprocessing) else {"pixel_values": np.stack(prepared)}
+        images = self._images
+        return (
+            images.batch(prepared)
+            if isinstance(images, NaflexPreprocessing)
+            else {"pixel_values": np.stack(prepared)}
+        )
 
     def _tokens(self, texts: list[str]) -> dict[str, Any]:
         """Return token ids; SigLIP was trained on lower-cased phrases padded to the end, without a mask."""
@@ -108,14 +219,16 @@ class TransformersEmbedder(Sendable):
         return {name: found[name] for name in ("input_ids", "attention_mask")}
 
     @LoadedOnce
-    def _pictures(self) -> Preprocessing | NaflexPreprocessing:
+    def _images(self) -> Preprocessing | NaflexPreprocessing:
         for name in _PROCESSOR_FILES:
             found = self._file(name)
             if found is not None:
                 where = f"{self._model_name}/{name}"
-                return naflex_of_processor(found) or replace(preprocessing_of_processor(found, where=where), centring="down")
+                return naflex_of_processor(found) or replace(
+                    preprocessing_of_processor(found, where=where), centring="down"
+                )
         raise ModelError(
-            "The model does not say how its pictures are prepared.",
+            "The model does not say how its images are prepared.",
             where=self._model_name,
             fix=f"Put {_PROCESSOR_FILES[0]} beside it.",
         )
@@ -124,7 +237,9 @@ class TransformersEmbedder(Sendable):
         transformers = self._library
         try:
             path = transformers.utils.cached_file(self._model_name, name, revision=self._revision)
-            return None if path is None else dict(json.loads(Path(path).read_text(encoding="utf-8")))
+            return (
+                None if path is None else dict(json.loads(Path(path).read_text(encoding="utf-8")))
+            )
         except (OSError, ValueError):
             return None
 
@@ -152,23 +267,27 @@ class TransformersEmbedder(Sendable):
         """Call `from_pretrained`; code that comes with a model is never run."""
         loader = getattr(self._library, kind)
         try:
-            return loader.from_pretrained(self._model_name, revision=self._revision, trust_remote_code=False, **options)
+            return loader.from_pretrained(
+                self._model_name, revision=self._revision, trust_remote_code=False, **options
+            )
         except OSError as error:
             raise UnavailableError(
-                f"The model cannot be had: {_first_line(error)}",
+                f"The model is unavailable: {_first_line(error)}",
                 where=self._model_name,
                 fix='Check the name and the network, give a folder, or set embedder.name = "embedded".',
             ) from error
         except Exception as error:
-            raise ModelError(f"transformers cannot load the model: {_first_line(error)}", where=self._model_name) from error
+            raise ModelError(
+                f"transformers cannot load the model: {_first_line(error)}", where=self._model_name
+            ) from error
 
 
 def _unit(output: Any) -> FloatArray:
-    """Take the features out of what this or that version of transformers answers."""
     features = getattr(output, "pooler_output", output)
     if features is None:
         raise ModelError(
-            "The model gives no pooled output.", fix="Use CLIP, SigLIP, SigLIP 2 or another model with one vector a picture."
+            "The model gives no pooled output.",
+            fix="Use CLIP, SigLIP, SigLIP 2 or another model with one embedding an image.",
         )
     return unit_rows(features.float().cpu().numpy())
 

@@ -10,9 +10,14 @@ from weakspot.backends.hub import hub_is_off
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, model_id
 from weakspot.backends.optional_library import require_library
-from weakspot.backends.torch_device import require_torch, torch_device, torch_dtype
-from weakspot.backends.torchvision_operators import declare_torchvision_operators
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError, raise_all
+from weakspot.backends.torch_device import (
+    declare_torchvision_operators,
+    require_torch,
+    torch_device,
+    torch_dtype,
+)
+from weakspot.core.bounds import Count, check_bounds
+from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.sending import Sendable
 
 PURPOSE = "Captioners, answerers and language models of the hub"
@@ -27,7 +32,7 @@ class TransformersSettings:
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda, cuda:1, mps.
         dtype: float32, float16 or bfloat16.
-        batch_size: pictures a call of the model.
+        batch_size: images a call of the model.
         max_new_tokens: most tokens of an answer.
     """
 
@@ -35,19 +40,12 @@ class TransformersSettings:
     revision: str | None = None
     device: str = "auto"
     dtype: str = "float32"
-    batch_size: int = 8
-    max_new_tokens: int = 40
+    batch_size: Count = 8
+    max_new_tokens: Count = 40
 
     def __post_init__(self) -> None:
-        """Refuse numbers that cannot mean anything."""
-        problems = [
-            f"{name}: must be a whole number of at least 1, is {value!r}"
-            for name, value in (("batch_size", self.batch_size), ("max_new_tokens", self.max_new_tokens))
-            if not isinstance(value, int) or isinstance(value, bool) or value < 1
-        ]
-        if not self.model.strip():
-            problems.append("model: must be a name on the hub or a folder")
-        raise_all(problems, error=ConfigError, what="The model cannot be used like this:", where="options")
+        problems = [] if self.model.strip() else ["model: must be a name on the hub or a folder"]
+        check_bounds(self, where="options", problems=problems)
 
 
 class TransformersSource(Sendable):
@@ -64,23 +62,22 @@ class TransformersSource(Sendable):
         """Return `kind:name@hash`, the hash over the weights and everything that decides the words."""
         folder = Path(self.settings.model)
         name = folder.name if folder.is_dir() else self.settings.model
-        return model_id(kind, name, self._version, self.settings.dtype, self.settings.max_new_tokens, *parts)
+        return model_id(
+            kind, name, self._version, self.settings.dtype, self.settings.max_new_tokens, *parts
+        )
 
     @LoadedOnce
     def torch(self) -> Any:
-        """Return torch."""
         return require_torch(PURPOSE)
 
     @LoadedOnce
     def library(self) -> Any:
-        """Return transformers."""
         require_torch(PURPOSE)
         declare_torchvision_operators()
         return require_library("transformers", extra="hub", purpose=PURPOSE)
 
     @LoadedOnce
     def config(self) -> Any:
-        """Return the model's configuration."""
         return self.load("AutoConfig")
 
     def model(self, kind: str) -> Any:
@@ -94,7 +91,9 @@ class TransformersSource(Sendable):
         """
         torch = self.torch
         is_first_form = int(self.library.__version__.partition(".")[0]) < 5  # noqa: PLR2004 - version 5 renamed the option
-        numbers = {"torch_dtype" if is_first_form else "dtype": torch_dtype(torch, self.settings.dtype)}
+        numbers = {
+            "torch_dtype" if is_first_form else "dtype": torch_dtype(torch, self.settings.dtype)
+        }
         module, report = self.load(kind, output_loading_info=True, **numbers)
         missing = sorted(report.get("missing_keys", ()))
         if missing:
@@ -130,10 +129,16 @@ class TransformersSource(Sendable):
         torch = self.torch
         try:
             devices = range(torch.cuda.device_count())
-            with torch.inference_mode(), torch.random.fork_rng(devices=devices), _quiet(self.library):
+            with (
+                torch.inference_mode(),
+                torch.random.fork_rng(devices=devices),
+                _quiet(self.library),
+            ):
                 yield
         except (RuntimeError, ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"The model cannot answer: {first_line(error)}", where=self.settings.model) from error
+            raise ModelError(
+                f"The model cannot answer: {first_line(error)}", where=self.settings.model
+            ) from error
 
     @LoadedOnce
     def _version(self) -> str:
@@ -143,7 +148,9 @@ class TransformersSource(Sendable):
         return str(getattr(self.config, "_commit_hash", None) or self.settings.revision)
 
     def _unloadable(self, error: Exception) -> ModelError:
-        return ModelError(f"transformers cannot load the model: {first_line(error)}", where=self.settings.model)
+        return ModelError(
+            f"transformers cannot load the model: {first_line(error)}", where=self.settings.model
+        )
 
     def _unavailable(self, reason: str) -> UnavailableError:
         return UnavailableError(
@@ -169,5 +176,4 @@ def _quiet(library: Any) -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """Return the first line of what a library said."""
     return (str(error).strip() or type(error).__name__).split("\n", maxsplit=1)[0][:300]

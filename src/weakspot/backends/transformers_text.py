@@ -7,14 +7,15 @@ from typing import Any
 from pydantic import JsonValue
 
 from weakspot.backends import json_grammar
+from weakspot.backends.answer_words import json_instruction
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
-from weakspot.backends.words_asked_for import json_instruction
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.seeding import child_seed
 from weakspot.core.sending import Sendable
 
 LANGUAGE_MODEL = "AutoModelForCausalLM"
+LARGEST_TEMPERATURE = 10.0
 FEW_TOKENS = 16
 TRIED_FIRST = 64
 SHARES_BEFORE_HURRY = (0.6, 0.8)
@@ -43,24 +44,42 @@ class TransformersTextGenerator(Sendable):
         temperature: float = 0.0,
     ) -> None:
         settings = TransformersSettings(
-            model=str(model), revision=revision, device=device, dtype=dtype, batch_size=1, max_new_tokens=max_new_tokens
+            model=str(model),
+            revision=revision,
+            device=device,
+            dtype=dtype,
+            batch_size=1,
+            max_new_tokens=max_new_tokens,
         )
-        if isinstance(temperature, bool) or not isinstance(temperature, int | float) or not 0.0 <= temperature <= 10.0:  # noqa: PLR2004
-            raise ConfigError("The temperature must be a number from 0 to 10.", where="temperature", given=temperature)
+        if (
+            isinstance(temperature, bool)
+            or not isinstance(temperature, int | float)
+            or not 0.0 <= temperature <= LARGEST_TEMPERATURE
+        ):
+            raise ConfigError(
+                "The temperature must be a number from 0 to 10.",
+                where="temperature",
+                given=temperature,
+            )
         self._source = TransformersSource(settings)
         self._temperature = float(temperature)
 
     @LoadedOnce
     def generator_id(self) -> str:
-        """Name and hash of weights and of what else decides the words."""
         return self._source.identity("transformers-text", self._temperature)
 
-    def generate(self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0) -> str:
+    def generate(
+        self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0
+    ) -> str:
         """Return the answer; JSON that fits the schema when one is given."""
         asked = prompt if schema is None else json_instruction(prompt, schema)
         model, tokens = self._model, self._tokens(asked)
         room = self._room(tokens.shape[1])
-        guide = None if schema is None else _JsonGuide(self._tokenizer, schema, n_given=tokens.shape[1], n_most=room)
+        guide = (
+            None
+            if schema is None
+            else _JsonGuide(self._tokenizer, schema, n_given=tokens.shape[1], n_most=room)
+        )
         with self._source.running():
             self._source.torch.manual_seed(child_seed(seed, "text", prompt))
             found = model.generate(
@@ -82,7 +101,13 @@ class TransformersTextGenerator(Sendable):
                 **({} if end is None else {"eos_token_id": end}),
             }
         if self._temperature > 0.0:
-            return {"do_sample": True, "num_beams": 1, "temperature": self._temperature, "top_k": 0, "top_p": 1.0}
+            return {
+                "do_sample": True,
+                "num_beams": 1,
+                "temperature": self._temperature,
+                "top_k": 0,
+                "top_p": 1.0,
+            }
         return {"do_sample": False, "num_beams": 1}
 
     def _words(self, tokens: Any) -> str:
@@ -94,12 +119,17 @@ class TransformersTextGenerator(Sendable):
         is_chat = getattr(tokenizer, "chat_template", None) is not None
         if is_chat:
             message = [{"role": "user", "content": prompt}]
-            prompt = tokenizer.apply_chat_template(message, add_generation_prompt=True, tokenize=False)
-        found = tokenizer([prompt if is_chat else f"{prompt}\n"], add_special_tokens=not is_chat, return_tensors="pt")
+            prompt = tokenizer.apply_chat_template(
+                message, add_generation_prompt=True, tokenize=False
+            )
+        found = tokenizer(
+            [prompt if is_chat else f"{prompt}\n"],
+            add_special_tokens=not is_chat,
+            return_tensors="pt",
+        )
         return found["input_ids"].to(self._model.device)
 
     def _room(self, n_given: int) -> int:
-        """Return how many tokens the answer may have."""
         longest = getattr(self._source.config, "max_position_embeddings", None)
         most = self._source.settings.max_new_tokens
         room = most if longest is None else min(most, longest - n_given)
@@ -114,7 +144,9 @@ class TransformersTextGenerator(Sendable):
     @property
     def _padding(self) -> int | None:
         tokenizer = self._tokenizer
-        found = tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        found = (
+            tokenizer.pad_token_id if tokenizer.pad_token_id is not None else tokenizer.eos_token_id
+        )
         return None if found is None else int(found)
 
     @LoadedOnce
@@ -136,7 +168,9 @@ class _JsonGuide:
         n_most: tokens that may be written; when they run short, nothing is begun that can be left out.
     """
 
-    def __init__(self, tokenizer: Any, schema: Mapping[str, JsonValue], *, n_given: int, n_most: int) -> None:
+    def __init__(
+        self, tokenizer: Any, schema: Mapping[str, JsonValue], *, n_given: int, n_most: int
+    ) -> None:
         self._tokenizer = tokenizer
         self._state: json_grammar.State = json_grammar.start(schema)
         self._n_given = n_given
@@ -148,9 +182,10 @@ class _JsonGuide:
         self._before_text = self._decoded(self._before)
 
     def __call__(self, tokens: Any, scores: Any) -> Any:
-        """Return scores in which all tokens but one are impossible."""
         share_written = (tokens.shape[1] - self._n_given) / self._n_most
-        chosen = self._chosen(scores[0], hurry=sum(share_written > share for share in SHARES_BEFORE_HURRY))
+        chosen = self._chosen(
+            scores[0], hurry=sum(share_written > share for share in SHARES_BEFORE_HURRY)
+        )
         allowed = scores.new_full(scores.shape, float("-inf"))
         allowed[:, chosen] = 0.0
         return allowed
@@ -163,7 +198,9 @@ class _JsonGuide:
         """
         text = "".join(self._texts)
         if not json_grammar.is_complete(self._state):
-            raise ModelError("The model's answer was cut off.", given=text[-80:], fix="Raise max_new_tokens.")
+            raise ModelError(
+                "The model's answer was cut off.", given=text[-80:], fix="Raise max_new_tokens."
+            )
         return text
 
     def _chosen(self, scores: Any, *, hurry: int) -> int:
@@ -180,13 +217,18 @@ class _JsonGuide:
                     self._texts.append(piece)
                     return int(token)
             tried = len(best)
-        raise ModelError("The model has no token with which its answer could become JSON.", given="".join(self._texts)[-80:])
+        raise ModelError(
+            "The model has no token with which its answer could become JSON.",
+            given="".join(self._texts)[-80:],
+        )
 
     def _piece(self, token: int) -> str:
         if token not in self._pieces:
             is_special = token in self._tokenizer.all_special_ids
             text = "" if is_special else self._decoded([*self._before, token])
-            self._pieces[token] = text[len(self._before_text) :] if text.startswith(self._before_text) else ""
+            self._pieces[token] = (
+                text[len(self._before_text) :] if text.startswith(self._before_text) else ""
+            )
         return self._pieces[token]
 
     def _decoded(self, tokens: Sequence[int]) -> str:

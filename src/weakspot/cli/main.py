@@ -1,59 +1,63 @@
-"""The command `weakspot`: parse, call app, print."""
+"""The command `weakspot`: which commands there are, where renamed ones went, and what becomes of errors."""
 
 import sys
+from typing import Any
 
 import typer
 
 from weakspot import __version__
-from weakspot.cli.adversarial_command import register as register_adversarial
-from weakspot.cli.asking import register as register_asking
-from weakspot.cli.check_command import register as register_check
-from weakspot.cli.comparing import register as register_comparing
-from weakspot.cli.counterfactual_command import register as register_counterfactual
-from weakspot.cli.decode_command import register as register_decode
-from weakspot.cli.exchange_command import register as register_exchange
-from weakspot.cli.export_command import register as register_export
-from weakspot.cli.generate_command import register as register_generate
-from weakspot.cli.making import register as register_making
-from weakspot.cli.nearest_command import register as register_nearest
-from weakspot.cli.refine_command import register as register_refine
-from weakspot.cli.repair_bench_command import register as register_repair_bench
-from weakspot.cli.repair_command import register as register_repair
-from weakspot.cli.repairing import register as register_repairing
-from weakspot.cli.running import register as register_running
-from weakspot.cli.search_command import register as register_search
-from weakspot.cli.serve_command import register as register_serve
-from weakspot.cli.setting_up import register as register_setting_up
-from weakspot.cli.watch_command import register as register_watch
+from weakspot.cli import ask, exchange, generate, lab, loop, release, repair, serve, setup
+from weakspot.cli.options import TopicGroup
+
+COMMANDS = {
+    "Daily work": (
+        setup.init,
+        setup.doctor,
+        setup.demo,
+        loop.ingest,
+        loop.embed,
+        loop.discover,
+        loop.verify,
+        loop.report,
+        loop.run,
+        repair.repair,
+        serve.serve,
+    ),
+    "Ask a question": (ask.hypothesis, ask.nearest, ask.compare),
+    "Generated images": (generate.generate, generate.search, generate.counterfactual),
+    "Release": (release.check, release.watch),
+    "Other tools": (exchange.import_, exchange.export),
+}
+RENAMED = {
+    **{name: f"weakspot lab {name}" for name in lab.COMMANDS},
+    "bench-repair": "python benchmarks/repair.py",
+}
+
+
+class RootGroup(TopicGroup):
+    """Says where renamed commands went."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named; one that has another name now ends with exit code 2."""
+        if args[0] in RENAMED:
+            typer.echo(f"weakspot {args[0]} is now: {RENAMED[args[0]]}", err=True)
+            raise typer.Exit(2)
+        return super().resolve_command(ctx, args)
+
 
 app = typer.Typer(
     name="weakspot",
+    cls=RootGroup,
     help="Finds, names, proves and repairs the systematic failures of image classifiers.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-register_setting_up(app)
-register_running(app)
-register_repair(app)
-register_making(app)
-register_comparing(app)
-register_repairing(app)
-register_repair_bench(app)
-register_asking(app)
-register_search(app)
-register_counterfactual(app)
-register_generate(app)
-register_decode(app)
-register_refine(app)
-register_adversarial(app)
-register_serve(app)
-register_export(app)
-register_exchange(app)
-register_nearest(app)
-register_check(app)
-register_watch(app)
+for _topic, _commands in COMMANDS.items():
+    for _command in _commands:
+        app.command(_command.__name__.rstrip("_"), rich_help_panel=_topic)(_command)
+app.add_typer(lab.app, name="lab", rich_help_panel="Research")
 
 
 def _show_version(asked: bool) -> None:
@@ -64,15 +68,28 @@ def _show_version(asked: bool) -> None:
 
 @app.callback()
 def _root(
-    version: bool = typer.Option(False, "--version", callback=_show_version, is_eager=True, help="Show the version and stop."),
+    _version: bool = typer.Option(
+        False, "--version", callback=_show_version, is_eager=True, help="Show the version and stop."
+    ),
+    verbose: int = typer.Option(
+        0,
+        "--verbose",
+        "-v",
+        count=True,
+        show_default=False,
+        help="Log what is done to the error stream; twice: more.",
+    ),
 ) -> None:
     """Finds, names, proves and repairs the systematic failures of image classifiers."""
+    if verbose:
+        from weakspot.cli.terminal import start_logging
+
+        start_logging(verbose)
 
 
 def main() -> None:
     """Run the command line; the exit code is 0, 1 (finding above the threshold), 2 (bad input) or 130 (interrupted)."""
-    from weakspot.cli.refusals import out_of_memory, refusal
-    from weakspot.cli.terminal import report_error
+    from weakspot.cli.terminal import describe_memory_error, describe_os_error, report_error
     from weakspot.core.errors import WeakspotError
 
     try:
@@ -81,8 +98,8 @@ def main() -> None:
         report_error(error)
         raise SystemExit(error.exit_code) from None
     except OSError as error:
-        report_error(refusal(error))
+        report_error(describe_os_error(error))
         raise SystemExit(WeakspotError.exit_code) from None
     except MemoryError:
-        report_error(out_of_memory())
+        report_error(describe_memory_error())
         raise SystemExit(WeakspotError.exit_code) from None

@@ -87,7 +87,7 @@ class SliceDifference(Record):
     q_value: float = 1.0
 
 
-class SliceOutcomes(Record):
+class SlicePredictions(Record):
     """One slice and what every classifier does on samples that were not used to find it.
 
     Args:
@@ -105,11 +105,17 @@ class SliceOutcomes(Record):
     failed: Mapping[str, tuple[bool, ...]]
 
 
-def measured(slices: Sequence[SliceOutcomes], *, alpha: float = 0.05, min_support: int = 5) -> tuple[SliceOnModel, ...]:
+def measure_slices(
+    slices: Sequence[SlicePredictions], *, alpha: float = 0.05, min_support: int = 5
+) -> tuple[SliceOnModel, ...]:
     """Measure every slice on every classifier; error rates hold over all of it."""
     found = [_on_model(one, model) for one in slices for model in one.failed]
     tested = [min(one.n_inside, one.n_outside) >= min_support for one in found]
-    adjusted = iter(q_values([one.p_value for one, is_tested in zip(found, tested, strict=True) if is_tested]).tolist())
+    adjusted = iter(
+        q_values(
+            [one.p_value for one, is_tested in zip(found, tested, strict=True) if is_tested]
+        ).tolist()
+    )
     judged = []
     for one, is_tested in zip(found, tested, strict=True):
         q_value = next(adjusted) if is_tested else 1.0
@@ -118,8 +124,11 @@ def measured(slices: Sequence[SliceOutcomes], *, alpha: float = 0.05, min_suppor
     return tuple(judged)
 
 
-def _on_model(one: SliceOutcomes, model: str) -> SliceOnModel:
-    inside, failed = np.array(one.inside, dtype=np.bool_), np.array(one.failed[model], dtype=np.bool_)
+def _on_model(one: SlicePredictions, model: str) -> SliceOnModel:
+    inside, failed = (
+        np.array(one.inside, dtype=np.bool_),
+        np.array(one.failed[model], dtype=np.bool_),
+    )
     n_inside, n_outside = int(inside.sum()), int((~inside).sum())
     failures_inside, failures_outside = int(failed[inside].sum()), int(failed[~inside].sum())
     return SliceOnModel(
@@ -142,7 +151,7 @@ def _wilson(failures: int, n_samples: int) -> Interval:
     return Interval(low=low, high=high, level=LEVEL)
 
 
-def differences(slices: Sequence[SliceOutcomes]) -> tuple[SliceDifference, ...]:
+def differences(slices: Sequence[SlicePredictions]) -> tuple[SliceDifference, ...]:
     """Return how every two classifiers differ on every slice, largest difference first."""
     found = [
         _difference(one, first, second)
@@ -151,14 +160,25 @@ def differences(slices: Sequence[SliceOutcomes]) -> tuple[SliceDifference, ...]:
         if any(one.inside)
     ]
     adjusted = q_values([one.p_value for one in found])
-    judged = [one.model_copy(update={"q_value": float(q_value)}) for one, q_value in zip(found, adjusted, strict=True)]
-    return tuple(sorted(judged, key=lambda one: (-abs(one.difference), one.slice_id, one.first, one.second)))
+    judged = [
+        one.model_copy(update={"q_value": float(q_value)})
+        for one, q_value in zip(found, adjusted, strict=True)
+    ]
+    return tuple(
+        sorted(judged, key=lambda one: (-abs(one.difference), one.slice_id, one.first, one.second))
+    )
 
 
-def _difference(one: SliceOutcomes, first: str, second: str) -> SliceDifference:
+def _difference(one: SlicePredictions, first: str, second: str) -> SliceDifference:
     inside = np.array(one.inside, dtype=np.bool_)
-    fails, fails_too = (np.array(one.failed[name], dtype=np.bool_)[inside] for name in (first, second))
-    only_first, only_second, n_samples = int((fails & ~fails_too).sum()), int((fails_too & ~fails).sum()), int(inside.sum())
+    fails, fails_too = (
+        np.array(one.failed[name], dtype=np.bool_)[inside] for name in (first, second)
+    )
+    only_first, only_second, n_samples = (
+        int((fails & ~fails_too).sum()),
+        int((fails_too & ~fails).sum()),
+        int(inside.sum()),
+    )
     low, high = paired_interval(fails, fails_too)
     return SliceDifference(
         slice_id=one.slice_id,
@@ -174,7 +194,9 @@ def _difference(one: SliceOutcomes, first: str, second: str) -> SliceDifference:
     )
 
 
-def paired_interval(first: BoolArray, second: BoolArray, *, level: float = LEVEL) -> tuple[float, float]:
+def paired_interval(
+    first: BoolArray, second: BoolArray, *, level: float = LEVEL
+) -> tuple[float, float]:
     """Return the interval of the difference of two rates on the same samples (Bonett and Price's adjusted Wald interval).
 
     >>> low, high = paired_interval(np.array([True] * 8 + [False] * 12), np.array([True] * 2 + [False] * 18))
@@ -184,7 +206,12 @@ def paired_interval(first: BoolArray, second: BoolArray, *, level: float = LEVEL
     from scipy.special import ndtri
 
     n_samples = len(first) + 2
-    only_first, only_second = (int((first & ~second).sum()) + 1) / n_samples, (int((second & ~first).sum()) + 1) / n_samples
+    only_first, only_second = (
+        (int((first & ~second).sum()) + 1) / n_samples,
+        (int((second & ~first).sum()) + 1) / n_samples,
+    )
     middle = only_first - only_second
-    spread = float(ndtri(0.5 + level / 2)) * float(np.sqrt((only_first + only_second - middle**2) / n_samples))
+    spread = float(ndtri(0.5 + level / 2)) * float(
+        np.sqrt((only_first + only_second - middle**2) / n_samples)
+    )
     return max(-1.0, middle - spread), min(1.0, middle + spread)

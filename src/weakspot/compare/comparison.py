@@ -3,11 +3,65 @@
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from weakspot.compare.across import SliceDifference, SliceOnModel, SliceOutcomes, differences, measured
-from weakspot.compare.overlap import failure_iou, families
-from weakspot.core.arrays import BoolArray
+import numpy as np
+
+from weakspot.compare.across import (
+    SliceDifference,
+    SliceOnModel,
+    SlicePredictions,
+    differences,
+    measure_slices,
+)
+from weakspot.core.arrays import BoolArray, DoubleArray
+from weakspot.core.errors import DataError
 from weakspot.core.record import Record
 from weakspot.media.charts import heat_map, interval_chart
+
+
+def failure_iou(failed: Sequence[BoolArray]) -> DoubleArray:
+    """Return for every two classifiers [m, m] the failures they share, as a part of the failures of either.
+
+    Two classifiers without any failure share everything there is: 1.
+
+    >>> failure_iou([np.array([True, True, False]), np.array([True, False, False])]).tolist()
+    [[1.0, 0.5], [0.5, 1.0]]
+    """
+    if not failed or len({len(one) for one in failed}) != 1:
+        raise DataError(
+            "Every classifier needs a prediction for the same samples.",
+            given=[len(one) for one in failed],
+        )
+    matrix = np.stack(failed).astype(np.float64)
+    shared = matrix @ matrix.T
+    counts = matrix.sum(axis=1)
+    either = counts[:, None] + counts[None, :] - shared
+    return np.where(either > 0, shared / np.where(either > 0, either, 1.0), 1.0)
+
+
+def families(
+    names: Sequence[str], overlaps: DoubleArray, *, least: float = 0.5
+) -> tuple[tuple[str, ...], ...]:
+    """Group classifiers whose failures overlap: within a family the mean overlap is at least `least`.
+
+    Average linkage on one minus the overlap; families and their members keep the order of names.
+    """
+    if len(names) == 1:
+        return ((names[0],),)
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    distances = 1.0 - (overlaps + overlaps.T) / 2
+    np.fill_diagonal(distances, 0.0)
+    groups = fcluster(
+        linkage(squareform(distances, checks=False), method="average"),
+        t=1.0 - least,
+        criterion="distance",
+    )
+    return tuple(
+        tuple(name for name, own in zip(names, groups, strict=True) if own == group)
+        for group in dict.fromkeys(groups)
+    )
+
 
 MOST_SHOWN = 12
 STYLE = (
@@ -42,25 +96,32 @@ class Comparison(Record):
 
     @property
     def shared(self) -> tuple[str, ...]:
-        """Return the ids of slices that hold on every model."""
-        held = [{one.slice_id for one in self.slices if one.model == model and one.holds} for model in self.models]
+        held = [
+            {one.slice_id for one in self.slices if one.model == model and one.holds}
+            for model in self.models
+        ]
         common = set.intersection(*held) if held else set()
         return tuple(dict.fromkeys(one.slice_id for one in self.slices if one.slice_id in common))
 
 
-def compared(
-    failed: Mapping[str, BoolArray], slices: Sequence[SliceOutcomes], *, alpha: float = 0.05, notes: Sequence[str] = ()
+def compare_failures(
+    failed: Mapping[str, BoolArray],
+    slices: Sequence[SlicePredictions],
+    *,
+    alpha: float = 0.05,
+    notes: Sequence[str] = (),
 ) -> Comparison:
-    """Put a comparison together from aligned failures and slice outcomes."""
     names = tuple(failed)
     overlaps = failure_iou(list(failed.values()))
     return Comparison(
         models=names,
         n_samples=len(next(iter(failed.values()))),
-        failure_rates={name: float(one.mean()) if len(one) else 0.0 for name, one in failed.items()},
+        failure_rates={
+            name: float(one.mean()) if len(one) else 0.0 for name, one in failed.items()
+        },
         overlaps=tuple(tuple(float(value) for value in line) for line in overlaps),
         families=families(names, overlaps),
-        slices=measured(slices, alpha=alpha),
+        slices=measure_slices(slices, alpha=alpha),
         differences=differences(slices),
         notes=tuple(notes),
     )
@@ -72,7 +133,11 @@ def comparison_page(comparison: Comparison) -> str:
         "<!doctype html><html lang='en'><meta charset='utf-8'><meta name='viewport' content='width=device-width'>",
         f"<title>weakspot: comparison of classifiers</title><style>{STYLE}</style>",
         f"<h1>{len(comparison.models)} classifiers on {comparison.n_samples} samples</h1>",
-        heat_map(comparison.models, comparison.overlaps, title="Shared failures (intersection over union)"),
+        heat_map(
+            comparison.models,
+            comparison.overlaps,
+            title="Shared failures (intersection over union)",
+        ),
         "<h2>Families</h2><ul>",
         *[f"<li>{escape(', '.join(family))}</li>" for family in comparison.families],
         "</ul><h2>Slices on every classifier</h2>",
@@ -89,7 +154,12 @@ def _slice_charts(comparison: Comparison) -> list[str]:
     for slice_id in list(dict.fromkeys(one.slice_id for one in comparison.slices))[:MOST_SHOWN]:
         entries = [one for one in comparison.slices if one.slice_id == slice_id]
         rows = [
-            (f"{one.model}{' (holds)' if one.holds else ''}", one.interval_inside.low, one.rate_inside, one.interval_inside.high)
+            (
+                f"{one.model}{' (holds)' if one.holds else ''}",
+                one.interval_inside.low,
+                one.rate_inside,
+                one.interval_inside.high,
+            )
             for one in entries
         ]
         title = f"{entries[0].title}: failure rate of members, found on {entries[0].found_on}, {entries[0].n_inside} samples"

@@ -1,11 +1,12 @@
-"""How far one set of pictures is from another, by their vectors: Frechet and kernel distance (FID and KID in Inception space).
+"""How far one set of images is from another, by their embeddings: Frechet and kernel distance (FID and KID in Inception space).
 
 Both compare whole sets and ask nothing of labels. The Frechet distance is that between two normal distributions with the means and
-covariances of the sets; few pictures make it too large, because their covariances are known badly, so that only sets of the same
+covariances of the sets; few images make it too large, because their covariances are known badly, so that only sets of the same
 size can be compared by it. The kernel distance has no such bias at any size, and says how sure it is.
 """
 
 from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
@@ -18,7 +19,7 @@ OFFSET = 1.0
 LARGEST_SUBSET = 1000
 N_SUBSETS = 40
 FEWEST_BLOCKS = 4
-FEWEST_PICTURES = 2
+FEWEST_IMAGES = 2
 N_EQUAL_DRAWS = 5
 EXTRAPOLATION_SIZES = 6
 ENOUGH_TIMES = 4
@@ -29,9 +30,9 @@ class KernelDistance(Record):
 
     Args:
         value: mean over all subsets.
-        standard_error: of the value, from subsets that have no picture in common; None if there are too few pictures to tell.
+        standard_error: of the value, from subsets that have no image in common; None if there are too few images to tell.
         n_subsets: how many subsets were looked at.
-        subset_size: pictures of the smaller set in one of them.
+        subset_size: images of the smaller set in one of them.
     """
 
     value: float
@@ -41,24 +42,26 @@ class KernelDistance(Record):
 
 
 class SetDistance(Record):
-    """One set of pictures beside the reference.
+    """One set of images beside the reference.
 
     Args:
         name: of the set.
         space: the encoder in whose space it was measured.
-        n_pictures: pictures of the set that have a vector.
-        n_reference: pictures of the reference that have one.
-        dimension: of the vectors.
-        frechet: Frechet distance of all pictures; only comparable between sets of the same size.
-        frechet_equal: the same on equally many pictures of every set, mean of a few draws.
+        n_images: images of the set that have an embedding.
+        n_reference: images of the reference that have one.
+        dimension: of the embeddings.
+        frechet: Frechet distance of all images; only comparable between sets of the same size.
+        frechet_equal: the same on equally many images of every set, mean of a few draws.
         n_equal: how many those are.
-        frechet_unbiased: extrapolated to endlessly many pictures; None where there are too few for that.
+        frechet_unbiased: extrapolated to endlessly many images; None where there are too few for that.
         kernel: kernel distance.
     """
 
+    earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
+
     name: str
     space: str
-    n_pictures: int
+    n_images: int
     n_reference: int
     dimension: int
     frechet: float
@@ -69,26 +72,30 @@ class SetDistance(Record):
 
     @property
     def warning(self) -> str:
-        """Return what to know about the Frechet distance, empty if there are pictures enough."""
-        fewest = min(self.n_pictures, self.n_reference)
+        """Return what to know about the Frechet distance, empty if there are images enough."""
+        fewest = min(self.n_images, self.n_reference)
         if fewest >= ENOUGH_TIMES * self.dimension:
             return ""
-        missing = "fewer pictures than dimensions, so that covariances lack rank" if fewest <= self.dimension else "few pictures"
+        missing = (
+            "fewer images than dimensions, so that covariances lack rank"
+            if fewest <= self.dimension
+            else "few images"
+        )
         return (
-            f"{self.name}: {fewest} pictures for {self.dimension} dimensions: {missing}. The Frechet distance of all is too large; "
+            f"{self.name}: {fewest} images for {self.dimension} dimensions: {missing}. The Frechet distance of all is too large; "
             "compare sets by that of equally many, or by the kernel distance."
         )
 
 
 def frechet_distance(first: AnyArray, second: AnyArray) -> float:
-    """Return the squared Frechet distance between normal fits to vectors [n, d] and [m, d].
+    """Return the squared Frechet distance between normal fits to embeddings [n, d] and [m, d].
 
     The trace of the root of the product of covariances is the sum of the singular values of the product of their factors. That
-    needs neither a matrix root nor a small number on the diagonal, and stays exact where there are fewer vectors than dimensions.
+    needs neither a matrix root nor a small number on the diagonal, and stays exact where there are fewer embeddings than axes.
 
     Raises:
-        DataError: if the vectors are of different lengths or not finite.
-        NotEnoughDataError: if a set has fewer than two vectors.
+        DataError: if the embeddings are of different lengths or not finite.
+        NotEnoughDataError: if a set has fewer than two embeddings.
     """
     one, other = _checked(first, second)
     one_mean, other_mean = one.mean(axis=0), other.mean(axis=0)
@@ -106,9 +113,9 @@ def _factor(centred: DoubleArray) -> DoubleArray:
 
 
 def unbiased_frechet(first: AnyArray, second: AnyArray, *, seed: int) -> float | None:
-    """Return the Frechet distance extrapolated to endlessly many pictures, None where there are too few.
+    """Return the Frechet distance extrapolated to endlessly many images, None where there are too few.
 
-    The bias is nearly proportional to 1/n once there are clearly more vectors than dimensions: a line through the distances of
+    The bias is nearly proportional to 1/n once there are clearly more embeddings than dimensions: a line through the distances of
     random subsets of several sizes is followed to 1/n = 0. With fewer than four times as many as dimensions that line is not
     straight, and nothing is said.
     """
@@ -118,38 +125,45 @@ def unbiased_frechet(first: AnyArray, second: AnyArray, *, seed: int) -> float |
         return None
     random = generator(seed, "unbiased Frechet distance")
     shares = 1.0 / np.linspace(1.0, 2.0, EXTRAPOLATION_SIZES)
-    found = [frechet_distance(_drawn(one, share, random), _drawn(other, share, random)) for share in shares]
+    found = [
+        frechet_distance(_drawn(one, share, random), _drawn(other, share, random))
+        for share in shares
+    ]
     slope_and_intercept = np.polyfit(1.0 / shares, np.array(found), 1)
     return max(float(slope_and_intercept[1]), 0.0)
 
 
-def _drawn(vectors: DoubleArray, share: float, random: np.random.Generator) -> DoubleArray:
-    return vectors[random.permutation(len(vectors))[: round(share * len(vectors))]]
+def _drawn(embeddings: DoubleArray, share: float, random: np.random.Generator) -> DoubleArray:
+    return embeddings[random.permutation(len(embeddings))[: round(share * len(embeddings))]]
 
 
-def kernel_distance(first: AnyArray, second: AnyArray, *, seed: int, n_subsets: int = N_SUBSETS) -> KernelDistance:
-    """Return the kernel distance between vectors [n, d] and [m, d].
+def kernel_distance(
+    first: AnyArray, second: AnyArray, *, seed: int, n_subsets: int = N_SUBSETS
+) -> KernelDistance:
+    """Return the kernel distance between embeddings [n, d] and [m, d].
 
     Both sets are cut at random into subsets that have nothing in common, some times over. The mean over subsets is free of bias;
     subsets of one cut are independent, which gives an honest standard error.
 
     Args:
-        first: vectors of one set.
-        second: vectors of the other.
+        first: embeddings of one set.
+        second: embeddings of the other.
         seed: decides the cuts.
         n_subsets: about how many subsets are looked at in all.
 
     Raises:
-        DataError: if the vectors are of different lengths or not finite.
-        NotEnoughDataError: if a set has fewer than two vectors.
+        DataError: if the embeddings are of different lengths or not finite.
+        NotEnoughDataError: if a set has fewer than two embeddings.
     """
     one, other = _checked(first, second)
     fewest, most = sorted((len(one), len(other)))
-    n_blocks = min(max(FEWEST_BLOCKS, -(-most // LARGEST_SUBSET)), fewest // FEWEST_PICTURES)
+    n_blocks = min(max(FEWEST_BLOCKS, -(-most // LARGEST_SUBSET)), fewest // FEWEST_IMAGES)
     random = generator(seed, "kernel distance")
     means, squared_errors = [], []
     for _ in range(max(1, round(n_subsets / n_blocks))):
-        cuts = zip(_cut(len(one), n_blocks, random), _cut(len(other), n_blocks, random), strict=True)
+        cuts = zip(
+            _cut(len(one), n_blocks, random), _cut(len(other), n_blocks, random), strict=True
+        )
         values = np.array([_discrepancy(one[rows], other[columns]) for rows, columns in cuts])
         means.append(values.mean())
         squared_errors.append(values.var(ddof=1) / n_blocks if n_blocks > 1 else np.nan)
@@ -170,7 +184,9 @@ def _cut(n_rows: int, n_blocks: int, random: np.random.Generator) -> list[AnyArr
 
 def _discrepancy(one: DoubleArray, other: DoubleArray) -> float:
     """Return the unbiased squared maximum mean discrepancy of two sets."""
-    within = _mean_without_diagonal(_kernel(one, one)) + _mean_without_diagonal(_kernel(other, other))
+    within = _mean_without_diagonal(_kernel(one, one)) + _mean_without_diagonal(
+        _kernel(other, other)
+    )
     return within - 2.0 * float(_kernel(one, other).mean())
 
 
@@ -185,59 +201,75 @@ def _mean_without_diagonal(values: DoubleArray) -> float:
     return float((values.sum() - np.trace(values)) / (n_rows * (n_rows - 1)))
 
 
-def distances_to(reference: AnyArray, sets: Mapping[str, AnyArray], *, space: str, seed: int) -> tuple[SetDistance, ...]:
+def distances_to(
+    reference: AnyArray, sets: Mapping[str, AnyArray], *, space: str, seed: int
+) -> tuple[SetDistance, ...]:
     """Return how far every set is from the reference, in the order of sets.
 
     Args:
-        reference: vectors [n, d] of the reference; rows that are not finite are left out, here and in sets.
-        sets: vectors by name; a set with fewer than two is left out.
+        reference: embeddings [n, d] of the reference; rows that are not finite are left out, here and in sets.
+        sets: embeddings by name; a set with fewer than two is left out.
         space: the encoder that made them.
-        seed: decides which pictures are drawn where not all are taken.
+        seed: decides which images are drawn where not all are taken.
     """
     known = _finite(reference)
-    usable = {name: found for name, vectors in sets.items() if len(found := _finite(vectors)) >= FEWEST_PICTURES}
+    usable = {
+        name: found
+        for name, embeddings in sets.items()
+        if len(found := _finite(embeddings)) >= FEWEST_IMAGES
+    }
     n_equal = min([len(known), *map(len, usable.values())])
     return tuple(
         SetDistance(
             name=name,
             space=space,
-            n_pictures=len(vectors),
+            n_images=len(embeddings),
             n_reference=len(known),
-            dimension=vectors.shape[1],
-            frechet=frechet_distance(vectors, known),
-            frechet_equal=_equal_frechet(vectors, known, n_equal, seed),
+            dimension=embeddings.shape[1],
+            frechet=frechet_distance(embeddings, known),
+            frechet_equal=_equal_frechet(embeddings, known, n_equal, seed),
             n_equal=n_equal,
-            frechet_unbiased=unbiased_frechet(vectors, known, seed=seed),
-            kernel=kernel_distance(vectors, known, seed=seed),
+            frechet_unbiased=unbiased_frechet(embeddings, known, seed=seed),
+            kernel=kernel_distance(embeddings, known, seed=seed),
         )
-        for name, vectors in usable.items()
+        for name, embeddings in usable.items()
     )
 
 
-def _equal_frechet(vectors: DoubleArray, reference: DoubleArray, n_equal: int, seed: int) -> float:
+def _equal_frechet(
+    embeddings: DoubleArray, reference: DoubleArray, n_equal: int, seed: int
+) -> float:
     random = generator(seed, "equally many pictures")
-    is_whole = n_equal == len(vectors) == len(reference)
+    is_whole = n_equal == len(embeddings) == len(reference)
     found = [
         frechet_distance(
-            vectors[random.permutation(len(vectors))[:n_equal]], reference[random.permutation(len(reference))[:n_equal]]
+            embeddings[random.permutation(len(embeddings))[:n_equal]],
+            reference[random.permutation(len(reference))[:n_equal]],
         )
         for _ in range(1 if is_whole else N_EQUAL_DRAWS)
     ]
     return float(np.mean(found))
 
 
-def _finite(vectors: AnyArray) -> DoubleArray:
-    values = np.asarray(vectors, dtype=np.float64)
+def _finite(embeddings: AnyArray) -> DoubleArray:
+    values = np.asarray(embeddings, dtype=np.float64)
     return np.asarray(values[np.isfinite(values).all(axis=1)])
 
 
 def _checked(first: AnyArray, second: AnyArray) -> tuple[DoubleArray, DoubleArray]:
-    one, other = (np.asarray(vectors, dtype=np.float64) for vectors in (first, second))
+    one, other = (np.asarray(embeddings, dtype=np.float64) for embeddings in (first, second))
     is_table = one.ndim == other.ndim == 2  # noqa: PLR2004 - rows and columns
     if not is_table or one.shape[1] != other.shape[1]:
-        raise DataError("Only vectors of the same length can be compared.", given=(one.shape, other.shape))
+        raise DataError(
+            "Only embeddings of the same length can be compared.", given=(one.shape, other.shape)
+        )
     if not (np.isfinite(one).all() and np.isfinite(other).all()):
-        raise DataError("A distance needs vectors of finite numbers.", fix="Leave out pictures that have no vector.")
-    if min(len(one), len(other)) < FEWEST_PICTURES:
-        raise NotEnoughDataError("A distance needs two pictures or more on both sides.", given=(len(one), len(other)))
+        raise DataError(
+            "A distance needs embeddings of finite numbers.",
+            fix="Leave out images that have no embedding.",
+        )
+    if min(len(one), len(other)) < FEWEST_IMAGES:
+        raise NotEnoughDataError(
+            "A distance needs two images or more on both sides.", given=(len(one), len(other))
+        )
     return one, other

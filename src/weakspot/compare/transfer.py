@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,23 +18,25 @@ TOP = 3
 
 
 class SetOnModel(Record):
-    """One set of pictures on one classifier.
+    """One set of images on one classifier.
 
     Args:
         set_name: the set.
         model: the classifier.
         is_own: whether the set was made for this classifier, so that it fails on it by choice.
-        n_pictures: pictures of the set that the classifier answered for.
+        n_images: images of the set that the classifier answered for.
         n_wrong: those whose likeliest label is wrong.
         n_wrong_of_top: those whose true label is not among the three likeliest.
         interval: of the share that is wrong.
         interval_of_top: of the share whose true label is not among the three likeliest.
     """
 
+    earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
+
     set_name: str
     model: str
     is_own: bool
-    n_pictures: int
+    n_images: int
     n_wrong: int
     n_wrong_of_top: int
     interval: Interval
@@ -41,13 +44,13 @@ class SetOnModel(Record):
 
     @property
     def rate(self) -> float:
-        """Return the share whose likeliest label is wrong, 0 without pictures."""
-        return self.n_wrong / self.n_pictures if self.n_pictures else 0.0
+        """Return the share whose likeliest label is wrong, 0 without images."""
+        return self.n_wrong / self.n_images if self.n_images else 0.0
 
     @property
     def rate_of_top(self) -> float:
-        """Return the share whose true label is not among the three likeliest, 0 without pictures."""
-        return self.n_wrong_of_top / self.n_pictures if self.n_pictures else 0.0
+        """Return the share whose true label is not among the three likeliest, 0 without images."""
+        return self.n_wrong_of_top / self.n_images if self.n_images else 0.0
 
 
 class TransferMatrix(Record):
@@ -68,24 +71,25 @@ class TransferMatrix(Record):
     n_classes: int
 
     def cell(self, set_name: str, model: str) -> SetOnModel:
-        """Return one set on one classifier."""
         return next(one for one in self.cells if one.set_name == set_name and one.model == model)
 
     def rates(self, *, of_top: bool = False) -> tuple[tuple[float, ...], ...]:
-        """Return the shares as rows and columns."""
         found = [[self.cell(name, model) for model in self.models] for name in self.sets]
-        return tuple(tuple(one.rate_of_top if of_top else one.rate for one in line) for line in found)
+        return tuple(
+            tuple(one.rate_of_top if of_top else one.rate for one in line) for line in found
+        )
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Return what to know about the shares."""
         found = [
             f"{one.set_name} was made of failures of {one.model}: its own share there is no measurement."
             for one in self.cells
             if one.is_own
         ]
         if self.n_classes <= TOP:
-            found.append(f"There are {self.n_classes} classes, so that the true one is always among the {TOP} likeliest.")
+            found.append(
+                f"There are {self.n_classes} classes, so that the true one is always among the {TOP} likeliest."
+            )
         return tuple(found)
 
 
@@ -94,7 +98,7 @@ class Answers:
     """What one classifier says of one set.
 
     Args:
-        probabilities: [n, c]; rows that are not finite belong to pictures it has no answer for.
+        probabilities: [n, c]; rows that are not finite belong to images it has no answer for.
         labels: the true classes [n], as columns of the probabilities.
     """
 
@@ -103,7 +107,10 @@ class Answers:
 
 
 def transfer_matrix(
-    answers: Mapping[str, Mapping[str, Answers]], class_names: Sequence[str], *, made_for: Mapping[str, str] | None = None
+    answers: Mapping[str, Mapping[str, Answers]],
+    class_names: Sequence[str],
+    *,
+    made_for: Mapping[str, str] | None = None,
 ) -> TransferMatrix:
     """Put every set to every classifier.
 
@@ -117,28 +124,35 @@ def transfer_matrix(
     """
     models = tuple(next(iter(answers.values()), {}))
     if not models or any(tuple(own) != models for own in answers.values()):
-        raise DataError("Every set must be put to the same classifiers.", given={name: list(own) for name, own in answers.items()})
+        raise DataError(
+            "Every set must be put to the same classifiers.",
+            given={name: list(own) for name, own in answers.items()},
+        )
     origin = dict(made_for or {})
     cells = tuple(
         _cell(name, model, found, class_names, is_own=origin.get(name) == model)
         for name, own in answers.items()
         for model, found in own.items()
     )
-    return TransferMatrix(sets=tuple(answers), models=models, made_for=origin, cells=cells, n_classes=len(class_names))
+    return TransferMatrix(
+        sets=tuple(answers), models=models, made_for=origin, cells=cells, n_classes=len(class_names)
+    )
 
 
-def _cell(set_name: str, model: str, found: Answers, class_names: Sequence[str], *, is_own: bool) -> SetOnModel:
+def _cell(
+    set_name: str, model: str, found: Answers, class_names: Sequence[str], *, is_own: bool
+) -> SetOnModel:
     is_known = np.isfinite(found.probabilities).all(axis=1)
     probabilities, labels = found.probabilities[is_known], found.labels[is_known]
     n_wrong, n_wrong_of_top = (
-        int(criterion.failed_outcomes(probabilities, labels, class_names).sum())
+        int(criterion.failed_predictions(probabilities, labels, class_names).sum())
         for criterion in (FailureCriterion(kind="top-1"), FailureCriterion(kind="top-k", k=TOP))
     )
     return SetOnModel(
         set_name=set_name,
         model=model,
         is_own=is_own,
-        n_pictures=len(labels),
+        n_images=len(labels),
         n_wrong=n_wrong,
         n_wrong_of_top=n_wrong_of_top,
         interval=_interval(n_wrong, len(labels)),
@@ -146,6 +160,6 @@ def _cell(set_name: str, model: str, found: Answers, class_names: Sequence[str],
     )
 
 
-def _interval(n_wrong: int, n_pictures: int) -> Interval:
-    low, high = wilson_interval(n_wrong, n_pictures, level=LEVEL)
+def _interval(n_wrong: int, n_images: int) -> Interval:
+    low, high = wilson_interval(n_wrong, n_images, level=LEVEL)
     return Interval(low=low, high=high, level=LEVEL)

@@ -1,6 +1,6 @@
 """Names for the array types used everywhere.
 
-Shapes are written as letters: *n* samples, *c* classes, *d* dimensions of a vector, *m* phrases.
+Shapes are written as letters: *n* samples, *c* classes, *d* dimensions of an embedding, *m* phrases.
 """
 
 from typing import Any
@@ -16,16 +16,16 @@ ByteArray = npt.NDArray[np.uint8]
 AnyArray = npt.NDArray[Any]
 
 BLOCK_ROWS = 32_768
-"""So many vectors are worked on at a time where all of them would need too much memory."""
+"""So many embeddings are worked on at a time where all of them would need too much memory."""
 
 
-def unit_rows(vectors: AnyArray) -> FloatArray:
-    """Scale every row of vectors [n, d] to length one; rows of zeros stay zero.
+def unit_rows(embeddings: AnyArray) -> FloatArray:
+    """Scale every row of embeddings [n, d] to length one; rows of zeros stay zero.
 
     >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]])).round(1).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
-    values = np.asarray(vectors, dtype=np.float32)
+    values = np.asarray(embeddings, dtype=np.float32)
     found = np.empty_like(values)
     for start in range(0, len(values), BLOCK_ROWS):
         block = values[start : start + BLOCK_ROWS]

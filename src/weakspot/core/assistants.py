@@ -1,7 +1,7 @@
 """The models that a method may ask for words, as plain functions of rows and phrases.
 
-Methods see neither pictures nor model classes: the application turns whatever captioner, answerer, language model or second encoder
-is configured into these functions, with caching. No answer depends on labels or outcomes, so asking about any sample is allowed.
+Methods see neither images nor model classes: the application turns whatever captioner, answerer, language model or second encoder
+is configured into these functions, with caching. No answer depends on labels or predictions, so asking about any sample is allowed.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,7 @@ class SecondEncoder:
     """An encoder that had no part in finding or naming.
 
     Args:
-        space: its vectors, by space name.
+        space: its embeddings, by space name.
         embed_texts: phrases to unit vectors [m, d] of that space.
     """
 

@@ -5,7 +5,7 @@ The values stand in metadata columns of the data set; the records here say what 
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import pyarrow as pa
 
@@ -19,7 +19,7 @@ _MARK_OF_ADDED = b"weakspot.added-columns"
 
 AttributeSource = Literal["built-in", "proposed", "property", "metadata", "given"]
 WORD_SOURCES: frozenset[AttributeSource] = frozenset({"built-in", "proposed", "given"})
-"""Sources whose values are told from vectors by words."""
+"""Sources whose values are told from embeddings by words."""
 
 
 class AttributeValue(Record):
@@ -28,10 +28,10 @@ class AttributeValue(Record):
     Args:
         value: what stands in the column; it never changes, because stored slices read it.
         title: what people call it now; empty for the value itself.
-        phrases: what it was told from pictures by; those at even places are one half of the wordings, the others the second half.
+        phrases: what it was told from images by; those at even places are one half of the wordings, the others the second half.
         merged: answers that were taken to mean the same.
-        low: lower end of a band of numbers, included; None for no end.
-        high: upper end of a band of numbers, included; None for no end.
+        low: lower end of a bin of numbers, included; None for no end.
+        high: upper end of a bin of numbers, included; None for no end.
         share: share of all samples that have it.
     """
 
@@ -55,16 +55,21 @@ class Attribute(Record):
     Args:
         name: what it is, for example `background`.
         column: the metadata column; another than the name where the data set had a column of that name, or where people edited it.
-        source: built-in vocabulary, proposed by a language model, measured property of pictures, metadata that was there, or given
+        source: built-in vocabulary, proposed by a language model, measured property of images, metadata that was there, or given
             in words by a person.
         question: what a question answerer was asked.
         values: in the order of their making; every value of the column is among them.
-        cut_points: where numbers were cut into bands.
-        unsure_share: share of the samples with a vector whose value could not be told; the column is null there.
-        missing_share: share of all samples of which nothing is known: no vector, no picture, or null in the data.
+        cut_points: where numbers were cut into bins.
+        unsure_share: share of the samples with an embedding whose value could not be told; the column is null there.
+        missing_share: share of all samples of which nothing is known: no embedding, no image, or null in the data.
         agreement: share of reference samples on which both halves of the wordings say the same; None where no words were used.
         least_margin: smallest lead of the best value over the second that is believed; None where no words were used.
     """
+
+    earlier_values: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "name": {"picture size": "image size"},
+        "column": {"picture size": "image size"},
+    }
 
     name: str
     column: str
@@ -83,7 +88,7 @@ class AttributeBook(Record):
 
     Args:
         book_version: layout of this record.
-        encoder_id: whose vectors were compared with phrases; empty if none.
+        encoder_id: whose embeddings were compared with phrases; empty if none.
         attributes: in the order in which they were made.
         notes: what was left out or done otherwise, in sentences.
     """
@@ -95,13 +100,14 @@ class AttributeBook(Record):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the metadata columns that hold attributes."""
         return tuple(attribute.column for attribute in self.attributes)
 
 
 def mark_attributes(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return the table with a mark that says which of its metadata columns (names without prefix) are attributes."""
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _MARK: json.dumps(list(columns)).encode()})
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), _MARK: json.dumps(list(columns)).encode()}
+    )
 
 
 def marked_attributes(table: pa.Table) -> tuple[str, ...] | None:
@@ -115,15 +121,17 @@ def marked_attributes(table: pa.Table) -> tuple[str, ...] | None:
 
 
 def mark_told_by_words(table: pa.Table, columns: Sequence[str]) -> pa.Table:
-    """Return the table with a mark that says which metadata columns were told from vectors by words.
+    """Return the table with a mark that says which metadata columns were told from embeddings by words.
 
     Such a column repeats what the encoder says, so it is no independent witness of words that the encoder chose.
     """
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _MARK_OF_WORDS: json.dumps(list(columns)).encode()})
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), _MARK_OF_WORDS: json.dumps(list(columns)).encode()}
+    )
 
 
 def told_by_words(table: pa.Table) -> frozenset[str]:
-    """Return which metadata columns were told from vectors by words.
+    """Return which metadata columns were told from embeddings by words.
 
     >>> sorted(told_by_words(mark_told_by_words(pa.table({"meta.colour": ["green"]}), ["colour"])))
     ['colour']
@@ -139,7 +147,14 @@ Titles = Mapping[str, tuple[str, Mapping[str, str]]]
 def titles_of(attributes: Sequence[Attribute]) -> Titles:
     """Return what columns and values are called."""
     return {
-        each.column: (each.name, {value.value: value.title for value in each.values if value.title and value.title != value.value})
+        each.column: (
+            each.name,
+            {
+                value.value: value.title
+                for value in each.values
+                if value.title and value.title != value.value
+            },
+        )
         for each in attributes
     }
 
@@ -147,7 +162,9 @@ def titles_of(attributes: Sequence[Attribute]) -> Titles:
 def mark_titles(table: pa.Table, titles: Titles) -> pa.Table:
     """Return the table with a mark that says what its columns and values are called."""
     content = {column: [name, dict(values)] for column, (name, values) in titles.items()}
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _MARK_OF_TITLES: json.dumps(content).encode()})
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), _MARK_OF_TITLES: json.dumps(content).encode()}
+    )
 
 
 def shown_as(table: pa.Table, column: str, value: str) -> tuple[str, str]:
@@ -164,7 +181,9 @@ def shown_as(table: pa.Table, column: str, value: str) -> tuple[str, str]:
 
 def mark_added(table: pa.Table, columns: Sequence[str]) -> pa.Table:
     """Return the table with a mark that says which metadata columns were computed, and so are none of the user's."""
-    return table.replace_schema_metadata({**(table.schema.metadata or {}), _MARK_OF_ADDED: json.dumps(list(columns)).encode()})
+    return table.replace_schema_metadata(
+        {**(table.schema.metadata or {}), _MARK_OF_ADDED: json.dumps(list(columns)).encode()}
+    )
 
 
 def added_columns(table: pa.Table) -> tuple[str, ...]:

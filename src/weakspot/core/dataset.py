@@ -11,9 +11,12 @@ import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from weakspot.core.errors import DataError
+from weakspot.core.groups import group_codes
+from weakspot.core.table_joining import table_after
 
 NO_LABEL = -1
 METADATA_PREFIX = "meta."
+GROUP = "group"
 
 
 class Split(StrEnum):
@@ -42,14 +45,14 @@ class RawSample:
 
     Args:
         key: where it stands in the source (row number, file name); shown to people, unique in the source.
-        location: where its picture is (path, URL, or either with `#bytes=offset-length`); None without a picture.
-        data: the encoded picture when the source holds it itself and no location can point to it.
+        location: where its image is (path, URL, or either with `#bytes=offset-length`); None without an image.
+        data: the encoded image when the source holds it itself and no location can point to it.
         labels: true labels as given; empty for an unlabelled sample.
         split: the split as given, or None.
         predictions: predicted labels as given, or None.
         probabilities: probability by class name, or None.
         metadata: free columns.
-        stamp: as long as it stays the same, the picture at the location does; None where nothing says so.
+        stamp: as long as it stays the same, the image at the location does; None where nothing says so.
         reason: why the source itself sets the sample aside; empty if it does not.
         detail: more on that, for people.
     """
@@ -69,13 +72,13 @@ class RawSample:
 
 @dataclass(frozen=True, kw_only=True)
 class ExaminedSample:
-    """A sample whose picture was read, hashed and found usable.
+    """A sample whose image was read, hashed and found usable.
 
     Args:
         raw: the sample as given.
-        content_hash: 32 hexadecimal digits over the encoded picture, or over the key when there is none.
-        width: pixels after orientation, 0 without a picture.
-        height: pixels after orientation, 0 without a picture.
+        content_hash: 32 hexadecimal digits over the encoded image, or over the key when there is none.
+        width: pixels after orientation, 0 without an image.
+        height: pixels after orientation, 0 without an image.
         notes: what had to be handled, for example `exif-rotated` or `cmyk`.
     """
 
@@ -105,7 +108,8 @@ class Dataset:
         task: single-label or multi-label.
         table: one row a sample. Columns: `sample_id`, `content_hash`, `location` (string or null), `key`, `split` (int8, position
             in `SPLIT_ORDER`), `label` (int32, -1 unlabelled; multi-label: list<int32> column `labels` instead, null unlabelled),
-            `width`, `height`, and metadata columns whose names start with `meta.`.
+            `width`, `height`, and metadata columns whose names start with `meta.`. Where groups are known, `group` (string, null
+            for a sample on its own).
         predictions: predicted class [n] (single-label; -1 where unknown), or None. Multi-label predictions follow from
             probabilities and thresholds, or from `predicted_matrix`.
         predicted_matrix: predicted labels [n, c] of a multi-label task that has no probabilities.
@@ -127,7 +131,6 @@ class Dataset:
 
     @property
     def n_classes(self) -> int:
-        """Return the number of classes."""
         return len(self.class_names)
 
     @cached_property
@@ -136,10 +139,19 @@ class Dataset:
         return self._numbers("split", np.int8)
 
     @cached_property
+    def groups(self) -> IntArray:
+        """Return the group of every sample as a number [n]; samples of the same content are always in one group."""
+        named = self.table.column(GROUP) if GROUP in self.table.column_names else None
+        return group_codes(self.table.column("content_hash"), named)
+
+    @cached_property
     def labels(self) -> IntArray:
         """Return the class of every sample [n], -1 where unlabelled; single-label only."""
         if self.task is not Task.SINGLE_LABEL:
-            raise DataError("A multi-label data set has no single label per sample.", fix="Read label_matrix instead.")
+            raise DataError(
+                "A multi-label data set has no single label per sample.",
+                fix="Read label_matrix instead.",
+            )
         return self._numbers("label", np.int64)
 
     @cached_property
@@ -163,13 +175,17 @@ class Dataset:
         return np.asarray(self.table.column("labels").combine_chunks().is_valid())
 
     @property
-    def has_outcomes(self) -> bool:
+    def has_predictions(self) -> bool:
         """Return whether anything is known of what the classifier said."""
-        return self.predictions is not None or self.predicted_matrix is not None or self.probabilities is not None
+        return (
+            self.predictions is not None
+            or self.predicted_matrix is not None
+            or self.probabilities is not None
+        )
 
     @property
-    def has_pictures(self) -> bool:
-        """Return whether at least one sample has a picture."""
+    def has_images(self) -> bool:
+        """Return whether at least one sample has an image."""
         return bool(self.table.column("location").null_count < len(self))
 
     def rows_of(self, *splits: Split) -> IntArray:
@@ -185,28 +201,39 @@ class Dataset:
         return self._strings("content_hash", rows)
 
     def locations(self, rows: IntArray | None = None) -> list[str | None]:
-        """Return where the pictures of the given rows are (all by default)."""
+        """Return where the images of the given rows are (all by default)."""
         column = self.table.column("location")
         return list((column if rows is None else column.take(pa.array(rows))).to_pylist())
 
     @cached_property
     def metadata_names(self) -> tuple[str, ...]:
         """Return the names of the free columns."""
-        return tuple(name[len(METADATA_PREFIX) :] for name in self.table.column_names if name.startswith(METADATA_PREFIX))
+        return tuple(
+            name[len(METADATA_PREFIX) :]
+            for name in self.table.column_names
+            if name.startswith(METADATA_PREFIX)
+        )
 
     def metadata(self, name: str) -> pa.ChunkedArray:
         """Return one free column."""
         if name not in self.metadata_names:
-            raise DataError(f"There is no metadata column {name!r}.", given=name, fix=f"Choose one of {list(self.metadata_names)}.")
+            raise DataError(
+                f"There is no metadata column {name!r}.",
+                given=name,
+                fix=f"Choose one of {list(self.metadata_names)}.",
+            )
         return self.table.column(METADATA_PREFIX + name)
 
     def class_code(self, name: str) -> int:
-        """Return the code of a class."""
         if name not in self.class_names:
-            raise DataError(f"There is no class {name!r}.", given=name, fix=f"Choose one of {list(self.class_names)}.")
+            raise DataError(
+                f"There is no class {name!r}.",
+                given=name,
+                fix=f"Choose one of {list(self.class_names)}.",
+            )
         return self.class_names.index(name)
 
-    def with_outcomes(
+    def with_predictions(
         self,
         *,
         predictions: IntArray | None = None,
@@ -223,45 +250,63 @@ class Dataset:
             thresholds=thresholds,
         )
 
-    def with_metadata(self, columns: Mapping[str, Sequence[object] | AnyArray | pa.Array]) -> "Dataset":
+    def with_groups(self, groups: Sequence[str | None] | pa.Array) -> "Dataset":
+        """Return the same samples with other names of groups; null for a sample on its own."""
+        names = self.table.column_names
+        table = self.table.drop_columns([GROUP]) if GROUP in names else self.table
+        return replace(self, table=table.append_column(GROUP, pa.array(groups, pa.string())))
+
+    def with_metadata(
+        self, columns: Mapping[str, Sequence[object] | AnyArray | pa.Array]
+    ) -> "Dataset":
         """Return the same samples with further free columns; a column of the same name is replaced."""
         table = self.table
         for name, values in columns.items():
             column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
             full = METADATA_PREFIX + name
             place = table.column_names.index(full) if full in table.column_names else None
-            table = table.append_column(full, column) if place is None else table.set_column(place, full, column)
+            table = (
+                table.append_column(full, column)
+                if place is None
+                else table.set_column(place, full, column)
+            )
         return replace(self, table=table)
 
     def joined(self, other: "Dataset") -> "Dataset":
         """Return these samples, as they are, followed by those of another data set of the same classes.
 
         Free columns that only one of them has are null in the other; those of both have the types of the first, and are null where
-        they do not fit. Outcomes that only one of them has are unknown in the other: -1, NaN, no label. Thresholds are the first's.
+        they do not fit. Predictions that only one has are unknown in the other: -1, NaN, no label. Thresholds are the first's.
         """
         if (self.class_names, self.task) != (other.class_names, other.task):
             classes = list(self.class_names), list(other.class_names)
-            raise DataError("Only data sets of the same classes and task can be joined.", given=classes)
+            raise DataError("Only data sets of the same classes can be joined.", given=classes)
         both = set(self.sample_ids()) & set(other.sample_ids())
         if both:
-            raise DataError(f"{len(both)} samples are in both data sets.", given=sorted(both)[:5], fix="Leave them out of one.")
+            what, given = f"{len(both)} samples are in both data sets.", sorted(both)[:5]
+            raise DataError(what, given=given, fix="Leave them out of one.")
         return replace(
             self,
-            table=_table_after(self.table, other.table),
+            table=table_after(self.table, other.table),
             predictions=_rows_after(self, other, "predictions", NO_LABEL),
             predicted_matrix=_rows_after(self, other, "predicted_matrix", False),  # noqa: FBT003 - a value of the array
             probabilities=_rows_after(self, other, "probabilities", np.nan),
         )
 
-    def with_labels(self, rows: IntArray, labels: IntArray | Sequence[int] | Sequence[Sequence[int] | None]) -> "Dataset":
-        """Return the same samples with other labels for some rows; outcomes stay.
+    def with_labels(
+        self, rows: IntArray, labels: IntArray | Sequence[int] | Sequence[Sequence[int] | None]
+    ) -> "Dataset":
+        """Return the same samples with other labels for some rows; predictions stay.
 
         Args:
             rows: the rows meant, no row twice.
             labels: the class code of each, -1 to take its label away; multi-label: its class codes, None to take its labels away.
         """
         if len(rows) != len(labels) or len(np.unique(rows)) != len(rows):
-            raise DataError("Give one label a row, and no row twice.", given=f"{len(rows)} rows, {len(labels)} labels")
+            raise DataError(
+                "Give one label a row, and no row twice.",
+                given=f"{len(rows)} rows, {len(labels)} labels",
+            )
         name, lowest = ("label", NO_LABEL) if self.task is Task.SINGLE_LABEL else ("labels", 0)
         old = self.table.column(name).combine_chunks()
         new = pa.array(labels, old.type)
@@ -272,7 +317,9 @@ class Dataset:
         places = np.arange(len(self))
         places[rows] = len(self) + np.arange(len(rows))
         merged = pa.concat_arrays([old, new]).take(pa.array(places))
-        return replace(self, table=self.table.set_column(self.table.column_names.index(name), name, merged))
+        return replace(
+            self, table=self.table.set_column(self.table.column_names.index(name), name, merged)
+        )
 
     def _numbers(self, name: str, kind: type[np.generic]) -> AnyArray:
         return np.asarray(self.table.column(name).combine_chunks()).astype(kind, copy=False)
@@ -282,33 +329,15 @@ class Dataset:
         return list((column if rows is None else column.take(pa.array(rows))).to_pylist())
 
 
-def _table_after(first: pa.Table, second: pa.Table) -> pa.Table:
-    """Return the rows of two tables with the columns of both, in the types of the first."""
-    for place, name in enumerate(second.column_names):
-        wanted = first.schema.field(name).type if name in first.column_names else pa.null()
-        if not pa.types.is_null(wanted):
-            second = second.set_column(place, name, _cast(second.column(name), wanted))
-    return pa.concat_tables([first, second], promote_options="default")
-
-
-def _cast(column: pa.ChunkedArray, wanted: pa.DataType) -> pa.ChunkedArray | pa.Array:
-    try:
-        plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-        return plain.cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return pa.nulls(len(column), wanted)
-
-
 def _rows_after(first: Dataset, second: Dataset, name: str, unknown: float) -> Any:
     arrays = [getattr(dataset, name) for dataset in (first, second)]
     known = next((array for array in arrays if array is not None), None)
     if known is None:
         return None
-    sizes = [(len(dataset), *known.shape[1:]) for dataset in (first, second)]
-    whole = [
-        np.full(size, unknown, dtype=known.dtype) if array is None else array for array, size in zip(arrays, sizes, strict=True)
-    ]
-    return np.concatenate(whole)
+    for place, dataset in enumerate((first, second)):
+        if arrays[place] is None:
+            arrays[place] = np.full((len(dataset), *known.shape[1:]), unknown, dtype=known.dtype)
+    return np.concatenate(arrays)
 
 
 def dataset_from_columns(  # noqa: PLR0913 - one argument a column
@@ -321,6 +350,7 @@ def dataset_from_columns(  # noqa: PLR0913 - one argument a column
     locations: Sequence[str | None] | None = None,
     content_hashes: Sequence[str] | None = None,
     metadata: Mapping[str, Sequence[object] | AnyArray] | None = None,
+    groups: Sequence[str | None] | None = None,
     predictions: IntArray | None = None,
     predicted_matrix: BoolArray | None = None,
     probabilities: FloatArray | None = None,
@@ -340,18 +370,22 @@ def dataset_from_columns(  # noqa: PLR0913 - one argument a column
         listed = [None if item is None else list(item) for item in label_lists or []]
         target = {"labels": pa.array(listed, pa.list_(pa.int32()))}
     n_samples = len(next(iter(target.values())))
-    ids = list(sample_ids) if sample_ids is not None else [f"{number:032x}" for number in range(n_samples)]
-    split_names = list(splits) if splits is not None else [Split.TEST.value] * n_samples
+    numbered = [f"{number:032x}" for number in range(n_samples)]
+    ids = numbered if sample_ids is None else list(sample_ids)
+    hashes = ids if content_hashes is None else list(content_hashes)
+    places = [None] * n_samples if locations is None else list(locations)
+    split_names = [Split.TEST.value] * n_samples if splits is None else list(splits)
     sizes = pa.array(np.zeros(n_samples), pa.int32())
     columns: dict[str, pa.Array] = {
         "sample_id": pa.array(ids, pa.string()),
-        "content_hash": pa.array(list(content_hashes) if content_hashes is not None else ids, pa.string()),
-        "location": pa.array(list(locations) if locations is not None else [None] * n_samples, pa.string()),
+        "content_hash": pa.array(hashes, pa.string()),
+        "location": pa.array(places, pa.string()),
         "key": pa.array(ids, pa.string()),
         "split": pa.array([SPLIT_ORDER.index(Split(name)) for name in split_names], pa.int8()),
         **target,
         "width": sizes,
         "height": sizes,
+        **({} if groups is None else {GROUP: pa.array(groups, pa.string())}),
         **{METADATA_PREFIX + name: pa.array(values) for name, values in (metadata or {}).items()},
     }
     return Dataset(

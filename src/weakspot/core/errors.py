@@ -29,7 +29,9 @@ class WeakspotError(Exception):
 
     exit_code = 2
 
-    def __init__(self, what: str, *, where: str | None = None, given: object = None, fix: str | None = None) -> None:
+    def __init__(
+        self, what: str, *, where: str | None = None, given: object = None, fix: str | None = None
+    ) -> None:
         self.what = what
         self.where = where
         self.given = given
@@ -81,7 +83,9 @@ class MissingExtraError(WeakspotError):
     def __init__(self, library: str, *, extra: str, purpose: str) -> None:
         self.library = library
         self.extra = extra
-        super().__init__(f"{purpose} need the library {library!r}.", fix=f"pip install 'weakspot[{extra}]'")
+        super().__init__(
+            f"{purpose} need the library {library!r}.", fix=f"pip install 'weakspot[{extra}]'"
+        )
 
 
 class UnavailableError(WeakspotError):
@@ -96,7 +100,9 @@ class NotEnoughDataError(WeakspotError):
     """Nothing is left to work on, or too little to say anything."""
 
 
-def _made_again(kind: type[WeakspotError], args: tuple[object, ...], facts: dict[str, object]) -> WeakspotError:
+def _made_again(
+    kind: type[WeakspotError], args: tuple[object, ...], facts: dict[str, object]
+) -> WeakspotError:
     error = kind.__new__(kind, *args)
     error.args = args
     vars(error).update(facts)
@@ -104,7 +110,12 @@ def _made_again(kind: type[WeakspotError], args: tuple[object, ...], facts: dict
 
 
 def raise_all(
-    problems: Sequence[str], *, error: type[InputError], what: str, where: str | None = None, fix: str | None = None
+    problems: Sequence[str],
+    *,
+    error: type[InputError],
+    what: str,
+    where: str | None = None,
+    fix: str | None = None,
 ) -> None:
     """Raise one error that lists every problem; do nothing when there is none."""
     if not problems:

@@ -1,18 +1,20 @@
 """What was measured on data that was not used to find a slice, and what that proves."""
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import BoolArray
 from weakspot.core.failures import ClassProblem
+from weakspot.core.group_tests import GroupTest, count_groups, effective_number, group_interval
 from weakspot.core.record import Record
-from weakspot.core.rules import MembershipRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, matches
-from weakspot.core.statistics import Control, cohens_h, risk_ratio_interval, wilson_interval
+from weakspot.core.statistics import Correction, cohens_h, risk_ratio_interval
 
 
 class Verdict(StrEnum):
@@ -32,6 +34,7 @@ class Cause(StrEnum):
     SHIFT = "more common than in training"
     SPURIOUS = "spurious cue"
     LABELS = "wrong labels"
+    CONFUSABLE = "the classes look alike"
     HARD = "hard although common"
     UNKNOWN = "unknown"
 
@@ -53,15 +56,28 @@ class Share(Record):
     interval: Interval
 
     @classmethod
-    def of(cls, count: int, total: int, *, level: float = 0.95) -> "Share":
-        """Return the share of a count; 0 with the interval (0, 1) if there is nothing to count."""
-        low, high = wilson_interval(count, total, level=level)
+    def of(
+        cls, count: int, total: int, *, level: float = 0.95, effective: float | None = None
+    ) -> "Share":
+        """Return the share of a count; 0 with the interval (0, 1) if there is nothing to count.
+
+        Args:
+            count: so many.
+            total: of so many.
+            level: of the interval.
+            effective: how many independent samples they are worth; None: all of them.
+        """
+        worth = float(total) if effective is None else effective
+        low, high = group_interval(count, total, worth, level=level)
         return cls(
-            count=count, total=total, value=count / total if total else 0.0, interval=Interval(low=low, high=high, level=level)
+            count=count,
+            total=total,
+            value=count / total if total else 0.0,
+            interval=Interval(low=low, high=high, level=level),
         )
 
 
-class Pull(Record):
+class ConfusedWith(Record):
     """The wrong answer that most failures of a slice get.
 
     Args:
@@ -101,8 +117,14 @@ class CauseFinding(Record):
         in_evaluation: `share_evaluation` with counts and interval.
         rival: the class that the look belongs to in training or, if there is none, that members are taken for.
         in_rival: members among the training samples of `rival`.
-        pull: where failures go, None for multi-label tasks and without failures.
+        confused_with: where failures go, None for multi-label tasks and without failures.
+        either: failures taken for `rival` that lie where training has samples of both classes, so that its labels alone would not
+            decide them; None if that was not looked into.
+        told_apart: how often training samples around these failures have the label of most of their own neighbours.
+        signs: what speaks for the cause or, where it is unknown, what is missing to tell; one sentence each.
     """
+
+    earlier_names: ClassVar[Mapping[str, str]] = {"pull": "confused_with"}
 
     cause: Cause
     share_training: float | None = None
@@ -114,7 +136,10 @@ class CauseFinding(Record):
     in_evaluation: Share | None = None
     rival: str | None = None
     in_rival: Share | None = None
-    pull: Pull | None = None
+    confused_with: ConfusedWith | None = None
+    either: Share | None = None
+    told_apart: float | None = None
+    signs: tuple[str, ...] = ()
 
 
 class LabelFinding(Record):
@@ -128,6 +153,7 @@ class LabelFinding(Record):
         witnesses: who was asked, for example `probabilities` and `neighbours`; a label is suspect if all of them agree.
         is_flagged: whether to look at the labels before anything else.
         sentence: the finding in words.
+        is_doubtful: whether labels may be wrong, but too few witnesses agree or can be asked; no other cause is named then.
     """
 
     n_suspect: int
@@ -137,6 +163,7 @@ class LabelFinding(Record):
     witnesses: tuple[str, ...]
     is_flagged: bool
     sentence: str = ""
+    is_doubtful: bool = False
 
 
 class EffectSize(Record):
@@ -206,18 +233,28 @@ class Evidence(Record):
         interval_outside: interval of `rate_outside`.
         gap: `rate_inside - rate_outside`; larger is worse.
         p_value: chance of such a gap if members failed no more often than the rest of the class.
-        q_value: error rate, of the kind `control` says, at which this slice would just be published, over all that was tested.
+        q_value: error rate, of the kind `correction` says, at which this slice would just be published, over all that was tested.
         n_tested: how many slices were tested together.
         verdict: what this allows to say.
         cause: why, if it was looked into.
-        control: which error rate is held over all that was tested.
+        correction: which error rate is held over all that was tested.
         weight: how much this test counted, fixed on the discovery samples; 1 on average.
         same_as: the slice that was tested in place of this one, because their members are nearly the same.
         effect: how large the gap is; None if one side is empty.
         labels: whether labels look wrong, if it was looked into.
         elsewhere: the slice on other data.
         explained: set if the failures are mostly those of a stronger confirmed slice.
+        adjusted_gap: the gap, allowing for the fact that only slices with a large one are confirmed; None if not confirmed.
+        adjusted_interval: its interval.
+        groups_inside: groups of images among `n_inside`; 0 if every image stands for itself.
+        groups_outside: the same outside.
+        n_compared: how many rules `p_value` allows for, in independent ones; more than 1 for rules made without predictions, of which
+            the best were chosen on the samples that they are measured on. Divided by it, `p_value` is that of the rule alone.
+        batch: which batch of questions to these samples it belongs to, counted from 1; 0 if that was not counted.
+        question: names what was asked of which samples, for the ledger; empty if nothing could be.
     """
+
+    earlier_names: ClassVar[Mapping[str, str]] = {"control": "correction"}
 
     slice_id: str
     verifier: str
@@ -236,18 +273,30 @@ class Evidence(Record):
     n_tested: int
     verdict: Verdict
     cause: CauseFinding | None = None
-    control: Control = "fdr"
+    correction: Correction = "fdr"
     weight: float = 1.0
     same_as: str | None = None
     effect: EffectSize | None = None
     labels: LabelFinding | None = None
     elsewhere: tuple[Measurement, ...] = ()
     explained: Explanation | None = None
+    adjusted_gap: float | None = None
+    adjusted_interval: Interval | None = None
+    groups_inside: int = 0
+    groups_outside: int = 0
+    batch: int = 0
+    question: str = ""
+    n_compared: float = 1.0
+
+    @property
+    def headline_gap(self) -> float:
+        """Return the gap to be told: the adjusted one where there is one."""
+        return self.gap if self.adjusted_gap is None else self.adjusted_gap
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SliceSides:
-    """The samples of a class inside and outside a slice; in neither are those whose membership cannot be told for want of a vector.
+    """The samples of a class inside and outside a slice; in neither are those whose membership is unknown for want of an embedding.
 
     Args:
         problem: the samples of the class, None if there are none.
@@ -261,45 +310,88 @@ class SliceSides:
 
     @property
     def table(self) -> tuple[int, int, int, int]:
-        """Return failures and samples inside, failures and samples outside."""
         if self.problem is None:
             return 0, 0, 0, 0
         failed = self.problem.failed
-        counts = (failed[self.inside].sum(), self.inside.sum(), failed[self.outside].sum(), self.outside.sum())
+        counts = (
+            failed[self.inside].sum(),
+            self.inside.sum(),
+            failed[self.outside].sum(),
+            self.outside.sum(),
+        )
         return int(counts[0]), int(counts[1]), int(counts[2]), int(counts[3])
 
+    @property
+    def units(self) -> tuple[int, int]:
+        """Return how many groups have samples inside and outside; as many as samples if every one is its own."""
+        groups = None if self.problem is None else self.problem.groups
+        return count_groups(groups, self.inside), count_groups(groups, self.outside)
 
-def sides_of(found: FailureSlice, samples: SampleSet, problems: Sequence[ClassProblem]) -> SliceSides:
-    """Return who is inside and who is outside a slice, among the samples of its class."""
+    @property
+    def effective(self) -> tuple[float, float]:
+        """Return how many independent samples those inside and outside are worth."""
+        groups = None if self.problem is None else self.problem.groups
+        return effective_number(groups, self.inside), effective_number(groups, self.outside)
+
+    @property
+    def has_groups(self) -> bool:
+        return self.problem is not None and self.problem.groups is not None
+
+
+def sides_p(sides: Sequence[SliceSides]) -> list[float]:
+    """Return the p-value of every slice: that its members fail no more often than the rest of the class; groups count once."""
+    p_values = [1.0] * len(sides)
+    same: dict[tuple[int, bytes], list[int]] = defaultdict(list)
+    for place, one in enumerate(sides):
+        if one.problem is not None:
+            known = one.inside | one.outside
+            same[id(one.problem), b"" if known.all() else known.tobytes()].append(place)
+    for places in same.values():
+        first = sides[places[0]]
+        known = first.inside | first.outside
+        if first.problem is None or not known.any():
+            continue
+        groups = None if first.problem.groups is None else first.problem.groups[known]
+        test = GroupTest(first.problem.failed[known], groups)
+        found = test.p_values([sides[place].inside[known] for place in places])
+        for place, p_value in zip(places, found, strict=True):
+            p_values[place] = p_value
+    return p_values
+
+
+def sides_of(
+    found: FailureSlice, samples: SampleSet, problems: Sequence[ClassProblem]
+) -> SliceSides:
     problem = next((one for one in problems if matches(found, one)), None)
     if problem is None:
         nobody = np.zeros(0, dtype=np.bool_)
         return SliceSides(problem=None, inside=nobody, outside=nobody)
     inside = found.inside(samples, problem)
-    is_known = _is_known(found.rule, samples, problem.rows)
+    is_known = found.rule.is_known(samples, problem.rows)
     return SliceSides(problem=problem, inside=inside & is_known, outside=~inside & is_known)
 
 
-def _is_known(rule: MembershipRule, samples: SampleSet, rows: IntArray) -> BoolArray:
-    """Return for which rows membership can be told: a column or a list says something of everybody, a vector may be missing."""
-    if rule.kind == "all-of":
-        parts = [_is_known(part, samples, rows) for part in rule.rules]
-        return np.asarray(np.all(parts, axis=0), dtype=np.bool_) if parts else np.ones(len(rows), dtype=np.bool_)
-    if rule.kind == "any-of":
-        is_told = [_is_known(part, samples, rows) for part in rule.rules]
-        return np.asarray(np.all(is_told, axis=0) | rule.members(samples, rows), dtype=np.bool_)
-    if rule.kind in ("column", "ids"):
-        return np.ones(len(rows), dtype=np.bool_)
-    return np.isfinite(rule.scores(samples, rows))
+def effect_size(
+    table: tuple[int, int, int, int],
+    *,
+    level: float = 0.95,
+    effective: tuple[float, float] | None = None,
+) -> EffectSize | None:
+    """Return the effect size of failures and samples inside and outside, None if one side is empty.
 
-
-def effect_size(table: tuple[int, int, int, int], *, level: float = 0.95) -> EffectSize | None:
-    """Return the effect size of failures and samples inside and outside, None if one side is empty."""
+    Args:
+        table: failures and samples inside, failures and samples outside.
+        level: of the interval.
+        effective: how many independent samples each side is worth; None: as many as there are.
+    """
     failures_inside, n_inside, failures_outside, n_outside = table
     if not n_inside or not n_outside:
         return None
     rate, other = failures_inside / n_inside, failures_outside / n_outside
-    low, high = risk_ratio_interval(*table, level=level)
+    worth = (n_inside, n_outside) if effective is None else effective
+    low, high = risk_ratio_interval(
+        rate * worth[0], worth[0], other * worth[1], worth[1], level=level
+    )
     return EffectSize(
         cohens_h=cohens_h(rate, other),
         risk_ratio=rate / other if failures_outside else None,

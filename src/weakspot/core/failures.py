@@ -1,15 +1,17 @@
 """What counts as a failure, and the per-class problems that follow from it."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Literal
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from weakspot.core.bounds import Count, PositiveFraction, check_bounds
 from weakspot.core.dataset import Dataset, Task
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import DataError
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.hierarchy import LabelHierarchy
 
 FailureKind = Literal["top-1", "top-k", "parent", "low-confidence", "target"]
@@ -24,7 +26,7 @@ class Side(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class FailureCriterion:
-    """When an outcome counts as a failure.
+    """When a prediction counts as a failure.
 
     Args:
         kind: `top-1` predicted label wrong; `top-k` true label not among the k likeliest; `parent` none of the k likeliest under
@@ -37,19 +39,15 @@ class FailureCriterion:
     """
 
     kind: FailureKind = "top-1"
-    k: int = 1
-    threshold: float = 0.5
+    k: Count = 1
+    threshold: PositiveFraction = 0.5
     target: str | None = None
     hierarchy: LabelHierarchy = field(default_factory=LabelHierarchy)
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        if self.k < 1:
-            raise ConfigError("The setting failure.k must be at least 1.", given=self.k)
-        if not 0.0 < self.threshold <= 1.0:
-            raise ConfigError("The setting failure.threshold must lie in (0, 1].", given=self.threshold)
-        if self.kind == "target" and not self.target:
-            raise ConfigError("The failure kind 'target' needs the setting failure.target.", fix="Name one class.")
+        unnamed = self.kind == "target" and not self.target
+        problem = "The failure kind 'target' needs the setting failure.target: name one class."
+        check_bounds(self, where="failure", problems=[problem] if unnamed else [])
 
     def failed(self, dataset: Dataset, rows: IntArray) -> BoolArray:
         """Return which of the rows failed [len(rows)]; single-label only, labelled rows only."""
@@ -57,10 +55,12 @@ class FailureCriterion:
         if self.kind in ("top-1", "target"):
             return self._wrong(predicted_classes(dataset, rows), labels, dataset.class_names)
         probabilities = probabilities_of(dataset, rows, purpose=f"the failure kind {self.kind!r}")
-        return self.failed_outcomes(probabilities, labels, dataset.class_names)
+        return self.failed_predictions(probabilities, labels, dataset.class_names)
 
-    def failed_outcomes(self, probabilities: FloatArray, labels: IntArray, class_names: Sequence[str]) -> BoolArray:
-        """Return which outcomes [n, c] of samples with these labels [n] are failures [n]; single-label only."""
+    def failed_predictions(
+        self, probabilities: FloatArray, labels: IntArray, class_names: Sequence[str]
+    ) -> BoolArray:
+        """Return which predictions [n, c] of samples with these labels [n] are failures [n]; single-label only."""
         if self.kind in ("top-1", "target"):
             return self._wrong(np.argmax(probabilities, axis=1), labels, class_names)
         if self.kind == "low-confidence":
@@ -69,14 +69,20 @@ class FailureCriterion:
             return np.greater_equal(_ranks(probabilities, labels), self.k)
         likeliest = top_classes(probabilities, min(self.k, len(class_names)))
         parents = self.hierarchy.parent_codes(tuple(class_names))
-        return np.asarray(np.all(parents[likeliest] != parents[labels][:, None], axis=1), dtype=np.bool_)
+        return np.asarray(
+            np.all(parents[likeliest] != parents[labels][:, None], axis=1), dtype=np.bool_
+        )
 
-    def _wrong(self, predicted: IntArray, labels: IntArray, class_names: Sequence[str]) -> BoolArray:
+    def _wrong(
+        self, predicted: IntArray, labels: IntArray, class_names: Sequence[str]
+    ) -> BoolArray:
         if self.kind == "top-1":
             return np.not_equal(predicted, labels)
         if self.target not in class_names:
             raise DataError(
-                f"There is no class {self.target!r}.", given=self.target, fix=f"Choose one of {list(class_names)[:20]}."
+                f"There is no class {self.target!r}.",
+                given=self.target,
+                fix=f"Choose one of {list(class_names)[:20]}.",
             )
         target = list(class_names).index(self.target or "")
         return np.asarray((predicted == target) & (labels != target), dtype=np.bool_)
@@ -92,6 +98,7 @@ class ClassProblem:
         rows: rows of the data set.
         failed: which of them failed.
         confidence: probability that the classifier gave to the truth, NaN where unknown.
+        groups: number of the group of every row; None if every row is a group of its own.
     """
 
     class_name: str
@@ -99,6 +106,7 @@ class ClassProblem:
     rows: IntArray
     failed: BoolArray
     confidence: FloatArray
+    groups: IntArray | None = None
 
     @property
     def title(self) -> str:
@@ -107,7 +115,6 @@ class ClassProblem:
 
     @property
     def n_failed(self) -> int:
-        """Return the number of failures."""
         return int(self.failed.sum())
 
     @property
@@ -115,17 +122,69 @@ class ClassProblem:
         """Return the number of rows that did not fail."""
         return int(len(self.failed) - self.failed.sum())
 
+    def only(self, places: IntArray) -> "ClassProblem":
+        """Return some of the rows, in the order given; groups stay the same."""
+        return replace(
+            self,
+            rows=self.rows[places],
+            failed=self.failed[places],
+            confidence=self.confidence[places],
+            groups=None if self.groups is None else several_to_a_group(self.groups[places]),
+        )
 
-def class_problems(dataset: Dataset, rows: IntArray, criterion: FailureCriterion) -> tuple[ClassProblem, ...]:
+
+def class_problems(
+    dataset: Dataset, rows: IntArray, criterion: FailureCriterion
+) -> tuple[ClassProblem, ...]:
     """Split labelled rows into one problem per class (single-label) or two per label (multi-label: has it, lacks it)."""
-    if not dataset.has_outcomes:
-        raise DataError("Nothing is known of what the classifier said.", fix="Give a classifier, predictions or probabilities.")
+    if not dataset.has_predictions:
+        raise DataError(
+            "Nothing is known of what the classifier said.",
+            fix="Give a classifier, predictions or probabilities.",
+        )
     labelled = rows[dataset.is_labelled[rows]]
     build = _single_label_problems if dataset.task is Task.SINGLE_LABEL else _multi_label_problems
-    return tuple(problem for problem in build(dataset, labelled, criterion) if len(problem.rows))
+    problems = tuple(
+        problem for problem in build(dataset, labelled, criterion) if len(problem.rows)
+    )
+    if several_to_a_group(dataset.groups[labelled]) is None:
+        return problems
+    return tuple(
+        replace(problem, groups=several_to_a_group(dataset.groups[problem.rows]))
+        for problem in problems
+    )
 
 
-def _single_label_problems(dataset: Dataset, rows: IntArray, criterion: FailureCriterion) -> Iterator[ClassProblem]:
+def unjudged_classes(dataset: Dataset, rows: IntArray) -> tuple[ClassProblem, ...]:
+    """Split labelled rows as `class_problems` does, without asking what the classifier said: nothing counts as a failure."""
+    labelled = rows[dataset.is_labelled[rows]]
+    if dataset.task is Task.SINGLE_LABEL:
+        parts: list[tuple[str, Side | None, IntArray]] = [
+            (name, None, labelled[dataset.labels[labelled] == code])
+            for code, name in enumerate(dataset.class_names)
+        ]
+    else:
+        parts = [
+            (name, side, labelled[dataset.label_matrix[labelled, code] == (side is Side.PRESENT)])
+            for code, name in enumerate(dataset.class_names)
+            for side in Side
+        ]
+    return tuple(
+        ClassProblem(
+            class_name=name,
+            side=side,
+            rows=own,
+            failed=np.zeros(len(own), dtype=np.bool_),
+            confidence=np.full(len(own), np.nan, dtype=np.float32),
+        )
+        for name, side, own in parts
+        if len(own)
+    )
+
+
+def _single_label_problems(
+    dataset: Dataset, rows: IntArray, criterion: FailureCriterion
+) -> Iterator[ClassProblem]:
     if dataset.predictions is not None:
         rows = rows[dataset.predictions[rows] >= 0]
     failed = criterion.failed(dataset, rows)
@@ -135,17 +194,33 @@ def _single_label_problems(dataset: Dataset, rows: IntArray, criterion: FailureC
         confidence = np.asarray(dataset.probabilities[rows, labels], dtype=np.float32)
     for code, name in enumerate(dataset.class_names):
         chosen = labels == code
-        yield ClassProblem(class_name=name, side=None, rows=rows[chosen], failed=failed[chosen], confidence=confidence[chosen])
+        yield ClassProblem(
+            class_name=name,
+            side=None,
+            rows=rows[chosen],
+            failed=failed[chosen],
+            confidence=confidence[chosen],
+        )
 
 
-def _multi_label_problems(dataset: Dataset, rows: IntArray, criterion: FailureCriterion) -> Iterator[ClassProblem]:
+def _multi_label_problems(
+    dataset: Dataset, rows: IntArray, criterion: FailureCriterion
+) -> Iterator[ClassProblem]:
     if criterion.kind in ("top-k", "parent"):
         raise DataError(
-            f"The failure kind {criterion.kind!r} is for single-label tasks.", fix="Choose top-1, low-confidence or target."
+            f"The failure kind {criterion.kind!r} is for single-label tasks.",
+            fix="Choose top-1, low-confidence or target.",
         )
     # Labels are taken one by one: by columns that is several times faster.
-    truth, said = np.asfortranarray(dataset.label_matrix[rows]), np.asfortranarray(predicted_labels(dataset, rows))
-    names = [criterion.target] if criterion.kind == "target" and criterion.target else list(dataset.class_names)
+    truth, said = (
+        np.asfortranarray(dataset.label_matrix[rows]),
+        np.asfortranarray(predicted_labels(dataset, rows)),
+    )
+    names = (
+        [criterion.target]
+        if criterion.kind == "target" and criterion.target
+        else list(dataset.class_names)
+    )
     for name in names:
         code = dataset.class_code(name)
         confidence = _confidence_in_truth(dataset, rows, code, truth[:, code])
@@ -155,10 +230,18 @@ def _multi_label_problems(dataset: Dataset, rows: IntArray, criterion: FailureCr
         for side, chosen in ((Side.PRESENT, truth[:, code]), (Side.ABSENT, ~truth[:, code])):
             if criterion.kind == "target" and side is Side.PRESENT:
                 continue
-            yield ClassProblem(class_name=name, side=side, rows=rows[chosen], failed=failed[chosen], confidence=confidence[chosen])
+            yield ClassProblem(
+                class_name=name,
+                side=side,
+                rows=rows[chosen],
+                failed=failed[chosen],
+                confidence=confidence[chosen],
+            )
 
 
-def _confidence_in_truth(dataset: Dataset, rows: IntArray, code: int, truth: BoolArray) -> FloatArray:
+def _confidence_in_truth(
+    dataset: Dataset, rows: IntArray, code: int, truth: BoolArray
+) -> FloatArray:
     if dataset.probabilities is None:
         return np.full(len(rows), np.nan, dtype=np.float32)
     positive = np.asarray(dataset.probabilities[rows, code], dtype=np.float32)
@@ -169,7 +252,10 @@ def predicted_classes(dataset: Dataset, rows: IntArray) -> IntArray:
     """Return the predicted class of every row; from predictions, else the likeliest class."""
     if dataset.predictions is not None:
         return dataset.predictions[rows]
-    return np.asarray(np.argmax(probabilities_of(dataset, rows, purpose="a predicted class"), axis=1), dtype=np.int64)
+    return np.asarray(
+        np.argmax(probabilities_of(dataset, rows, purpose="a predicted class"), axis=1),
+        dtype=np.int64,
+    )
 
 
 def predicted_labels(dataset: Dataset, rows: IntArray) -> BoolArray:
@@ -177,7 +263,11 @@ def predicted_labels(dataset: Dataset, rows: IntArray) -> BoolArray:
     if dataset.predicted_matrix is not None:
         return dataset.predicted_matrix[rows]
     probabilities = probabilities_of(dataset, rows, purpose="predicted labels")
-    thresholds = dataset.thresholds if dataset.thresholds is not None else np.full(dataset.n_classes, 0.5, dtype=np.float32)
+    thresholds = (
+        dataset.thresholds
+        if dataset.thresholds is not None
+        else np.full(dataset.n_classes, 0.5, dtype=np.float32)
+    )
     return np.greater_equal(probabilities, thresholds[None, :])
 
 
@@ -185,7 +275,8 @@ def probabilities_of(dataset: Dataset, rows: IntArray, *, purpose: str) -> Float
     """Return probabilities of the rows [len(rows), c]."""
     if dataset.probabilities is None:
         raise DataError(
-            f"Probabilities are needed for {purpose}.", fix="Give a classifier, or probability columns in the manifest."
+            f"Probabilities are needed for {purpose}.",
+            fix="Give a classifier, or probability columns in the manifest.",
         )
     return np.asarray(dataset.probabilities[rows], dtype=np.float32)
 
@@ -199,7 +290,9 @@ def _ranks(probabilities: FloatArray, labels: IntArray) -> IntArray:
     """Return how many classes come before the true one in the order of `top_classes`, without sorting; NaN comes last."""
     own = probabilities[np.arange(len(labels)), labels][:, None]
     if np.isnan(own).any():
-        probabilities, own = (np.where(np.isnan(values), -np.inf, values) for values in (probabilities, own))
+        probabilities, own = (
+            np.where(np.isnan(values), -np.inf, values) for values in (probabilities, own)
+        )
     n_likelier = np.count_nonzero(probabilities > own, axis=1)
     is_equal = probabilities == own
     is_tied = np.flatnonzero(np.count_nonzero(is_equal, axis=1) > 1)
@@ -214,7 +307,9 @@ def best_f1_thresholds(probabilities: FloatArray, truth: BoolArray) -> FloatArra
     >>> best_f1_thresholds(np.array([[0.1], [0.3], [0.4]], dtype=np.float32), np.array([[False], [True], [True]])).round(2).tolist()
     [0.30000001192092896]
     """
-    columns = [_best_f1_threshold(probabilities[:, code], truth[:, code]) for code in range(truth.shape[1])]
+    columns = [
+        _best_f1_threshold(probabilities[:, code], truth[:, code]) for code in range(truth.shape[1])
+    ]
     return np.array(columns, dtype=np.float32)
 
 
@@ -238,8 +333,3 @@ def describe_criterion(criterion: FailureCriterion) -> str:
         "target": f"the sample is taken for {criterion.target!r}",
     }
     return sentences[criterion.kind]
-
-
-def names_of(problems: Sequence[ClassProblem]) -> tuple[str, ...]:
-    """Return the titles of problems, in order."""
-    return tuple(problem.title for problem in problems)

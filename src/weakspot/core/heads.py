@@ -50,7 +50,8 @@ class Head:
             return self
         if sorted(wanted) != sorted(class_names):
             raise ModelError(
-                "The head and the classifier do not have the same classes.", given=(list(class_names)[:10], list(wanted)[:10])
+                "The head and the classifier do not have the same classes.",
+                given=(list(class_names)[:10], list(wanted)[:10]),
             )
         place = {name: row for row, name in enumerate(class_names)}
         order = np.array([place[name] for name in wanted])

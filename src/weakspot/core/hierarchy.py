@@ -21,18 +21,20 @@ class LabelHierarchy:
     parents: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Refuse a hierarchy that runs in a circle."""
         for label in self.parents:
             seen = {label}
             step = self.parents.get(label)
             while step is not None:
                 if step in seen:
-                    raise DataError("The label hierarchy runs in a circle.", where=f"label {label!r}", given=dict(self.parents))
+                    raise DataError(
+                        "The label hierarchy runs in a circle.",
+                        where=f"label {label!r}",
+                        given=dict(self.parents),
+                    )
                 seen.add(step)
                 step = self.parents.get(step)
 
     def parent(self, label: str) -> str:
-        """Return the direct parent of a label, or the label itself."""
         return self.parents.get(label, label)
 
     def parent_codes(self, class_names: tuple[str, ...]) -> IntArray:

@@ -1,4 +1,4 @@
-"""The learnt text side of a frozen image encoder: sentence vectors to its image space."""
+"""The learnt text side of a frozen image encoder: sentence embeddings to its image space."""
 
 import os
 import zipfile
@@ -17,12 +17,12 @@ from weakspot.core.errors import ModelError
 class TextProjection:
     """A linear map with an optional hidden layer beside it.
 
-    Letters: *s* length of a sentence vector, *d* of an image vector, *h* hidden
+    Letters: *s* length of a sentence embedding, *d* of an image embedding, *h* hidden
     units (0 for a linear map).
 
     Attributes:
-        image_mean: Mean unit image vector [d]; `centre` takes it away.
-        text_mean: Mean sentence vector [s]; `apply` takes it away.
+        image_mean: Mean unit image embedding [d]; `centre` takes it away.
+        text_mean: Mean sentence embedding [s]; `apply` takes it away.
         linear: Weights [s, d] of the direct path.
         bias: Offset [d].
         hidden_in: Weights [s, h] into the hidden layer.
@@ -48,59 +48,60 @@ class TextProjection:
             "hidden_in": (sentence, hidden),
             "hidden_out": (hidden, image),
         }
-        wrong = {name: getattr(self, name).shape for name, shape in expected.items() if getattr(self, name).shape != shape}
+        wrong = {
+            name: getattr(self, name).shape
+            for name, shape in expected.items()
+            if getattr(self, name).shape != shape
+        }
         if wrong:
-            raise ModelError("The arrays of a text projection do not fit together.", given=wrong, fix=f"Expected {expected}.")
+            raise ModelError(
+                "The arrays of a text projection do not fit together.",
+                given=wrong,
+                fix=f"Expected {expected}.",
+            )
 
     @property
     def sentence_dimension(self) -> int:
-        """Length of the sentence vectors that go in."""
+        """Length of the sentence embeddings that go in."""
         return int(self.linear.shape[0])
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors that come out."""
         return int(self.linear.shape[1])
 
-    def apply(self, sentence_vectors: AnyArray) -> FloatArray:
-        """Map sentence vectors [m, s] to unit vectors [m, d] of the centred image space."""
-        given = np.asarray(sentence_vectors, dtype=np.float32)
-        _require_width(given, self.sentence_dimension, "sentence vectors")
+    def apply(self, sentence_embeddings: AnyArray) -> FloatArray:
+        """Map sentence embeddings [m, s] to unit vectors [m, d] of the centred image space."""
+        given = np.asarray(sentence_embeddings, dtype=np.float32)
+        _require_width(given, self.sentence_dimension, "sentence embeddings")
         centred = given - self.text_mean
         hidden = np.maximum(centred @ self.hidden_in + self.hidden_bias, 0.0)
         return unit_rows(centred @ self.linear + hidden @ self.hidden_out + self.bias)
 
-    def centre(self, image_vectors: AnyArray) -> FloatArray:
-        """Scale image vectors [n, d] to length one, take the mean away, scale again.
+    def centre(self, image_embeddings: AnyArray) -> FloatArray:
+        """Scale image embeddings [n, d] to length one, take the mean away, scale again.
 
-        The dot product of a centred image vector and an applied sentence vector
+        The dot product of a centred image embedding and an applied sentence embedding
         is their similarity.
         """
-        _require_width(np.asarray(image_vectors), self.dimension, "image vectors")
-        return unit_rows(unit_rows(image_vectors) - self.image_mean)
+        _require_width(np.asarray(image_embeddings), self.dimension, "image embeddings")
+        return unit_rows(unit_rows(image_embeddings) - self.image_mean)
 
     def uncentre(self, centred: AnyArray) -> FloatArray:
-        """Undo `centre`: return the unit image vectors [n, d] that it was given, whatever their length was.
+        """Undo `centre`: return the unit image embeddings [n, d] that it was given, whatever their length was.
 
-        A centred vector is the image vector less the mean, scaled; the scale is the one at which the image vector has
+        A centred embedding is the image embedding less the mean, scaled; the scale is the one at which the image embedding has
         length one, the positive root of a quadratic.
         """
         values = np.asarray(centred, dtype=np.float64)
-        _require_width(values, self.dimension, "centred vectors")
+        _require_width(values, self.dimension, "centred embeddings")
         mean = self.image_mean.astype(np.float64)
         along = values @ mean
         scale = -along + np.sqrt(along**2 + 1.0 - mean @ mean)
         return unit_rows(values * scale[:, None] + mean)
 
-    def recentre(self, centred: AnyArray) -> FloatArray:
-        """Centre by the mean of the given vectors [n, d] in place of the saved one.
-
-        It helps when the images are unlike the photographs that the text side was learnt from, and there are many of them.
-        """
-        images = self.uncentre(centred)
-        return unit_rows(images - images.mean(axis=0))
-
-    def save(self, path: Path, *, extra: Mapping[str, AnyArray] | None = None, half: bool = True) -> None:
+    def save(
+        self, path: Path, *, extra: Mapping[str, AnyArray] | None = None, half: bool = True
+    ) -> None:
         """Write the arrays to an `.npz` file, in one atomic step.
 
         Args:
@@ -109,7 +110,9 @@ class TextProjection:
             half: Store weights as float16, which halves the file.
         """
         kind = np.float16 if half else np.float32
-        arrays: dict[str, AnyArray] = {field.name: getattr(self, field.name).astype(kind) for field in fields(self)}
+        arrays: dict[str, AnyArray] = {
+            field.name: getattr(self, field.name).astype(kind) for field in fields(self)
+        }
         for name in ("image_mean", "text_mean", "bias", "hidden_bias"):
             arrays[name] = getattr(self, name).astype(np.float32)
         arrays.update(extra or {})
@@ -125,7 +128,12 @@ class TextProjection:
         stored = read_arrays(path)
         missing = [field.name for field in fields(cls) if field.name not in stored]
         if missing:
-            raise ModelError("A text projection file lacks arrays.", where=str(path), given=missing, fix="Learn it again.")
+            raise ModelError(
+                "A text projection file lacks arrays.",
+                where=str(path),
+                given=missing,
+                fix="Learn it again.",
+            )
         return cls(**{field.name: stored[field.name].astype(np.float32) for field in fields(cls)})
 
 
@@ -136,10 +144,16 @@ def read_arrays(path: Path) -> dict[str, AnyArray]:
             return {name: stored[name] for name in stored.files}
     except (OSError, ValueError, zipfile.BadZipFile) as problem:
         what = "A weights file cannot be read."
-        raise ModelError(what, where=str(path), given=str(problem), fix="Fetch or learn it again.") from problem
+        raise ModelError(
+            what, where=str(path), given=str(problem), fix="Fetch or learn it again."
+        ) from problem
 
 
-def _require_width(vectors: AnyArray, width: int, what: str) -> None:
+def _require_width(embeddings: AnyArray, width: int, what: str) -> None:
     rank = 2
-    if vectors.ndim != rank or vectors.shape[1] != width:
-        raise ModelError(f"The {what} have the wrong shape.", given=vectors.shape, fix=f"Give an array of shape [rows, {width}].")
+    if embeddings.ndim != rank or embeddings.shape[1] != width:
+        raise ModelError(
+            f"The {what} have the wrong shape.",
+            given=embeddings.shape,
+            fix=f"Give an array of shape [rows, {width}].",
+        )

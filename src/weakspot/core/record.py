@@ -1,15 +1,37 @@
 """What stored records have in common."""
 
 import base64
+from collections.abc import Mapping
 from functools import lru_cache
+from typing import Any, ClassVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from weakspot.core.arrays import AnyArray, FloatArray
 
 
-class Record(BaseModel):
+class ReadsEarlierFiles(BaseModel):
+    """A model whose renamed fields are read under their earlier names too: files outlive names."""
+
+    earlier_names: ClassVar[Mapping[str, str]] = {}
+    """Earlier names of fields, each with today's."""
+    earlier_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """Earlier values of text fields by field, each with today's."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_earlier(cls, given: Any) -> Any:
+        if not isinstance(given, dict) or not (cls.earlier_names or cls.earlier_values):
+            return given
+        today = {cls.earlier_names.get(name, name): value for name, value in given.items()}
+        for name, values in cls.earlier_values.items():
+            if isinstance(value := today.get(name), str):
+                today[name] = values.get(value, value)
+        return today
+
+
+class Record(ReadsEarlierFiles):
     """Base of stored records: frozen, closed, the same in JSON and in memory."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="constants")
@@ -31,7 +53,6 @@ class PackedArray(Record):
 
     @classmethod
     def of(cls, values: AnyArray) -> "PackedArray":
-        """Pack an array of any number type."""
         numbers = np.ascontiguousarray(values, dtype="<f4")
         return cls(shape=numbers.shape, data=base64.b64encode(numbers.tobytes()).decode("ascii"))
 

@@ -22,6 +22,7 @@ ROLES: tuple[str, ...] = (
     "verifiers",
     "repairers",
     "engines",
+    "rules",
 )
 OWN_DISTRIBUTION = "weakspot"
 
@@ -30,7 +31,9 @@ OWN_DISTRIBUTION = "weakspot"
 def registered(role: str) -> dict[str, EntryPoint]:
     """Return the entry points of a role by registered name, sorted."""
     if role not in ROLES:
-        raise ConfigError(f"There is no role {role!r}.", given=role, fix=f"Choose one of {list(ROLES)}.")
+        raise ConfigError(
+            f"There is no role {role!r}.", given=role, fix=f"Choose one of {list(ROLES)}."
+        )
     found = {_registered_name(point): point for point in entry_points(group=f"weakspot.{role}")}
     return dict(sorted(found.items()))
 
@@ -48,7 +51,11 @@ def part_class(role: str, name: str) -> Any:
     """
     points = registered(role)
     if name not in points:
-        raise ConfigError(f"There is no {_singular(role)} called {name!r}.", given=name, fix=f"Choose one of {list(points)}.")
+        raise ConfigError(
+            f"There is no {_singular(role)} called {name!r}.",
+            given=name,
+            fix=f"Choose one of {list(points)}.",
+        )
     try:
         return points[name].load()
     except (ImportError, AttributeError, SyntaxError) as error:

@@ -1,7 +1,8 @@
 """What to change, and what changing it did."""
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, JsonValue
 
@@ -169,10 +170,12 @@ class RepairArm(Record):
 
     def change_of(self, kind: GroupKind, group: str | None = None) -> GroupChange | None:
         """Return the first change of a kind (and name), None if there is none."""
-        return next((one for one in self.changes if one.kind is kind and group in (None, one.group)), None)
+        return next(
+            (one for one in self.changes if one.kind is kind and group in (None, one.group)), None
+        )
 
 
-class SliceFate(StrEnum):
+class SliceStatus(StrEnum):
     """What became of a slice when failures were looked for again after a repair."""
 
     GONE = "gone"
@@ -187,16 +190,18 @@ class SliceAfter(Record):
     Args:
         title: its name.
         slice_id: which slice.
-        fate: what became of it.
+        status: what became of it.
         failures_before: failures among its members on the confirmation samples, before.
         failures_after: the same after.
         n_members: members among the confirmation samples.
         q_value: of the test that members still fail more often than the rest of the class; None if it was not tested.
     """
 
+    earlier_names: ClassVar[Mapping[str, str]] = {"fate": "status"}
+
     title: str
     slice_id: str
-    fate: SliceFate
+    status: SliceStatus
     failures_before: int
     failures_after: int
     n_members: int
@@ -224,18 +229,20 @@ class LabellingRequest(Record):
 
     Args:
         file: CSV list of the samples, relative to the run's folder.
-        picture_list: the same as a plain list of pictures.
+        image_list: the same as a plain list of images.
         n_samples: how many.
         n_labelled: how many of them have come back with a label.
     """
 
+    earlier_names: ClassVar[Mapping[str, str]] = {"picture_list": "image_list"}
+
     file: str
-    picture_list: str
+    image_list: str
     n_samples: int
     n_labelled: int = 0
 
 
-class RepairOutcome(Record):
+class RepairResult(Record):
     """What a repair did, beside its baselines.
 
     Args:
@@ -260,5 +267,4 @@ class RepairOutcome(Record):
 
     @property
     def repaired(self) -> RepairArm:
-        """Return the arm of the repair itself."""
         return next(arm for arm in self.arms if not arm.is_baseline)

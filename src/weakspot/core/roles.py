@@ -19,7 +19,7 @@ from weakspot.core.dataset import Task
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
-from weakspot.core.own_pictures import OwnPictures
+from weakspot.core.own_images import OwnImages
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
@@ -64,18 +64,18 @@ class Classifier(Protocol):
         """Single-label or multi-label."""
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side in pixels that `prepare` needs; None for full size. JPEGs are decoded no larger than needed."""
+    def image_side(self) -> int | None:
+        """Shortest image side in pixels that `prepare` needs; None for full size. JPEGs are decoded no larger than needed."""
 
     @property
     def head(self) -> Head | None:
         """The last linear layer, if it is known; repair starts from it."""
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into what `classify` takes."""
+    def prepare(self, image: Image.Image) -> AnyArray:
+        """Turn one RGB image into what `classify` takes."""
 
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return probabilities, and features where possible, of prepared pictures."""
+        """Return probabilities, and features where possible, of prepared images."""
 
 
 @runtime_checkable
@@ -92,29 +92,29 @@ class TakesHead(Protocol):
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Pictures, and phrases if it can, to vectors of one space. Called by the embed and describe stages."""
+    """Images, and phrases if it can, to embeddings of one space. Called by the embed and describe stages."""
 
     @property
     def encoder_id(self) -> str:
-        """Name and hash: vectors with the same id can be compared and cached together."""
+        """Name and hash: embeddings with the same id can be compared and cached together."""
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
+        """Length of the embeddings."""
 
     @property
-    def picture_side(self) -> int | None:
-        """Shortest picture side in pixels that `prepare` needs; None for full size."""
+    def image_side(self) -> int | None:
+        """Shortest image side in pixels that `prepare` needs; None for full size."""
 
     @property
     def has_text(self) -> bool:
         """Whether `embed_texts` works."""
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Turn one RGB picture into what `embed_prepared` takes; runs in decoder threads."""
+    def prepare(self, image: Image.Image) -> AnyArray:
+        """Turn one RGB image into what `embed_prepared` takes; runs in decoder threads."""
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        """Return unit vectors [n, d] of prepared pictures."""
+        """Return unit vectors [n, d] of prepared images."""
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of phrases."""
@@ -122,26 +122,26 @@ class Embedder(Protocol):
 
 @runtime_checkable
 class Captioner(Protocol):
-    """Pictures to sentences. Called by describers that want a second witness."""
+    """Images to sentences. Called by describers that want a second witness."""
 
     @property
     def captioner_id(self) -> str:
         """Name and hash."""
 
-    def caption(self, pictures: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
-        """Return one sentence a picture, about the given class if named."""
+    def caption(self, images: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
+        """Return one sentence an image, about the given class if named."""
 
 
 @runtime_checkable
 class QuestionAnswerer(Protocol):
-    """Pictures and a question to short answers. Called by attribute methods."""
+    """Images and a question to short answers. Called by attribute methods."""
 
     @property
     def answerer_id(self) -> str:
         """Name and hash."""
 
-    def answer(self, pictures: Sequence[Image.Image], question: str) -> list[str]:
-        """Return one short answer a picture."""
+    def answer(self, images: Sequence[Image.Image], question: str) -> list[str]:
+        """Return one short answer an image."""
 
 
 @runtime_checkable
@@ -152,16 +152,18 @@ class TextGenerator(Protocol):
     def generator_id(self) -> str:
         """Name and hash."""
 
-    def generate(self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0) -> str:
+    def generate(
+        self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0
+    ) -> str:
         """Return the answer; JSON that fits the schema when one is given."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GeneratedPicture:
-    """A synthetic picture with its provenance; it is marked synthetic for ever.
+class GeneratedImage:
+    """A synthetic image with its provenance; it is marked synthetic for ever.
 
     Args:
-        picture: the picture itself.
+        image: the image itself.
         prompt: the words it was made from.
         seed: the seed it was made with.
         generator_id: who made it.
@@ -169,7 +171,7 @@ class GeneratedPicture:
         verdicts: what the generator itself says of it, by gate name: `pass`, or why it is not to be used (a safety checker, say).
     """
 
-    picture: Image.Image
+    image: Image.Image
     prompt: str
     seed: int
     generator_id: str
@@ -179,14 +181,14 @@ class GeneratedPicture:
 
 @runtime_checkable
 class ImageGenerator(Protocol):
-    """Words to pictures. Called by search and by synthetic repair."""
+    """Words to images. Called by search and by synthetic repair."""
 
     @property
     def generator_id(self) -> str:
         """Name and hash."""
 
-    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedPicture]:
-        """Return one picture a prompt, the same for the same prompt and seed.
+    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
+        """Return one image a prompt, the same for the same prompt and seed.
 
         Raises:
             RefusedPromptError: if a prompt says something that the generator cannot draw; the error names what it can.
@@ -194,11 +196,11 @@ class ImageGenerator(Protocol):
 
 
 @runtime_checkable
-class ComposesPictures(Protocol):
-    """An image generator that makes new pictures from a user's own ones, and cannot draw before it has them."""
+class ComposesImages(Protocol):
+    """An image generator that makes new images from a user's own ones, and cannot draw before it has them."""
 
-    def with_pictures(self, own: OwnPictures) -> ImageGenerator:
-        """Return the same generator with these pictures."""
+    def with_images(self, own: OwnImages) -> ImageGenerator:
+        """Return the same generator with these images."""
 
 
 @runtime_checkable
@@ -214,22 +216,24 @@ class ChecksPrompts(Protocol):
 
 
 @runtime_checkable
-class DecodesVectors(Protocol):
-    """An image generator that can also start from a vector of an image encoder's space instead of words (unCLIP kinds)."""
+class DecodesEmbeddings(Protocol):
+    """An image generator that can also start from an embedding of an image encoder's space instead of words (unCLIP kinds)."""
 
     @property
     def space_id(self) -> str:
-        """Name and hash of the encoder whose vectors it decodes."""
+        """Name and hash of the encoder whose embeddings it decodes."""
 
     @property
     def dimension(self) -> int:
-        """Length of these vectors."""
+        """Length of these embeddings."""
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d] of captions in that space."""
 
-    def decode(self, vectors: FloatArray, *, prompts: Sequence[str], seeds: Sequence[int]) -> list[GeneratedPicture]:
-        """Return one picture a vector [n, d], with words beside it where the pipeline takes some."""
+    def decode(
+        self, embeddings: FloatArray, *, prompts: Sequence[str], seeds: Sequence[int]
+    ) -> list[GeneratedImage]:
+        """Return one image an embedding [n, d], with words beside it where the pipeline takes some."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,24 +255,24 @@ class Cost:
 class CostsMoney(Protocol):
     """A part whose use is charged for; what it will cost is shown before it starts."""
 
-    def cost_of(self, n_pictures: int) -> Cost | None:
-        """Return what so many pictures cost; None if the price is not known."""
+    def cost_of(self, n_images: int) -> Cost | None:
+        """Return what so many images cost; None if the price is not known."""
 
 
 @runtime_checkable
 class CompletesCaptions(Protocol):
     """A captioner that can go on from a given beginning, in short sentences, so that the caption is about a known label."""
 
-    def complete(self, pictures: Sequence[Image.Image], *, beginning: str) -> list[str]:
-        """Return what follows the beginning, one text of short sentences a picture."""
+    def complete(self, images: Sequence[Image.Image], *, beginning: str) -> list[str]:
+        """Return what follows the beginning, one text of short sentences an image."""
 
 
 @runtime_checkable
 class ScoresCaptions(Protocol):
     """A captioner that can say how likely a given caption is."""
 
-    def log_likelihoods(self, pictures: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
-        """Return log P(caption | picture) [n, m]."""
+    def log_likelihoods(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
+        """Return log P(caption | image) [n, m]."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -288,13 +292,20 @@ class Discovery:
 
 @runtime_checkable
 class Discoverer(Protocol):
-    """Vectors and failures to failure slices. Called once a run with the discovery samples."""
+    """Embeddings and failures to failure slices. Called once a run with the discovery samples."""
 
     @property
     def is_baseline(self) -> bool:
         """Whether it is only there for comparison; what baselines find is never published."""
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         """Return slices of the samples; it never sees the confirmation samples. Without assistants it does what it can."""
 
 
@@ -303,7 +314,11 @@ class Describer(Protocol):
     """Slices to names. Called after discovery, with the same samples."""
 
     def describe(
-        self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, assistants: Assistants
+        self,
+        slices: Sequence[FailureSlice],
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        assistants: Assistants,
     ) -> tuple[FailureSlice, ...]:
         """Return the same slices, in the same order, with names."""
 
@@ -334,8 +349,7 @@ class Repairer(Protocol):
     def select(self, slices: Sequence[FailureSlice], material: RepairMaterial) -> TrainingSelection:
         """Return which rows of the material to train on and how much each counts.
 
-        Raises:
-            NotEnoughDataError: if the material has not what the strategy needs (a pool, a budget, generated samples, group labels).
+        Raises: NotEnoughDataError, if the material lacks what it needs (a pool, a budget, generated samples, group labels).
         """
 
 
@@ -352,13 +366,14 @@ class BatchWork(Protocol[Taken_contra, Given_co]):
 
 @runtime_checkable
 class Engine(Protocol):
-    """Runs the heavy maps: in this process's threads, in other processes, or on a cluster. Same results, bit for bit.
-
-    Items, functions, `build` and results may have to travel to another process; see `weakspot.core.sending`.
-    """
+    """Runs the heavy maps: in threads, in processes, or on a cluster. Same results, bit for bit; see `weakspot.core.sending`."""
 
     def map(
-        self, function: Callable[[Item], Result], items: Iterable[Item], *, lost: Callable[[Item], Result] | None = None
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        lost: Callable[[Item], Result] | None = None,
     ) -> Iterator[Result]:
         """Yield `function(item)` for every item, in the order of items, with a bounded number under way.
 

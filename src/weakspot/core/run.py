@@ -7,10 +7,10 @@ from pydantic import Field, JsonValue
 from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.evidence import Evidence
 from weakspot.core.record import Record
-from weakspot.core.repairs import RepairOutcome
+from weakspot.core.repairs import RepairResult
 from weakspot.core.slices import FailureSlice
 
-RECORD_VERSION = 1
+RECORD_VERSION = 2
 
 Progress = Callable[[int, int | None], None]
 """Told how many items of a long step are done, and how many there are if that is known."""
@@ -118,14 +118,13 @@ class RunRecord(Record):
     classifier: ClassifierFacts | None = None
     slices: tuple[FailureSlice, ...] = ()
     evidence: tuple[Evidence, ...] = ()
-    repairs: tuple[RepairOutcome, ...] = ()
+    repairs: tuple[RepairResult, ...] = ()
     notes: tuple[ClassNote, ...] = ()
     methods: tuple[MethodRecord, ...] = ()
     decisions: tuple[Decision, ...] = ()
     record_version: int = RECORD_VERSION
 
     def slice_by_id(self, slice_id: str) -> FailureSlice:
-        """Return a slice of this run."""
         return next(found for found in self.slices if found.slice_id == slice_id)
 
     def slices_by_id(self) -> dict[str, FailureSlice]:
@@ -149,7 +148,14 @@ class RunRecord(Record):
     def published(self) -> tuple[tuple[FailureSlice, Evidence], ...]:
         """Return the confirmed slices that nobody dismissed, with evidence, largest gap first, those that another explains last."""
         dismissed = self.dismissed()
-        confirmed = [item for item in self.evidence if item.verdict == "confirmed" and item.slice_id not in dismissed]
-        ordered = sorted(confirmed, key=lambda item: (item.explained is not None, -item.gap, item.slice_id))
+        confirmed = [
+            item
+            for item in self.evidence
+            if item.verdict == "confirmed" and item.slice_id not in dismissed
+        ]
+        ordered = sorted(
+            confirmed,
+            key=lambda item: (item.explained is not None, -item.headline_gap, item.slice_id),
+        )
         known = self.slices_by_id()
         return tuple((known[item.slice_id], item) for item in ordered)

@@ -18,5 +18,4 @@ def child_seed(seed: int, *names: str) -> int:
 
 
 def generator(seed: int, *names: str) -> np.random.Generator:
-    """Return the random generator of a named step."""
     return np.random.default_rng(child_seed(seed, *names))

@@ -27,14 +27,17 @@ class Sendable:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what the part was built from."""
-        return {name: value for name, value in vars(self).items() if not _is_left_behind(type(self), name)}
+        return {
+            name: value
+            for name, value in vars(self).items()
+            if not _is_left_behind(type(self), name)
+        }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Take what was sent; frozen dataclasses too."""
         vars(self).update(state)
 
     def __copy__(self) -> Self:
-        """Return a copy in this process, which shares what is loaded."""
         other = object.__new__(type(self))
         vars(other).update(vars(self))
         return other

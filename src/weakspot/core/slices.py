@@ -54,6 +54,11 @@ class DataUse(Record):
         """Return what a step that looks at these samples looks at; costs a hash over all ids, so call it once."""
         return cls(name=samples.name, n_samples=len(samples), digest=samples.digest())
 
+    @classmethod
+    def nothing(cls) -> "DataUse":
+        """Return what a step that reads no prediction looks at: the predictions of no sample."""
+        return cls(name="no predictions", n_samples=0, digest=hashlib.sha256(b"").hexdigest()[:32])
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Identity:
@@ -63,21 +68,48 @@ class _Identity:
     side: Side | None
     method: str
     rule: MembershipRule
+    fold: int = 0
 
     def __hash__(self) -> int:
-        return hash((self.class_name, self.side, self.method, id(self.rule)))
+        return hash((self.class_name, self.side, self.method, self.fold, id(self.rule)))
 
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, _Identity)
             and self.rule is other.rule
-            and (self.class_name, self.side, self.method) == (other.class_name, other.side, other.method)
+            and (self.class_name, self.side, self.method, self.fold)
+            == (other.class_name, other.side, other.method, other.fold)
         )
+
+
+_FIRST_WORDS = {
+    ("space", "clip"): "joint",
+    ("space", "features"): "own",
+    ("kind", "prediction"): "outcome",
+}
+
+
+def _in_first_words(value: JsonValue) -> JsonValue:
+    """Return a rule in the words of the first version: decisions and evidence of earlier projects name slices by these ids."""
+    if isinstance(value, dict):
+        return {
+            name: _FIRST_WORDS.get((name, one), one)
+            if isinstance(one, str)
+            else _in_first_words(one)
+            for name, one in value.items()
+        }
+    return [_in_first_words(one) for one in value] if isinstance(value, list) else value
 
 
 @lru_cache(maxsize=1024)
 def _slice_id(identity: _Identity) -> str:
-    content = [identity.class_name, identity.side, identity.method, identity.rule.model_dump(mode="json")]
+    content = [
+        identity.class_name,
+        identity.side,
+        identity.method,
+        _in_first_words(identity.rule.model_dump(mode="json")),
+        *([identity.fold] if identity.fold else []),
+    ]
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:12]
 
 
@@ -91,6 +123,7 @@ class FailureSlice(Record):
         method: registered name of the discoverer.
         parameters: what the discoverer was set to.
         found_on: the data that was looked at.
+        fold: 0, or the fold of cross-fitting that found a rule which an earlier fold found too: each has evidence of its own.
         strength: how consistent the failure is on the data it was found on, in the method's own measure.
         strength_p: chance of at least this strength when there is nothing to find, or None.
         n_found: members among the samples it was found on.
@@ -104,6 +137,7 @@ class FailureSlice(Record):
     method: str
     parameters: dict[str, JsonValue] = Field(default_factory=dict)
     found_on: DataUse
+    fold: int = 0
     strength: float | None = None
     strength_p: float | None = None
     n_found: int = 0
@@ -112,14 +146,25 @@ class FailureSlice(Record):
 
     @property
     def slice_id(self) -> str:
-        """Return a stable id: the same class, rule and method give the same id, whatever the names."""
-        return _slice_id(_Identity(class_name=self.class_name, side=self.side, method=self.method, rule=self.rule))
+        """Return a stable id: the same class, rule, method and fold give the same id, whatever the names."""
+        return _slice_id(
+            _Identity(
+                class_name=self.class_name,
+                side=self.side,
+                method=self.method,
+                rule=self.rule,
+                fold=self.fold,
+            )
+        )
 
     @property
     def title(self) -> str:
-        """Return the slice as people read it."""
         label = f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
-        return f"{label}: {self.names[0].contrast}" if self.names else f"{label}: unnamed ({self.method})"
+        return (
+            f"{label}: {self.names[0].contrast}"
+            if self.names
+            else f"{label}: unnamed ({self.method})"
+        )
 
     def members(self, samples: SampleSet, rows: IntArray | None = None) -> IntArray:
         """Return the member rows among the given rows (the set's own by default), whatever their class."""
@@ -127,20 +172,19 @@ class FailureSlice(Record):
         return wanted[self.rule.members(samples, wanted)]
 
     def class_rows(self, samples: SampleSet) -> IntArray:
-        """Return the labelled rows of the set that belong to the class and side of the slice."""
         dataset = samples.dataset
         code = dataset.class_code(self.class_name)
         labelled = samples.rows[dataset.is_labelled[samples.rows]]
         if dataset.task is Task.SINGLE_LABEL:
             return np.asarray(labelled[dataset.labels[labelled] == code], dtype=np.int64)
         has_label = dataset.label_matrix[labelled, code]
-        return np.asarray(labelled[~has_label if self.side is Side.ABSENT else has_label], dtype=np.int64)
+        return np.asarray(
+            labelled[~has_label if self.side is Side.ABSENT else has_label], dtype=np.int64
+        )
 
     def inside(self, samples: SampleSet, problem: ClassProblem) -> BoolArray:
-        """Return which rows of a class problem are members."""
         return self.rule.members(samples, problem.rows)
 
 
 def matches(found: FailureSlice, problem: ClassProblem) -> bool:
-    """Return whether a slice belongs to the class and side of a problem."""
     return found.class_name == problem.class_name and found.side == problem.side

@@ -1,4 +1,4 @@
-"""Intervals, exact tests and false-discovery control.
+"""Intervals, exact tests and corrections for many tests.
 
 Everything here is a function of counts or arrays and draws only from a generator it is given; simulated screens in the tests
 show that error rates hold.
@@ -12,16 +12,16 @@ import numpy as np
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.errors import InputError
 
-Control = Literal["fdr", "fwer", "fdr-dependent"]
+Correction = Literal["fdr", "fwer", "fdr-dependent"]
 """What is held when many hypotheses are tested: the share of false findings (Benjamini and Hochberg), the chance of any false
 finding (Holm), or the share of false findings whatever the dependence (Benjamini and Yekutieli)."""
 
 LABELS_AT_ONCE = 64
 
-CONTROLS: tuple[Control, ...] = ("fdr", "fwer", "fdr-dependent")
+CORRECTIONS: tuple[Correction, ...] = ("fdr", "fwer", "fdr-dependent")
 
 
-def wilson_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple[float, float]:
+def wilson_interval(successes: float, trials: float, *, level: float = 0.95) -> tuple[float, float]:
     """Return Wilson's score interval of a rate; (0, 1) without trials.
 
     >>> low, high = wilson_interval(8, 10)
@@ -58,7 +58,11 @@ def exact_interval(successes: int, trials: int, *, level: float = 0.95) -> tuple
 
     tail = (1 - level) / 2
     low = 0.0 if successes == 0 else float(betaincinv(successes, trials - successes + 1, tail))
-    high = 1.0 if successes == trials else float(betaincinv(successes + 1, trials - successes, 1 - tail))
+    high = (
+        1.0
+        if successes == trials
+        else float(betaincinv(successes + 1, trials - successes, 1 - tail))
+    )
     return low, high
 
 
@@ -100,7 +104,9 @@ def mcnemar_p(gained: int, lost: int) -> float:
     return min(1.0, 2.0 * float(bdtr(min(gained, lost), gained + lost, 0.5)))
 
 
-def change_interval(gained: int, lost: int, n_samples: int, *, level: float = 0.95) -> tuple[float, float]:
+def change_interval(
+    gained: float, lost: float, n_samples: float, *, level: float = 0.95
+) -> tuple[float, float]:
     """Return the interval of a change of a rate on the same samples (Bonett and Price's adjusted Wald interval).
 
     Without samples it is (-1, 1).
@@ -117,7 +123,9 @@ def change_interval(gained: int, lost: int, n_samples: int, *, level: float = 0.
     from scipy.special import ndtri
 
     up, down = (gained + 1) / (n_samples + 2), (lost + 1) / (n_samples + 2)
-    spread = float(ndtri(0.5 + level / 2)) * float(np.sqrt((up + down - (up - down) ** 2) / (n_samples + 2)))
+    spread = float(ndtri(0.5 + level / 2)) * float(
+        np.sqrt((up + down - (up - down) ** 2) / (n_samples + 2))
+    )
     return max(-1.0, up - down - spread), min(1.0, up - down + spread)
 
 
@@ -127,11 +135,16 @@ def q_values(p_values: Sequence[float] | AnyArray) -> DoubleArray:
     >>> q_values([0.01, 0.04, 0.03]).round(3).tolist()
     [0.03, 0.04, 0.04]
     """
-    return adjusted_p_values(p_values, control="fdr")
+    return adjusted_p_values(p_values, correction="fdr")
 
 
 def adjusted_p_values(
-    p_values: Sequence[float] | AnyArray, *, control: Control, weights: Sequence[float] | AnyArray | None = None
+    p_values: Sequence[float] | AnyArray,
+    *,
+    correction: Correction,
+    weights: Sequence[float] | AnyArray | None = None,
+    share: float = 1.0,
+    earlier: int = 0,
 ) -> DoubleArray:
     """Return for every p-value the error rate at which it would just be accepted.
 
@@ -140,12 +153,21 @@ def adjusted_p_values(
 
     Args:
         p_values: [m].
-        control: which error rate is meant.
+        correction: which error rate is meant.
         weights: [m] positive numbers, or None for equal ones.
+        share: part of the error rate that these tests may spend, if others are made on the same samples at other times.
+        earlier: findings of tests that were made before; with `fdr` they allow more, since the share of false ones is over all.
 
-    >>> adjusted_p_values([0.01, 0.04, 0.03], control="fwer").round(3).tolist()
+    >>> adjusted_p_values([0.01, 0.04, 0.03], correction="fwer").round(3).tolist()
     [0.03, 0.06, 0.06]
+    >>> adjusted_p_values([0.01, 0.04, 0.03], correction="fdr", share=0.5, earlier=2).round(3).tolist()
+    [0.02, 0.048, 0.045]
     """
+    if not 0.0 < share <= 1.0 or earlier < 0:
+        raise InputError(
+            "The share must lie in (0, 1], and earlier findings cannot be fewer than none.",
+            given=(share, earlier),
+        )
     values = np.asarray(p_values, dtype=np.float64)
     if np.any(~((values >= 0) & (values <= 1))):
         raise InputError("A p-value must lie in [0, 1].", given=values.tolist())
@@ -153,14 +175,23 @@ def adjusted_p_values(
     order = np.lexsort((values, values / shares))
     ranked = values[order] / shares[order]
     adjusted = np.empty_like(values)
-    adjusted[order] = _stepped_down(ranked, shares[order]) if control == "fwer" else _stepped_up(ranked, control)
+    adjusted[order] = (
+        _stepped_down(ranked, shares[order])
+        if correction == "fwer"
+        else _stepped_up(ranked, correction, earlier)
+    ) / share
     return np.asarray(np.clip(adjusted, values, 1.0))
 
 
-def _stepped_up(ranked: DoubleArray, control: Control) -> DoubleArray:
+def _stepped_up(ranked: DoubleArray, correction: Correction, earlier: int) -> DoubleArray:
     n_tests, ranks = len(ranked), np.arange(1, len(ranked) + 1)
-    penalty = float(np.sum(1.0 / ranks)) if control == "fdr-dependent" else 1.0
-    return np.asarray(np.minimum.accumulate((ranked * n_tests * penalty / ranks)[::-1])[::-1])
+    # Earlier findings help under positive dependence only; whoever doubts that gets the penalty and no bonus.
+    penalty, bonus = (
+        (float(np.sum(1.0 / ranks)), 0) if correction == "fdr-dependent" else (1.0, earlier)
+    )
+    return np.asarray(
+        np.minimum.accumulate((ranked * n_tests * penalty / (ranks + bonus))[::-1])[::-1]
+    )
 
 
 def _stepped_down(ranked: DoubleArray, shares: DoubleArray) -> DoubleArray:
@@ -175,15 +206,6 @@ def _mean_one(weights: Sequence[float] | AnyArray | None, n_tests: int) -> Doubl
     if given.shape != (n_tests,) or np.any(~((given > 0) & np.isfinite(given))):
         raise InputError("There must be one positive weight a p-value.", given=given.tolist())
     return np.asarray(given / given.mean()) if n_tests else given
-
-
-def accepted_at(p_values: Sequence[float] | AnyArray, *, alpha: float) -> BoolArray:
-    """Return which hypotheses are discoveries when their false-discovery rate is held at `alpha`.
-
-    >>> accepted_at([0.01, 0.04, 0.03, 0.6], alpha=0.05).tolist()
-    [True, False, False, False]
-    """
-    return np.less_equal(q_values(p_values), alpha)
 
 
 def permutation_p(observed: float, null_values: Sequence[float] | AnyArray) -> float:
@@ -208,7 +230,12 @@ def cohens_h(rate: float, other: float) -> float:
 
 
 def risk_ratio_interval(
-    failures_inside: int, n_inside: int, failures_outside: int, n_outside: int, *, level: float = 0.95
+    failures_inside: float,
+    n_inside: float,
+    failures_outside: float,
+    n_outside: float,
+    *,
+    level: float = 0.95,
 ) -> tuple[float, float]:
     """Return an interval of how many times as often failures occur inside as outside; always finite.
 
@@ -225,18 +252,10 @@ def risk_ratio_interval(
     inside, n_first = failures_inside + 0.5, n_inside + 0.5
     outside, n_second = failures_outside + 0.5, n_outside + 0.5
     middle = np.log(inside / n_first) - np.log(outside / n_second)
-    spread = float(ndtri(0.5 + level / 2)) * np.sqrt(1 / inside - 1 / n_first + 1 / outside - 1 / n_second)
+    spread = float(ndtri(0.5 + level / 2)) * np.sqrt(
+        1 / inside - 1 / n_first + 1 / outside - 1 / n_second
+    )
     return float(np.exp(middle - spread)), float(np.exp(middle + spread))
-
-
-def balanced_accuracy(truth: BoolArray, predicted: BoolArray) -> float:
-    """Return the mean of the two recalls; of the one there is when all samples are alike, NaN without samples.
-
-    >>> balanced_accuracy(np.array([True, True, True, False]), np.array([True, True, False, False]))
-    0.8333333333333333
-    """
-    recalls = [float(np.mean(predicted[truth == side] == side)) for side in (True, False) if np.any(truth == side)]
-    return float(np.mean(recalls)) if recalls else float("nan")
 
 
 def association(truth: BoolArray, predicted: BoolArray) -> float:
@@ -249,7 +268,11 @@ def association(truth: BoolArray, predicted: BoolArray) -> float:
     """
     first, second = np.asarray(truth, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
     spread = float(first.std() * second.std()) if len(first) else 0.0
-    return float(np.mean((first - first.mean()) * (second - second.mean())) / spread) if spread > 0 else 0.0
+    return (
+        float(np.mean((first - first.mean()) * (second - second.mean())) / spread)
+        if spread > 0
+        else 0.0
+    )
 
 
 def overlap(first: BoolArray, second: BoolArray) -> float:
@@ -262,10 +285,12 @@ def overlap(first: BoolArray, second: BoolArray) -> float:
     return int(np.sum(first & second)) / either if either else 0.0
 
 
-def paired_draws(tables: IntArray, *, n_draws: int, random: np.random.Generator) -> tuple[IntArray, IntArray]:
+def paired_draws(
+    tables: IntArray, *, n_draws: int, random: np.random.Generator
+) -> tuple[IntArray, IntArray]:
     """Draw the samples of every stratum again (a paired bootstrap) and count who is right before and who is right after.
 
-    A sample is drawn together with both of its outcomes, and every stratum keeps its size.
+    A sample is drawn together with both of its predictions, and every stratum keeps its size.
 
     Args:
         tables: [s, 4] samples of each stratum that are wrong both times, gained, lost, and right both times.
@@ -280,11 +305,15 @@ def paired_draws(tables: IntArray, *, n_draws: int, random: np.random.Generator)
     [[5], [5]]
     """
     sizes = tables.sum(axis=1)
-    drawn = random.multinomial(sizes, tables / np.maximum(sizes, 1)[:, None], size=(n_draws, len(tables)))
+    drawn = random.multinomial(
+        sizes, tables / np.maximum(sizes, 1)[:, None], size=(n_draws, len(tables))
+    )
     return drawn[:, :, 2] + drawn[:, :, 3], drawn[:, :, 1] + drawn[:, :, 3]
 
 
-def bootstrap_interval(estimate: float, draws: AnyArray, *, level: float = 0.95) -> tuple[float, float]:
+def bootstrap_interval(
+    estimate: float, draws: AnyArray, *, level: float = 0.95
+) -> tuple[float, float]:
     """Return the bias-corrected percentile interval of an estimate (Efron) from what samples drawn again gave.
 
     Where draws lie more often on one side of the estimate, as they do for the lowest of many rates, the interval is moved to the
@@ -302,7 +331,9 @@ def bootstrap_interval(estimate: float, draws: AnyArray, *, level: float = 0.95)
     return float(low), float(high)
 
 
-def calibration_error(probabilities: FloatArray, targets: AnyArray, *, task: str, n_bins: int = 15) -> float:
+def calibration_error(
+    probabilities: FloatArray, targets: AnyArray, *, task: str, n_bins: int = 15
+) -> float:
     """Return the expected calibration error in bins of equal mass: how far confidence is from the share that is right.
 
     Equal confidences stay in one bin, so the order of samples does not matter. For single-label tasks it is about the likeliest
@@ -322,9 +353,21 @@ def calibration_error(probabilities: FloatArray, targets: AnyArray, *, task: str
     if task == "multi-label":
         n_labels = probabilities.shape[1]
         # Columns side by side, a few at a time: reading them out of a large array one by one is several times slower.
-        parts = (slice(start, start + LABELS_AT_ONCE) for start in range(0, n_labels, LABELS_AT_ONCE))
-        pairs = ((np.ascontiguousarray(probabilities[:, part].T), np.ascontiguousarray(targets[:, part].T)) for part in parts)
-        errors = [_binned_error(own, truth, n_bins) for block in pairs for own, truth in zip(*block, strict=True)]
+        parts = (
+            slice(start, start + LABELS_AT_ONCE) for start in range(0, n_labels, LABELS_AT_ONCE)
+        )
+        pairs = (
+            (
+                np.ascontiguousarray(probabilities[:, part].T),
+                np.ascontiguousarray(targets[:, part].T),
+            )
+            for part in parts
+        )
+        errors = [
+            _binned_error(own, truth, n_bins)
+            for block in pairs
+            for own, truth in zip(*block, strict=True)
+        ]
         return float(np.mean(errors))
     likeliest = np.argmax(probabilities, axis=1)
     everyone = np.arange(len(probabilities))
@@ -334,7 +377,10 @@ def calibration_error(probabilities: FloatArray, targets: AnyArray, *, task: str
 
 def _binned_error(confidence: AnyArray, is_right: AnyArray, n_bins: int) -> float:
     n_samples = len(confidence)
-    ordered, right = np.sort(confidence).astype(np.float64), np.sort(confidence[is_right.astype(np.bool_)])
+    ordered, right = (
+        np.sort(confidence).astype(np.float64),
+        np.sort(confidence[is_right.astype(np.bool_)]),
+    )
     edges = ordered[np.arange(1, n_bins) * n_samples // n_bins]
     bounds = np.concatenate([[0], np.searchsorted(ordered, edges), [n_samples]])
     sums = np.diff(np.concatenate([[0.0], np.cumsum(ordered)])[bounds])
@@ -342,7 +388,7 @@ def _binned_error(confidence: AnyArray, is_right: AnyArray, n_bins: int) -> floa
     return float(np.abs(sums - n_right).sum() / n_samples)
 
 
-def _check_counts(successes: int, trials: int) -> None:
+def _check_counts(successes: float, trials: float) -> None:
     if not 0 <= successes <= trials:
         raise InputError("Counts must satisfy 0 <= successes <= trials.", given=(successes, trials))
 

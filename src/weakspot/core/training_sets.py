@@ -19,7 +19,7 @@ TOLERANCE = 1e-6
 MOST_VALUES = 100
 MOST_NAMED = 5
 
-Contest = tuple[IntArray, ...]
+WorstGroupObjective = tuple[IntArray, ...]
 """Groups of positions in a selection, no position in two of them; what counts is the loss of the group that has the largest."""
 
 
@@ -31,14 +31,15 @@ class TrainingSelection:
         rows: rows of the data set, no row twice.
         weights: weight of each of them; their mean is one.
         note: one sentence for the report on what was done.
-        contests: groups of which only the worst served counts, in place of their mean; positions in `rows`. No position is in two
-            contests. A contest counts as much as the weights of all its positions; what is in no contest counts by its own weight.
+        group_objectives: groups of which only the worst served counts, in place of their mean; positions in `rows`.
+            No position is in two objectives. An objective counts as much as the weights of all its positions; what is in
+            none counts by its own weight.
     """
 
     rows: IntArray
     weights: DoubleArray
     note: str
-    contests: tuple[Contest, ...] = ()
+    group_objectives: tuple[WorstGroupObjective, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -67,7 +68,6 @@ class RepairMaterial:
 
     @property
     def labelled(self) -> IntArray:
-        """Return the training rows that have a label."""
         return self.training.rows[self.training.dataset.is_labelled[self.training.rows]]
 
 
@@ -93,7 +93,6 @@ class ClassParts:
 
     @property
     def title(self) -> str:
-        """Return the class as people read it."""
         return f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
 
     @property
@@ -106,7 +105,9 @@ def class_parts(slices: Sequence[FailureSlice], samples: SampleSet) -> Iterator[
     """Yield the labelled samples of every class that has a slice, cut by its slices; earlier slices take their members first."""
     keys = dict.fromkeys((found.class_name, found.side) for found in slices)
     for class_name, side in keys:
-        own = tuple(found for found in slices if (found.class_name, found.side) == (class_name, side))
+        own = tuple(
+            found for found in slices if (found.class_name, found.side) == (class_name, side)
+        )
         rows = own[0].class_rows(samples)
         is_free: BoolArray = np.ones(len(rows), dtype=np.bool_)
         inside: list[IntArray] = []
@@ -117,11 +118,18 @@ def class_parts(slices: Sequence[FailureSlice], samples: SampleSet) -> Iterator[
             n_members.append(int(is_member.sum()))
             is_free &= ~is_member
         yield ClassParts(
-            class_name=class_name, side=side, slices=own, inside=tuple(inside), outside=rows[is_free], n_members=tuple(n_members)
+            class_name=class_name,
+            side=side,
+            slices=own,
+            inside=tuple(inside),
+            outside=rows[is_free],
+            n_members=tuple(n_members),
         )
 
 
-def cut_by_slices(slices: Sequence[FailureSlice], training: SampleSet) -> tuple[tuple[ClassParts, ...], str]:
+def cut_by_slices(
+    slices: Sequence[FailureSlice], training: SampleSet
+) -> tuple[tuple[ClassParts, ...], str]:
     """Return the training samples of every class that has a slice, cut by its slices, and a remark on what cannot be repaired so.
 
     Raises:
@@ -139,7 +147,11 @@ def cut_by_slices(slices: Sequence[FailureSlice], training: SampleSet) -> tuple[
 
 def in_slices(parts: Sequence[ClassParts]) -> IntArray:
     """Return the rows that are in any of the slices, ascending."""
-    return np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *(rows for part in parts for rows in part.inside)]))
+    return np.unique(
+        np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(rows for part in parts for rows in part.inside)]
+        )
+    )
 
 
 def _remarks(part: ClassParts) -> Iterator[str]:
@@ -172,7 +184,9 @@ def class_groups(dataset: Dataset, rows: IntArray) -> tuple[IntArray, tuple[str,
         return dataset.labels[rows], dataset.class_names
     sets, codes = np.unique(dataset.label_matrix[rows], axis=0, return_inverse=True)
     names = np.array(dataset.class_names, dtype=object)
-    return codes.reshape(-1).astype(np.int64), tuple(" and ".join(names[one]) or "no label" for one in sets)
+    return codes.reshape(-1).astype(np.int64), tuple(
+        " and ".join(names[one]) or "no label" for one in sets
+    )
 
 
 def occurring_classes(dataset: Dataset, rows: IntArray) -> BoolArray:
@@ -190,12 +204,21 @@ def value_groups(dataset: Dataset, rows: IntArray, column: str) -> tuple[IntArra
         DataError: if it holds too many values to be an attribute.
     """
     if column not in dataset.metadata_names:
-        fix = f"Choose one of {list(dataset.metadata_names)}." if dataset.metadata_names else "Give the data a column with groups."
-        raise NotEnoughDataError(f"There is no metadata column {column!r} that could say which group a sample is in.", fix=fix)
+        fix = (
+            f"Choose one of {list(dataset.metadata_names)}."
+            if dataset.metadata_names
+            else "Give the data a column with groups."
+        )
+        raise NotEnoughDataError(
+            f"There is no metadata column {column!r} that could say which group a sample is in.",
+            fix=fix,
+        )
     numbers, values = _values_of(dataset, rows, column)
     classes, names = class_groups(dataset, rows)
     has_value = numbers >= 0
-    pairs, codes = np.unique(np.stack([classes[has_value], numbers[has_value]]), axis=1, return_inverse=True)
+    pairs, codes = np.unique(
+        np.stack([classes[has_value], numbers[has_value]]), axis=1, return_inverse=True
+    )
     found = np.full(len(rows), -1, dtype=np.int64)
     found[has_value] = codes.reshape(-1)
     return found, tuple(f"{names[one]}, {column} {values[number]}" for one, number in pairs.T)
@@ -214,7 +237,7 @@ def _values_of(dataset: Dataset, rows: IntArray, column: str) -> tuple[IntArray,
         raise DataError(
             f"The metadata column {column!r} has too many values to form groups.",
             given=int(is_value.sum()),
-            fix=f"Choose a column with at most {MOST_VALUES} values, or cut its numbers into bands.",
+            fix=f"Choose a column with at most {MOST_VALUES} values, or cut its numbers into bins.",
         )
     return np.where(is_value[numbers], numbers, -1), [str(value) for value in listed]
 
@@ -228,7 +251,9 @@ def positions_by(codes: IntArray) -> dict[int, IntArray]:
     order = np.argsort(codes, kind="stable")
     order = order[codes[order] >= 0]
     edges = np.flatnonzero(np.diff(codes[order])) + 1
-    return {int(codes[places[0]]): places for places in np.split(order, edges)} if len(order) else {}
+    return (
+        {int(codes[places[0]]): places for places in np.split(order, edges)} if len(order) else {}
+    )
 
 
 def class_balanced_weights(dataset: Dataset, rows: IntArray) -> DoubleArray:
@@ -238,7 +263,9 @@ def class_balanced_weights(dataset: Dataset, rows: IntArray) -> DoubleArray:
     """
     if dataset.task is Task.SINGLE_LABEL:
         n_samples = np.bincount(dataset.labels[rows], minlength=1)
-        return np.asarray(len(rows) / (np.sum(n_samples > 0) * n_samples[dataset.labels[rows]]), dtype=np.float64)
+        return np.asarray(
+            len(rows) / (np.sum(n_samples > 0) * n_samples[dataset.labels[rows]]), dtype=np.float64
+        )
     matrix = dataset.label_matrix[rows]
     matrix = np.column_stack([matrix, ~matrix.any(axis=1)])
     n_labels = matrix.sum(axis=1)
@@ -258,7 +285,11 @@ def balanced_weights(weights: DoubleArray, partitions: Sequence[Sequence[IntArra
         partitions: for each the positions of its parts, none of them empty, no position in two parts.
     """
     found = weights.astype(np.float64)
-    targets = [sum(float(weights[part].sum()) for part in parts) / len(parts) for parts in partitions if parts]
+    targets = [
+        sum(float(weights[part].sum()) for part in parts) / len(parts)
+        for parts in partitions
+        if parts
+    ]
     for _ in range(MAX_PASSES):
         largest = 0.0
         for parts, target in zip((parts for parts in partitions if parts), targets, strict=True):

@@ -1,1 +1,1 @@
-"""Stage 3: vectors and failures to failure slices, one method per file."""
+"""Stage 3: embeddings and failures to failure slices, one method per file."""

@@ -11,9 +11,9 @@ import numpy as np
 
 from weakspot.core.arrays import FloatArray, unit_rows
 from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
-from weakspot.core.class_vectors import obstacle, with_vectors
+from weakspot.core.bounds import Count, NonNegativeInt, check_bounds
+from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.error_score import error_score_null, error_scores
-from weakspot.core.errors import ConfigError
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
@@ -39,51 +39,71 @@ DOES_NOT_SEPARATE = (
 class HypothesisDiscoverer:
     """Makes one slice of every phrase that a person gave for a class: the samples that are similar enough to it.
 
+    After Lee, Lam, Vasconcelos, Bernstein and Finn, *Clarify: Improving Model Robustness With Natural Language Corrections* (2024).
+
     Args:
         phrases: class name -> phrases; `*` stands for every class.
-        templates: sentences with `{phrase}` in them; the vectors of several are averaged.
-        space: which vectors are read.
-        n_permutations: how often outcomes are shuffled to find the chance of such an Error Score; 0 for never.
+        templates: sentences with `{phrase}` in them; the embeddings of several are averaged.
+        space: which embeddings are read.
+        n_permutations: how often predictions are shuffled to find the chance of such an Error Score; 0 for never.
         min_failures: classes with fewer failures are passed over.
         min_right: classes with fewer samples that did not fail are passed over.
+
+    >>> from weakspot.testing.examples import ASSISTANTS, CRITERION, discovery_samples
+    >>> method = HypothesisDiscoverer(phrases={"disc": ["green"]})
+    >>> found = method.discover(discovery_samples(), CRITERION, seed=0, assistants=ASSISTANTS)
+    >>> found.slices[0].title, found.slices[0].n_found
+    ('disc: green', 16)
     """
 
     phrases: Mapping[str, Sequence[str] | str]
     templates: tuple[str, ...] = (f"an image of {BLANK}",)
-    space: str = "joint"
-    n_permutations: int = 1000
-    min_failures: int = 2
-    min_right: int = 2
+    space: str = "clip"
+    n_permutations: NonNegativeInt = 1000
+    min_failures: Count = 2
+    min_right: Count = 2
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        if not self.templates or any(BLANK not in template for template in self.templates):
-            raise ConfigError(f"Every template must hold {BLANK}.", given=self.templates)
-        for name, least in (("n_permutations", 0), ("min_failures", 1), ("min_right", 1)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
-        for name, given in self.phrases.items():
-            if not isinstance(given, Sequence) or not all(isinstance(phrase, str) for phrase in given):
-                raise ConfigError(f"The phrases of {name!r} must be a list of texts.", given=given)
+        blank = (
+            []
+            if self.templates and all(BLANK in one for one in self.templates)
+            else [f"Every template must hold {BLANK}."]
+        )
+        wrong = [
+            f"The phrases of {name!r} must be a list of texts."
+            for name, given in self.phrases.items()
+            if not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given)
+        ]
+        check_bounds(self, problems=[*blank, *wrong])
 
     @property
     def is_baseline(self) -> bool:
-        """Return False."""
         return False
 
     def phrases_for(self, problem: ClassProblem) -> tuple[str, ...]:
-        """Return the phrases that a person gave for a class, each once."""
         keys = dict.fromkeys((problem.title, problem.class_name, EVERY_CLASS))
         given = [phrase for key in keys for phrase in as_phrases(self.phrases.get(key, ()))]
         return tuple(dict.fromkeys(given))
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
-        """Return one slice for every phrase that separates failures at all, and a note for whatever cannot be tested."""
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         problems = class_problems(samples.dataset, samples.rows, criterion)
         notes = list(self._notes_on_unknown_classes(samples, problems))
         asked = {problem.title: self.phrases_for(problem) for problem in problems}
         embed = _text_side(assistants, self.space)
-        known = self.phrase_vectors({phrase for phrases in asked.values() for phrase in phrases}, embed) if embed else {}
+        known = (
+            self.phrase_embeddings(
+                {phrase for phrases in asked.values() for phrase in phrases}, embed
+            )
+            if embed
+            else {}
+        )
         slices: list[FailureSlice] = []
         use = DataUse.of(samples)
         n_considered = 0
@@ -91,40 +111,57 @@ class HypothesisDiscoverer:
             phrases = asked[problem.title]
             why_not = "" if phrases else HOW_TO_ASK.format(key=problem.title)
             if phrases and embed is None:
-                why_not = f"The vectors called {self.space!r} have no text side, so phrases cannot be compared with samples."
+                why_not = f"The embeddings called {self.space!r} have no text side, so phrases cannot be compared with samples."
             if why_not:
                 notes.append(ClassNote(class_name=problem.title, note=why_not))
                 continue
-            found, said = self._tested(samples, problem, {phrase: known[phrase] for phrase in phrases}, use, seed=seed)
+            found, said = self._tested(
+                samples, problem, {phrase: known[phrase] for phrase in phrases}, use, seed=seed
+            )
             n_considered += len(phrases)
             slices += found
             notes += [ClassNote(class_name=problem.title, note=note) for note in said]
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
 
-    def phrase_vectors(self, phrases: Iterable[str], embed: EmbedTexts) -> dict[str, FloatArray]:
+    def phrase_embeddings(self, phrases: Iterable[str], embed: EmbedTexts) -> dict[str, FloatArray]:
         """Return the unit vector [d] of every phrase, averaged over the templates."""
         wanted = sorted(phrases)
         if not wanted:
             return {}
         # The phrase is put in as it is: braces in it mean nothing.
-        prompts = [template.replace(BLANK, phrase) for phrase in wanted for template in self.templates]
-        vectors = unit_rows(np.asarray(embed(prompts), dtype=np.float32))
-        means = unit_rows(vectors.reshape(len(wanted), len(self.templates), -1).mean(axis=1))
+        prompts = [
+            template.replace(BLANK, phrase) for phrase in wanted for template in self.templates
+        ]
+        embeddings = unit_rows(np.asarray(embed(prompts), dtype=np.float32))
+        means = unit_rows(embeddings.reshape(len(wanted), len(self.templates), -1).mean(axis=1))
         return dict(zip(wanted, means, strict=True))
 
-    def _notes_on_unknown_classes(self, samples: SampleSet, problems: Sequence[ClassProblem]) -> Iterable[ClassNote]:
+    def _notes_on_unknown_classes(
+        self, samples: SampleSet, problems: Sequence[ClassProblem]
+    ) -> Iterable[ClassNote]:
         names = samples.dataset.class_names
         known = {EVERY_CLASS, *names, *(problem.title for problem in problems)}
         for name in self.phrases:
             if name not in known:
-                yield ClassNote(class_name=name, note=f"There are phrases for it, but no such class: {list(names)}.")
+                yield ClassNote(
+                    class_name=name,
+                    note=f"There are phrases for it, but no such class: {list(names)}.",
+                )
 
     def _tested(
-        self, samples: SampleSet, problem: ClassProblem, phrases: Mapping[str, FloatArray], use: DataUse, *, seed: int
+        self,
+        samples: SampleSet,
+        problem: ClassProblem,
+        phrases: Mapping[str, FloatArray],
+        use: DataUse,
+        *,
+        seed: int,
     ) -> tuple[list[FailureSlice], list[str]]:
-        known, raw = with_vectors(samples, problem, self.space)
+        known, raw = with_embeddings(samples, problem, self.space)
         n_without = len(problem.rows) - len(known.rows)
-        note = obstacle(known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)
+        note = obstacle(
+            known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without
+        )
         if note:
             return [], [note]
         similarities = np.stack(list(phrases.values())) @ unit_rows(raw).T
@@ -133,21 +170,26 @@ class HypothesisDiscoverer:
         slices: list[FailureSlice] = []
         notes: list[str] = []
         seen: dict[bytes, str] = {}
-        for place, (phrase, vector) in enumerate(phrases.items()):
-            twin = seen.setdefault(vector.tobytes(), phrase)
+        for place, (phrase, embedding) in enumerate(phrases.items()):
+            twin = seen.setdefault(embedding.tobytes(), phrase)
             if twin != phrase:
                 notes.append(f"To the encoder the phrase {phrase!r} is the same as {twin!r}.")
             elif not scores.score[place]:
                 notes.append(DOES_NOT_SEPARATE.format(phrase=repr(phrase)))
             else:
-                rule = self._rule(samples, vector, float(scores.threshold[place]))
+                rule = self._rule(samples, embedding, float(scores.threshold[place]))
                 strength = float(scores.score[place]), chances[place]
                 slices.append(self._slice(samples, problem, phrase, rule, strength, use))
         return slices, notes
 
-    def _rule(self, samples: SampleSet, vector: FloatArray, threshold: float) -> LinearRule:
+    def _rule(self, samples: SampleSet, embedding: FloatArray, threshold: float) -> LinearRule:
         encoder_id = samples.space(self.space).encoder_id
-        return LinearRule(space=self.space, encoder_id=encoder_id, direction=tuple(vector.tolist()), threshold=threshold)
+        return LinearRule(
+            space=self.space,
+            encoder_id=encoder_id,
+            direction=tuple(embedding.tolist()),
+            threshold=threshold,
+        )
 
     def _slice(
         self,
@@ -164,19 +206,29 @@ class HypothesisDiscoverer:
             side=problem.side,
             rule=rule,
             method=METHOD,
-            parameters={"phrase": phrase, "prompts": [*prompts], "n_permutations": self.n_permutations},
+            parameters={
+                "phrase": phrase,
+                "prompts": [*prompts],
+                "n_permutations": self.n_permutations,
+            },
             found_on=use,
             strength=strength[0],
             strength_p=strength[1],
             n_found=int(rule.members(samples, problem.rows).sum()),
-            names=(SliceName(phrase=prompts[0], contrast=phrase, score=strength[0], describer=METHOD),),
+            names=(
+                SliceName(phrase=prompts[0], contrast=phrase, score=strength[0], describer=METHOD),
+            ),
         )
 
-    def _chances(self, similarities: FloatArray, problem: ClassProblem, *, seed: int) -> list[float | None]:
+    def _chances(
+        self, similarities: FloatArray, problem: ClassProblem, *, seed: int
+    ) -> list[float | None]:
         if not self.n_permutations:
             return [None] * len(similarities)
         draws = generator(seed, METHOD, problem.title)
-        null = error_score_null(similarities, problem.failed, n_permutations=self.n_permutations, generator=draws)
+        null = error_score_null(
+            similarities, problem.failed, n_permutations=self.n_permutations, generator=draws
+        )
         return [float(value) for value in null.p_value]
 
 
@@ -193,4 +245,4 @@ def as_phrases(given: Sequence[str] | str) -> tuple[str, ...]:
 def _text_side(assistants: Assistants, space: str) -> EmbedTexts | None:
     if assistants.second is not None and assistants.second.space == space:
         return assistants.second.embed_texts
-    return assistants.embed_texts if space == "joint" else None
+    return assistants.embed_texts if space == "clip" else None

@@ -1,1 +1,1 @@
-"""Stage 2: samples and phrases to vectors."""
+"""Stage 2: samples and phrases to embeddings."""

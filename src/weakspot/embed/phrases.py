@@ -11,37 +11,43 @@ from weakspot.core.run import Progress, no_progress
 
 
 def embed_phrases(
-    phrases: Sequence[str], embedder: Embedder, *, chunk_size: int = 256, progress: Progress = no_progress
+    phrases: Sequence[str],
+    embedder: Embedder,
+    *,
+    chunk_size: int = 256,
+    progress: Progress = no_progress,
 ) -> FloatArray:
-    """Return one vector a phrase [m, d], in the order of phrases.
+    """Return one embedding a phrase [m, d], in the order of phrases.
 
     Raises:
         ModelError: if the embedder has no text side, or gives rows that do not fit.
     """
     if not embedder.has_text:
         raise ModelError(
-            "The embedder has no text side, so phrases cannot be compared with pictures.",
+            "The embedder has no text side, so phrases cannot be compared with images.",
             where=embedder.encoder_id,
-            fix="Choose an embedder with text, or learn one for it: weakspot align.",
+            fix="Choose an embedder with text, or learn one for it: weakspot lab align.",
         )
     if isinstance(phrases, str):
-        raise ModelError("Phrases must be a list; a single string would be read letter by letter.", given=phrases)
+        raise ModelError(
+            "Phrases must be a list; a single string would be read letter by letter.", given=phrases
+        )
     different = list(dict.fromkeys(phrases))
-    vectors = np.empty((len(different), embedder.dimension), dtype=np.float32)
+    embeddings = np.empty((len(different), embedder.dimension), dtype=np.float32)
     for start in range(0, len(different), chunk_size):
         chunk = different[start : start + chunk_size]
-        vectors[start : start + len(chunk)] = _embed(chunk, embedder)
+        embeddings[start : start + len(chunk)] = _embed(chunk, embedder)
         progress(start + len(chunk), len(different))
     position = {phrase: row for row, phrase in enumerate(different)}
-    return vectors[[position[phrase] for phrase in phrases]]
+    return embeddings[[position[phrase] for phrase in phrases]]
 
 
 def _embed(phrases: Sequence[str], embedder: Embedder) -> FloatArray:
-    vectors = np.asarray(embedder.embed_texts(phrases), dtype=np.float32)
-    if vectors.shape != (len(phrases), embedder.dimension) or not np.isfinite(vectors).all():
+    embeddings = np.asarray(embedder.embed_texts(phrases), dtype=np.float32)
+    if embeddings.shape != (len(phrases), embedder.dimension) or not np.isfinite(embeddings).all():
         raise ModelError(
             f"The text side must give {embedder.dimension} finite numbers for each of {len(phrases)} phrases.",
             where=embedder.encoder_id,
-            given=vectors.shape,
+            given=embeddings.shape,
         )
-    return vectors
+    return embeddings

@@ -21,10 +21,11 @@ class AheadOfTime(Generic[Item, Result]):
 
     def __init__(self, work: BatchWork[Item, Result], n_threads: int) -> None:
         self._work = work
-        self._threads = ThreadPoolExecutor(n_threads, thread_name_prefix="weakspot-prepare", initializer=give_way)
+        self._threads = ThreadPoolExecutor(
+            n_threads, thread_name_prefix="weakspot-prepare", initializer=give_way
+        )
 
     def prepare(self, items: Sequence[Item]) -> list[Future[object]]:
-        """Start preparing a batch."""
         return [self._threads.submit(self._work.prepare, item) for item in items]
 
     def run(self, prepared: Sequence[Future[object]]) -> Result:
@@ -44,5 +45,4 @@ def give_way() -> None:
 
 
 def available_cores() -> int:
-    """Return how many cores this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
 
+from weakspot.core.bounds import NonNegative, NonNegativeInt, check_bounds
 from weakspot.core.roles import BatchWork, Item, Result
-from weakspot.engine.crew import Crew
-from weakspot.engine.intake import Intake, refuse_empty_batches, refuse_negative
-from weakspot.engine.parcels import BatchPace, MapPace
-from weakspot.engine.ray_staff import ActorSize, RayStaff
-from weakspot.engine.station import BatchOrder, MapOrder
+from weakspot.engine.chunks import BatchPace, Intake, MapPace, refuse_empty_batches
+from weakspot.engine.pool import WorkerPool
+from weakspot.engine.ray_workers import ActorSize, RayWorkers
+from weakspot.engine.worker import BatchOrder, MapOrder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,23 +31,29 @@ class RayEngine:
     """
 
     address: str = ""
-    n_workers: int = 0
-    cpus_per_worker: float = 0.0
-    gpus_per_worker: float | None = None
-    queue_depth: int = 64
+    n_workers: NonNegativeInt = 0
+    cpus_per_worker: NonNegative = 0.0
+    gpus_per_worker: NonNegative | None = None
+    queue_depth: NonNegativeInt = 64
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        settings = {"n_workers": self.n_workers, "cpus_per_worker": self.cpus_per_worker, "queue_depth": self.queue_depth}
-        refuse_negative("ray", **settings, gpus_per_worker=self.gpus_per_worker or 0.0)
+        check_bounds(self, where="ray")
 
     def map(
-        self, function: Callable[[Item], Result], items: Iterable[Item], *, lost: Callable[[Item], Result] | None = None
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        lost: Callable[[Item], Result] | None = None,
     ) -> Generator[Result, None, None]:
         """Yield `function(item)` for every item, in the order of items; when the caller stops early, the workers are ended."""
-        staff = RayStaff(address=self.address, n_workers=self.n_workers, size=ActorSize(cpus=1.0, gpus=0.0))
-        crew = Crew(staff, MapOrder(function=function), MapPace(queue_depth=self.queue_depth), lost)
-        yield from crew.results(Intake(items))
+        workers = RayWorkers(
+            address=self.address, n_workers=self.n_workers, size=ActorSize(cpus=1.0, gpus=0.0)
+        )
+        pool = WorkerPool(
+            workers, MapOrder(function=function), MapPace(queue_depth=self.queue_depth), lost
+        )
+        yield from pool.results(Intake(items))
 
     def map_batches(
         self,
@@ -60,7 +66,9 @@ class RayEngine:
         """Yield what the work, built once in every worker, makes of every batch, in order."""
         refuse_empty_batches(batch_size)
         size = ActorSize(cpus=self.cpus_per_worker, gpus=self.gpus_per_worker)
-        staff = RayStaff(address=self.address, n_workers=self.n_workers, size=size)
-        order = BatchOrder(build=build, n_threads=staff.n_threads)
-        crew = Crew(staff, order, BatchPace(batch_size=batch_size, queue_depth=self.queue_depth), lost)
-        yield from crew.results(Intake(items))
+        workers = RayWorkers(address=self.address, n_workers=self.n_workers, size=size)
+        order = BatchOrder(build=build, n_threads=workers.n_threads)
+        pool = WorkerPool(
+            workers, order, BatchPace(batch_size=batch_size, queue_depth=self.queue_depth), lost
+        )
+        yield from pool.results(Intake(items))

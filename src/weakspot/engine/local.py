@@ -8,9 +8,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Generic
 
+from weakspot.core.bounds import NonNegativeInt, check_bounds
 from weakspot.core.roles import BatchWork, Item, Result
 from weakspot.engine.ahead import AheadOfTime, available_cores
-from weakspot.engine.intake import Intake, refuse_empty_batches, refuse_negative
+from weakspot.engine.chunks import Intake, refuse_empty_batches
 
 LEAST_BATCHES = 2
 
@@ -20,17 +21,16 @@ class LocalEngine:
     """Maps in threads, in order, with a bounded number of items under way.
 
     Args:
-        n_workers: threads; 0 means one a core.
+        n_workers: threads; 0 means one per core.
         queue_depth: items that may wait or lie ready beyond those being worked on. It bounds memory, and lets threads work ahead
             while the caller is busy with a batch.
     """
 
-    n_workers: int = 0
-    queue_depth: int = 64
+    n_workers: NonNegativeInt = 0
+    queue_depth: NonNegativeInt = 64
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        refuse_negative("local", n_workers=self.n_workers, queue_depth=self.queue_depth)
+        check_bounds(self, where="local")
 
     def map(
         self,
@@ -49,7 +49,9 @@ class LocalEngine:
         intake = Intake(items)
         pool = ThreadPoolExecutor(n_workers, thread_name_prefix="weakspot")
         try:
-            waiting.extend(pool.submit(function, item) for item in intake.take(n_workers + self.queue_depth))
+            waiting.extend(
+                pool.submit(function, item) for item in intake.take(n_workers + self.queue_depth)
+            )
             while waiting:
                 result = waiting.popleft().result()
                 waiting.extend(pool.submit(function, item) for item in intake.take(1))
@@ -64,7 +66,7 @@ class LocalEngine:
         items: Iterable[Item],
         *,
         batch_size: int,
-        lost: Callable[[Item], Result] | None = None,  # noqa: ARG002 - as above
+        lost: Callable[[Item], Result] | None = None,  # noqa: ARG002 - a thread cannot be lost without the whole process
     ) -> Generator[Result, None, None]:
         """Yield what the work makes of every batch, in order.
 

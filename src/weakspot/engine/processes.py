@@ -1,4 +1,4 @@
-"""Heavy maps in other processes: a picture that kills its decoder, or a model that holds the interpreter, costs one worker."""
+"""Heavy maps in other processes: an image that kills its decoder, or a model that holds the interpreter, costs one worker."""
 
 import multiprocessing
 import os
@@ -10,13 +10,13 @@ from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from weakspot.core.bounds import NonNegativeInt, check_bounds
 from weakspot.core.roles import BatchWork, Item, Result
 from weakspot.engine.ahead import available_cores
-from weakspot.engine.crew import Crew, Death
-from weakspot.engine.intake import Intake, refuse_empty_batches, refuse_negative
-from weakspot.engine.parcels import BatchPace, MapPace
-from weakspot.engine.station import BatchOrder, MapOrder, Station, own_version
+from weakspot.engine.chunks import BatchPace, Intake, MapPace, refuse_empty_batches
+from weakspot.engine.pool import Death, WorkerPool
 from weakspot.engine.travel import Packer
+from weakspot.engine.worker import BatchOrder, MapOrder, WorkerSide, own_version
 
 MEGABYTE = 2**20
 
@@ -29,28 +29,34 @@ class ProcessEngine:
     `pickle` can send.
 
     Args:
-        n_workers: processes; 0 means one a core, and a single one for work in batches, as models use all cores by themselves.
+        n_workers: processes; 0 means one per core, and a single one for work in batches, as models use all cores by themselves.
         queue_depth: items that may wait for each process.
         memory_megabytes: most memory that a process may reserve; 0 means no bound. Beyond it an item gets a MemoryError, or goes
             to `lost` where there is one. Libraries reserve more than they use, so it must be generous.
     """
 
-    n_workers: int = 0
-    queue_depth: int = 64
-    memory_megabytes: int = 0
+    n_workers: NonNegativeInt = 0
+    queue_depth: NonNegativeInt = 64
+    memory_megabytes: NonNegativeInt = 0
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        settings = {"n_workers": self.n_workers, "queue_depth": self.queue_depth, "memory_megabytes": self.memory_megabytes}
-        refuse_negative("processes", **settings)
+        check_bounds(self, where="processes")
 
     def map(
-        self, function: Callable[[Item], Result], items: Iterable[Item], *, lost: Callable[[Item], Result] | None = None
+        self,
+        function: Callable[[Item], Result],
+        items: Iterable[Item],
+        *,
+        lost: Callable[[Item], Result] | None = None,
     ) -> Generator[Result, None, None]:
         """Yield `function(item)` for every item, in the order of items; when the caller stops early, the processes are ended."""
-        staff = _Processes(n_workers=self.n_workers or available_cores(), memory_megabytes=self.memory_megabytes)
-        crew = Crew(staff, MapOrder(function=function), MapPace(queue_depth=self.queue_depth), lost)
-        yield from crew.results(Intake(items))
+        workers = _Processes(
+            n_workers=self.n_workers or available_cores(), memory_megabytes=self.memory_megabytes
+        )
+        pool = WorkerPool(
+            workers, MapOrder(function=function), MapPace(queue_depth=self.queue_depth), lost
+        )
+        yield from pool.results(Intake(items))
 
     def map_batches(
         self,
@@ -63,15 +69,17 @@ class ProcessEngine:
         """Yield what the work, built once in every process, makes of every batch, in order."""
         refuse_empty_batches(batch_size)
         n_workers = self.n_workers or 1
-        staff = _Processes(n_workers=n_workers, memory_megabytes=self.memory_megabytes)
+        workers = _Processes(n_workers=n_workers, memory_megabytes=self.memory_megabytes)
         order = BatchOrder(build=build, n_threads=max(1, available_cores() // n_workers))
-        crew = Crew(staff, order, BatchPace(batch_size=batch_size, queue_depth=self.queue_depth), lost)
-        yield from crew.results(Intake(items))
+        pool = WorkerPool(
+            workers, order, BatchPace(batch_size=batch_size, queue_depth=self.queue_depth), lost
+        )
+        yield from pool.results(Intake(items))
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Processes:
-    """Hires processes that start afresh, as threads of a model do not survive a fork."""
+    """Starts processes that start afresh, as threads of a model do not survive a fork."""
 
     n_workers: int
     memory_megabytes: int
@@ -80,7 +88,7 @@ class _Processes:
     def n_wanted(self) -> int:
         return self.n_workers
 
-    def hire(self) -> "_ProcessWorker":
+    def start(self) -> "_ProcessWorker":
         return _ProcessWorker(self.memory_megabytes)
 
 
@@ -89,7 +97,9 @@ class _ProcessWorker:
 
     def __init__(self, memory_megabytes: int) -> None:
         spawning = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(1, mp_context=spawning, initializer=_move_in, initargs=(memory_megabytes,))
+        self._pool = ProcessPoolExecutor(
+            1, mp_context=spawning, initializer=_set_up_worker, initargs=(memory_megabytes,)
+        )
 
     def start(self, order: bytes) -> "Future[bytes]":
         return self._call(_start, order, own_version())
@@ -121,11 +131,11 @@ class _ProcessWorker:
             return broken
 
 
-_STATION = Station(pickle)
-"""Where the parcels of this process are done, if it is a worker."""
+_SIDE = WorkerSide(pickle)
+"""Where the chunks of this process are done, if it is a worker."""
 
 
-def _move_in(memory_megabytes: int) -> None:
+def _set_up_worker(memory_megabytes: int) -> None:
     """Make this process a worker: Ctrl-C is for the caller, and it does not outlive the caller."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with_caller, daemon=True).start()
@@ -144,16 +154,16 @@ def _end_with_caller() -> None:
 
 
 def _start(order: bytes, callers_version: str) -> bytes:
-    return _STATION.start(order, callers_version)
+    return _SIDE.start(order, callers_version)
 
 
 def _begin(number: int, items: bytes) -> None:
-    _STATION.begin(number, items)
+    _SIDE.begin(number, items)
 
 
 def _finish(number: int) -> bytes:
-    return _STATION.finish(number)
+    return _SIDE.finish(number)
 
 
 def _do(number: int, items: bytes) -> bytes:
-    return _STATION.do(number, items)
+    return _SIDE.do(number, items)

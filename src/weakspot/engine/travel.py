@@ -20,11 +20,11 @@ class Packer(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Outcome:
-    """What came of a parcel.
+class ChunkResult:
+    """What came of a chunk.
 
     Args:
-        results: one an item, or one a batch; up to the first error.
+        results: one per item, or one per batch; up to the first error.
         error: of the item or batch after these results.
         seconds: how long the worker was busy.
     """
@@ -42,13 +42,13 @@ class _BareError:
     args: tuple[Any, ...]
     state: dict[str, Any]
 
-    def rebuilt(self) -> BaseException:
+    def rebuild(self) -> BaseException:
         error = self.kind.__new__(self.kind, *self.args)
         error.__dict__.update(self.state)
         return error
 
 
-def packed(thing: object, packer: Packer, *, what: str) -> bytes:
+def pack(thing: object, packer: Packer, *, what: str) -> bytes:
     """Return something as bytes that can be sent to a worker.
 
     Raises:
@@ -59,25 +59,23 @@ def packed(thing: object, packer: Packer, *, what: str) -> bytes:
     except Exception as error:
         raise ConfigError(
             f"{what} cannot be sent to another process: {type(error).__name__}: {error}.",
-            given=shown(thing),
+            given=shorten(thing),
             fix="Derive the part from weakspot.core.sending.Sendable, use functions of a module, or choose the engine local.",
         ) from error
 
 
-def unpacked(content: bytes) -> Any:
-    """Return what was packed by another process of ours."""
+def unpack(content: bytes) -> Any:
     return pickle.loads(content)  # noqa: S301 - written by weakspot itself, never by a user's file
 
 
-def packed_outcome(work: Callable[[list[Any]], None], packer: Packer) -> bytes:
-    """Return what a piece of work, which adds to the list it is given, makes of itself, as bytes: results, and an error if any."""
+def pack_result(work: Callable[[list[Any]], None], packer: Packer) -> bytes:
     results: list[Any] = []
     error: object = None
     started = time.monotonic()
     try:
         work(results)
     except BaseException as problem:  # noqa: BLE001 - raised where the item was given
-        error = _portable(problem, packer)
+        error = _make_portable(problem, packer)
     seconds = time.monotonic() - started
     try:
         return packer.dumps((results, error, seconds))
@@ -86,26 +84,28 @@ def packed_outcome(work: Callable[[list[Any]], None], packer: Packer) -> bytes:
         return packer.dumps(([], ConfigError(what, fix="Choose the engine local."), seconds))
 
 
-def unpacked_outcome(content: bytes) -> Outcome:
-    """Return what a worker sent back."""
-    results, error, seconds = unpacked(content)
-    return Outcome(results=results, error=error.rebuilt() if isinstance(error, _BareError) else error, seconds=seconds)
+def unpack_result(content: bytes) -> ChunkResult:
+    results, error, seconds = unpack(content)
+    return ChunkResult(
+        results=results,
+        error=error.rebuild() if isinstance(error, _BareError) else error,
+        seconds=seconds,
+    )
 
 
-def shown(thing: object) -> str:
+def shorten(thing: object) -> str:
     """Return something as a text that is short enough for a message."""
     text = repr(thing)
     return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}..."
 
 
-def _portable(error: BaseException, packer: Packer) -> object:
-    """Return the error itself, or what it can be built from again, or an error that says what it was."""
+def _make_portable(error: BaseException, packer: Packer) -> object:
     error.add_note(f"In a worker:\n{traceback.format_exc()}")
     bare = _BareError(kind=type(error), args=error.args, state=dict(error.__dict__))
     for candidate in (error, bare):
         try:
-            back = unpacked(packer.dumps(candidate))
-            back = back.rebuilt() if isinstance(back, _BareError) else back
+            back = unpack(packer.dumps(candidate))
+            back = back.rebuild() if isinstance(back, _BareError) else back
         except Exception:  # noqa: BLE001 - the next form is tried
             continue
         if type(back).__name__ == type(error).__name__ and str(back) == str(error):

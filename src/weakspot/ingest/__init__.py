@@ -1,1 +1,1 @@
-"""Stage 1: any source of samples to examined samples, and classifiers to outcomes."""
+"""Stage 1: any source of samples to examined samples, and classifiers to predictions."""

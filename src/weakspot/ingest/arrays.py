@@ -1,4 +1,4 @@
-"""Pictures that are already in memory."""
+"""Images that are already in memory."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,9 +11,17 @@ from PIL import Image
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import RawSample, Split
-from weakspot.ingest.cells import CellError, label_cell, metadata_kind, metadata_value, probability_items, split_cell, wider_kind
-from weakspot.ingest.fingerprints import fingerprint_of_values
+from weakspot.ingest.cells import (
+    CellError,
+    label_cell,
+    metadata_kind,
+    metadata_value,
+    probability_items,
+    split_cell,
+    wider_kind,
+)
 from weakspot.ingest.problems import Problems
+from weakspot.ingest.source import fingerprint_of_values
 
 _CHANNELS = (1, 3, 4)
 _GREY, _COLOUR = 2, 3
@@ -21,22 +29,22 @@ _GREY, _COLOUR = 2, 3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ArraySource:
-    """Pictures as arrays or Pillow pictures; they are handed on as PNG, which loses nothing.
+    """Images as arrays or Pillow images; they are handed on as PNG, which loses nothing.
 
     Args:
-        pictures: uint8 array [n, height, width, 3] or [n, height, width], or a sequence of arrays or Pillow pictures.
-        labels: a label, or a sequence of labels, for every picture; None for unlabelled.
-        splits: a split for every picture.
-        predictions: a predicted label, or a sequence of them, for every picture.
+        images: uint8 array [n, height, width, 3] or [n, height, width], or a sequence of arrays or Pillow images.
+        labels: a label, or a sequence of labels, for every image; None for unlabelled.
+        splits: a split for every image.
+        predictions: a predicted label, or a sequence of them, for every image.
         probabilities: probabilities [n, c], with `class_names` in the order of the columns.
         class_names: the classes, in the order of label codes and probability columns.
-        metadata: free columns, each with a value for every picture.
-        default_split: split of pictures that have none.
+        metadata: free columns, each with a value for every image.
+        default_split: split of images that have none.
     """
 
     kind: ClassVar[str] = "arrays"
     location: ClassVar[str] = "arrays in memory"
-    pictures: AnyArray | Sequence[AnyArray | Image.Image]
+    images: AnyArray | Sequence[AnyArray | Image.Image]
     labels: Sequence[object] | AnyArray | None = None
     splits: Sequence[str | None] | None = None
     predictions: Sequence[object] | AnyArray | None = None
@@ -46,33 +54,49 @@ class ArraySource:
     default_split: Split | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash over pixels and columns."""
-        columns = [self.labels, self.splits, self.predictions, self.probabilities, *self.metadata.values()]
-        listed = [None if column is None else [_plain(value) for value in column] for column in columns]
-        pixels = (np.ascontiguousarray(np.asarray(picture)).tobytes() for picture in self.pictures)
-        shapes = [np.asarray(picture).shape for picture in self.pictures]
+        columns = [
+            self.labels,
+            self.splits,
+            self.predictions,
+            self.probabilities,
+            *self.metadata.values(),
+        ]
+        listed = [
+            None if column is None else [_plain(value) for value in column] for column in columns
+        ]
+        pixels = (np.ascontiguousarray(np.asarray(image)).tobytes() for image in self.images)
+        shapes = [np.asarray(image).shape for image in self.images]
         return fingerprint_of_values(
-            [self.kind, shapes, self.class_names, sorted(self.metadata), self.default_split, *listed, *pixels]
+            [
+                self.kind,
+                shapes,
+                self.class_names,
+                sorted(self.metadata),
+                self.default_split,
+                *listed,
+                *pixels,
+            ]
         )
 
     def count(self) -> int:
-        """Return the number of pictures."""
-        return len(self.pictures)
+        return len(self.images)
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        """Yield samples from position `start` on."""
         kinds = self._checked
-        for place in range(start, len(self.pictures)):
+        for place in range(start, len(self.images)):
             split = split_cell(self._value(self.splits, place)) or self.default_split
             predicted = self._named(self.predictions, place)
             yield RawSample(
-                key=f"picture {place + 1}",
-                data=encode_png(self.pictures[place]),
+                key=f"image {place + 1}",
+                data=encode_png(self.images[place]),
                 labels=self._named(self.labels, place),
                 split=split.value if split else None,
                 predictions=None if self._value(self.predictions, place) is None else predicted,
                 probabilities=self._probabilities_at(place),
-                metadata={name: metadata_value(_plain(column[place]), kinds[name]) for name, column in self.metadata.items()},
+                metadata={
+                    name: metadata_value(_plain(column[place]), kinds[name])
+                    for name, column in self.metadata.items()
+                },
             )
 
     @cached_property
@@ -80,11 +104,15 @@ class ArraySource:
         problems = Problems()
         self._check_lengths(problems)
         problems.raise_if_any(what="The arrays do not fit together.", where=self.location)
-        for place, picture in enumerate(self.pictures):
-            row = f"picture {place + 1}"
-            _note(partial(check_pixels, picture), problems, row)
+        for place, image in enumerate(self.images):
+            row = f"image {place + 1}"
+            _note(partial(check_pixels, image), problems, row)
             _note(partial(self._check_columns, place), problems, row)
-        problems.raise_if_any(what="The arrays cannot be used.", where=self.location, fix="Correct these, then run again.")
+        problems.raise_if_any(
+            what="The arrays cannot be used.",
+            where=self.location,
+            fix="Correct these, then run again.",
+        )
         return {name: self._kind_of(column) for name, column in self.metadata.items()}
 
     def _check_lengths(self, problems: Problems) -> None:
@@ -95,12 +123,14 @@ class ArraySource:
             "probabilities": self.probabilities,
         }
         for name, column in (*columns.items(), *self.metadata.items()):
-            if column is not None and len(column) != len(self.pictures):
-                problems.add(f"There are {len(self.pictures)} pictures but {len(column)} values of {name!r}.")
+            if column is not None and len(column) != len(self.images):
+                problems.add(
+                    f"There are {len(self.images)} images but {len(column)} values of {name!r}."
+                )
         if self.probabilities is not None and self.class_names is None:
             problems.add("Probabilities need class_names in the order of their columns.")
-        if len(self.pictures) == 0:
-            problems.add("There are no pictures.")
+        if len(self.images) == 0:
+            problems.add("There are no images.")
 
     def _check_columns(self, place: int) -> None:
         split_cell(self._value(self.splits, place))
@@ -122,7 +152,11 @@ class ArraySource:
         labels = label_cell(value, many=False)
         if self.class_names is None or isinstance(value, str):
             return labels
-        if any(not label.isdigit() or int(label) >= len(self.class_names) for label in labels if label not in self.class_names):
+        if any(
+            not label.isdigit() or int(label) >= len(self.class_names)
+            for label in labels
+            if label not in self.class_names
+        ):
             raise CellError(f"The label {value!r} is none of the {len(self.class_names)} classes.")
         return tuple(self.class_names[int(label)] if label.isdigit() else label for label in labels)
 
@@ -136,27 +170,28 @@ class ArraySource:
         return dict(zip(names, items, strict=True))
 
 
-def check_pixels(picture: AnyArray | Image.Image) -> None:
+def check_pixels(image: AnyArray | Image.Image) -> None:
     """Raise CellError when pixels cannot be taken as they are."""
-    if isinstance(picture, Image.Image):
+    if isinstance(image, Image.Image):
         return
-    if picture.dtype != np.uint8:
-        raise CellError(f"Pixels are {picture.dtype}, not uint8; scale them to 0..255 and round.")
-    if picture.ndim != _GREY and not (picture.ndim == _COLOUR and picture.shape[-1] in _CHANNELS):
-        raise CellError(f"A picture of shape {picture.shape} is neither [height, width] nor [height, width, 3].")
-    if 0 in picture.shape:
-        raise CellError(f"A picture of shape {picture.shape} has no pixels.")
+    if image.dtype != np.uint8:
+        raise CellError(f"Pixels are {image.dtype}, not uint8; scale them to 0..255 and round.")
+    if image.ndim != _GREY and not (image.ndim == _COLOUR and image.shape[-1] in _CHANNELS):
+        raise CellError(
+            f"An image of shape {image.shape} is neither [height, width] nor [height, width, 3]."
+        )
+    if 0 in image.shape:
+        raise CellError(f"An image of shape {image.shape} has no pixels.")
 
 
-def encode_png(picture: AnyArray | Image.Image) -> bytes:
-    """Return a picture as PNG."""
-    if not isinstance(picture, Image.Image):
-        pixels = picture[..., 0] if picture.ndim == _COLOUR and picture.shape[-1] == 1 else picture
-        picture = Image.fromarray(np.ascontiguousarray(pixels))
-    if picture.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
-        picture = picture.convert("RGB")
+def encode_png(image: AnyArray | Image.Image) -> bytes:
+    if not isinstance(image, Image.Image):
+        pixels = image[..., 0] if image.ndim == _COLOUR and image.shape[-1] == 1 else image
+        image = Image.fromarray(np.ascontiguousarray(pixels))
+    if image.mode not in ("1", "L", "LA", "P", "RGB", "RGBA", "I;16"):
+        image = image.convert("RGB")
     buffer = BytesIO()
-    picture.save(buffer, "PNG", compress_level=1)
+    image.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
 
 

@@ -14,7 +14,7 @@ from weakspot.ingest.tables import TableBatch, TableHeader, note_repeated
 from weakspot.media.locations import is_local, local_path, open_location, shown_location
 
 BATCH_ROWS = 4096
-PICTURE_BATCH_ROWS = 64
+IMAGE_BATCH_ROWS = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,12 +24,10 @@ class ParquetTable:
     location: str
 
     def header(self, problems: Problems) -> TableHeader:
-        """Return the columns of the schema."""
         with self._opened() as file:
             return header_of_schema(file.schema_arrow, problems)
 
     def count(self) -> int:
-        """Return the number of rows."""
         with self._opened() as file:
             return int(file.metadata.num_rows)
 
@@ -45,7 +43,9 @@ class ParquetTable:
             names = [name for name in file.schema_arrow.names if name not in without]
             groups, row = _groups_from(file.metadata, start)
             size = _batch_rows(file.schema_arrow, without)
-            for found in file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=False):
+            for found in file.iter_batches(
+                batch_size=size, row_groups=groups, columns=names, use_threads=False
+            ):
                 yield from _batch_from(found, row, start)
                 row += found.num_rows
 
@@ -53,7 +53,11 @@ class ParquetTable:
     def _opened(self) -> Iterator[Any]:
         import pyarrow.parquet as pq
 
-        with open_location(self.location) as raw, _explained(self.location), pq.ParquetFile(raw) as file:
+        with (
+            open_location(self.location) as raw,
+            _explained(self.location),
+            pq.ParquetFile(raw) as file,
+        ):
             yield file
 
 
@@ -64,12 +68,10 @@ class ArrowTable:
     location: str
 
     def header(self, problems: Problems) -> TableHeader:
-        """Return the columns of the schema."""
         with self._opened() as (schema, _):
             return header_of_schema(schema, problems)
 
     def count(self) -> int:
-        """Return the number of rows."""
         with self._opened() as (_, batches):
             return sum(batch.num_rows for batch in batches)
 
@@ -80,7 +82,6 @@ class ArrowTable:
         start: int = 0,
         without: frozenset[str] = frozenset(),
     ) -> Iterator[TableBatch]:
-        """Yield rows."""
         with self._opened() as (schema, batches):
             names = [name for name in schema.names if name not in without]
             size = _batch_rows(schema, without)
@@ -102,11 +103,18 @@ class ArrowTable:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
-        raw = pa.memory_map(str(local_path(self.location))) if is_local(self.location) else open_location(self.location)
+        raw = (
+            pa.memory_map(str(local_path(self.location)))
+            if is_local(self.location)
+            else open_location(self.location)
+        )
         with raw, _explained(self.location):
             if raw.read(6) == b"ARROW1":
                 file = pa.ipc.open_file(raw)
-                yield file.schema, (file.get_batch(number) for number in range(file.num_record_batches))
+                yield (
+                    file.schema,
+                    (file.get_batch(number) for number in range(file.num_record_batches)),
+                )
             else:
                 raw.seek(0)
                 stream = pa.ipc.open_stream(raw)
@@ -117,16 +125,31 @@ def header_of_schema(schema: pa.Schema, problems: Problems) -> TableHeader:
     """Return the columns of an Arrow schema, with the class names that `datasets` keeps in it."""
     note_repeated(list(schema.names), problems)
     binary = frozenset(field.name for field in schema if _is_binary(field.type))
-    pictures = frozenset(field.name for field in schema if _is_picture(field.type))
-    return TableHeader(names=tuple(dict.fromkeys(schema.names)), class_names=_class_names(schema), binary=binary, pictures=pictures)
+    images = frozenset(field.name for field in schema if _is_image(field.type))
+    return TableHeader(
+        names=tuple(dict.fromkeys(schema.names)),
+        class_names=_class_names(schema),
+        binary=binary,
+        images=images,
+    )
 
 
 def class_names_of_features(features: object) -> dict[str, tuple[str, ...]]:
     """Return class names by column from the `features` that `datasets` writes as JSON."""
     found: dict[str, tuple[str, ...]] = {}
     for name, feature in features.items() if isinstance(features, dict) else ():
-        inner = feature.get("feature", feature) if isinstance(feature, dict) else feature[0] if isinstance(feature, list) else None
-        names = inner.get("names") if isinstance(inner, dict) and inner.get("_type") == "ClassLabel" else None
+        inner = (
+            feature.get("feature", feature)
+            if isinstance(feature, dict)
+            else feature[0]
+            if isinstance(feature, list)
+            else None
+        )
+        names = (
+            inner.get("names")
+            if isinstance(inner, dict) and inner.get("_type") == "ClassLabel"
+            else None
+        )
         if isinstance(names, list):
             found[name] = tuple(str(item) for item in names)
     return found
@@ -142,16 +165,24 @@ def _class_names(schema: pa.Schema) -> dict[str, tuple[str, ...]]:
 
 
 def _is_binary(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind))
+    return bool(
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
 
 
-def _is_picture(kind: pa.DataType) -> bool:
+def _is_image(kind: pa.DataType) -> bool:
     return bool(pa.types.is_struct(kind)) and {field.name for field in kind} == {"bytes", "path"}
 
 
 def _batch_rows(schema: pa.Schema, without: frozenset[str]) -> int:
-    heavy = any(_is_binary(field.type) or _is_picture(field.type) for field in schema if field.name not in without)
-    return PICTURE_BATCH_ROWS if heavy else BATCH_ROWS
+    heavy = any(
+        _is_binary(field.type) or _is_image(field.type)
+        for field in schema
+        if field.name not in without
+    )
+    return IMAGE_BATCH_ROWS if heavy else BATCH_ROWS
 
 
 def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
@@ -167,7 +198,10 @@ def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
 def _batch_from(found: pa.RecordBatch, row: int, start: int) -> Iterator[TableBatch]:
     kept = found.slice(max(0, start - row))
     if kept.num_rows:
-        columns = {name: column.to_pylist() for name, column in zip(kept.schema.names, kept.columns, strict=True)}
+        columns = {
+            name: column.to_pylist()
+            for name, column in zip(kept.schema.names, kept.columns, strict=True)
+        }
         yield TableBatch(first_row=max(row, start), n_rows=kept.num_rows, columns=columns)
 
 

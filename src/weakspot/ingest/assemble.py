@@ -11,15 +11,80 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weakspot.core.arrays import AnyArray, BoolArray, IntArray
-from weakspot.core.dataset import METADATA_PREFIX, NO_LABEL, Task
-from weakspot.core.errors import NotEnoughDataError
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from weakspot.core.dataset import GROUP, METADATA_PREFIX, NO_LABEL, Task
+from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.duplicates import Copies, duplicates_table, find_copies
-from weakspot.ingest.examined_survey import NO_SPLIT, SURVEY_COLUMNS, UNLABELLED, ExaminedSurvey, survey
+from weakspot.ingest.examined_survey import (
+    NO_SPLIT,
+    SURVEY_COLUMNS,
+    UNLABELLED,
+    ExaminedSurvey,
+    survey,
+)
 from weakspot.ingest.generated import put_apart, refuse_verifying
-from weakspot.ingest.given_outcomes import class_codes, given_outcomes
+from weakspot.ingest.group_names import GroupChoice, NamedGroups, named_groups
+from weakspot.ingest.prediction_columns import likeliest_classes
 from weakspot.ingest.split_choice import choose_splits
+
+
+def class_codes(names: pa.Array, class_names: Sequence[str]) -> tuple[IntArray, IntArray]:
+    owners = np.asarray(pc.list_parent_indices(names)).astype(np.int64)
+    codes = pc.index_in(pc.list_flatten(names), value_set=pa.array(list(class_names), pa.string()))
+    return owners, np.asarray(codes).astype(np.int64)
+
+
+def given_predictions(
+    part: pa.Table, class_names: Sequence[str], seen: ExaminedSurvey, task: Task
+) -> dict[str, AnyArray]:
+    """Return what the samples of a part say of predictions; the same names for every part of a source."""
+    columns: dict[str, AnyArray] = {}
+    probabilities = (
+        _probabilities(part.column("probabilities").chunk(0), class_names)
+        if seen.n_probable
+        else None
+    )
+    predictions = part.column("predictions").chunk(0)
+    if probabilities is not None:
+        columns["probabilities"] = probabilities
+    if task is Task.SINGLE_LABEL and (seen.n_predicted or probabilities is not None):
+        columns["predictions"] = _predicted_classes(predictions, probabilities, class_names)
+    if task is Task.MULTI_LABEL and seen.n_predicted:
+        columns["predicted_matrix"] = _predicted_matrix(predictions, class_names)
+    return columns
+
+
+def _probabilities(given: pa.Array, class_names: Sequence[str]) -> FloatArray:
+    matrix = np.full((len(given), len(class_names)), np.nan, dtype=np.float32)
+    rows = np.flatnonzero(np.asarray(pc.is_valid(given)))
+    valid = given.drop_null()
+    if len(valid):
+        owners = np.repeat(rows, np.diff(np.asarray(valid.offsets)))
+        codes = np.asarray(
+            pc.index_in(valid.keys, value_set=pa.array(list(class_names), pa.string()))
+        ).astype(np.int64)
+        matrix[owners, codes] = np.asarray(valid.items)
+    return matrix
+
+
+def _predicted_classes(
+    given: pa.Array, probabilities: FloatArray | None, class_names: Sequence[str]
+) -> IntArray:
+    classes = np.full(len(given), NO_LABEL, dtype=np.int64)
+    if probabilities is not None:
+        classes = likeliest_classes(probabilities)
+    owners, codes = class_codes(given, class_names)
+    classes[owners] = codes
+    return classes
+
+
+def _predicted_matrix(given: pa.Array, class_names: Sequence[str]) -> BoolArray:
+    matrix = np.zeros((len(given), len(class_names)), dtype=np.bool_)
+    owners, codes = class_codes(given, class_names)
+    matrix[owners, codes] = True
+    return matrix
+
 
 ReadParts = Callable[[Sequence[str] | None], Iterator[pa.Table]]
 """Yields the parts from the first on, with the named columns."""
@@ -34,11 +99,11 @@ class AssembledBatch:
 
     Args:
         samples: as `Dataset.table`, with one more column `notes`.
-        outcomes: `predictions`, `predicted_matrix` and `probabilities` as far as they were given, as in `Dataset`.
+        predictions: `predictions`, `predicted_matrix` and `probabilities` as far as they were given, as in `Dataset`.
     """
 
     samples: pa.Table
-    outcomes: Mapping[str, AnyArray]
+    predictions: Mapping[str, AnyArray]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,6 +118,8 @@ class Assembly:
         is_labelled: which samples have a true label [n].
         is_renamed: which samples were put into `synthetic` although their source names another split [n].
         copies: which samples have the same content.
+        groups: which samples belong together; None if no sample names a group.
+        group_note: why a column of groups was not taken; empty if there is nothing to say.
         seen: what the first pass saw.
         read_parts: yields the parts again.
     """
@@ -64,16 +131,16 @@ class Assembly:
     is_labelled: BoolArray
     is_renamed: BoolArray
     copies: Copies
+    groups: NamedGroups | None
+    group_note: str
     seen: ExaminedSurvey
     read_parts: ReadParts
 
     @property
     def n_samples(self) -> int:
-        """Return the number of samples."""
         return len(self.splits)
 
     def batches(self) -> Iterator[AssembledBatch]:
-        """Yield the rows of the final table, part by part."""
         start = 0
         for part in self.read_parts(None):
             examined = part.filter(pc.is_null(part.column("reason"))).combine_chunks()
@@ -81,7 +148,8 @@ class Assembly:
             start += len(rows)
             if len(rows):
                 yield AssembledBatch(
-                    samples=self._table(examined, rows), outcomes=given_outcomes(examined, self.class_names, self.seen, self.task)
+                    samples=self._table(examined, rows),
+                    predictions=given_predictions(examined, self.class_names, self.seen, self.task),
                 )
 
     def quarantine(self) -> Iterator[pa.Table]:
@@ -92,7 +160,8 @@ class Assembly:
     def duplicates(self) -> pa.Table:
         """Return the contents that occur more than once; see `duplicates_table`."""
         parts = (
-            part.filter(pc.is_null(part.column("reason"))) for part in self.read_parts(("key", "content_hash", "labels", "reason"))
+            part.filter(pc.is_null(part.column("reason")))
+            for part in self.read_parts(("key", "content_hash", "labels", "reason"))
         )
         return duplicates_table(parts, self.copies, self.splits)
 
@@ -102,6 +171,7 @@ class Assembly:
             "content_hash": part.column("content_hash"),
             "location": part.column("location"),
             "key": part.column("key"),
+            **({} if self.groups is None else {GROUP: self.groups.column(rows)}),
             "split": pa.array(self.splits[rows], pa.int8()),
             **self._labels(part.column("labels").chunk(0)),
             "width": part.column("width"),
@@ -116,7 +186,10 @@ class Assembly:
         renamed = self.is_renamed[rows]
         if not renamed.any():
             return notes
-        added = [[*own, MOVED_NOTE] if moved else own for own, moved in zip(notes.to_pylist(), renamed.tolist(), strict=True)]
+        added = [
+            [*own, MOVED_NOTE] if moved else own
+            for own, moved in zip(notes.to_pylist(), renamed.tolist(), strict=True)
+        ]
         return pa.array(added, notes.type)
 
     def _labels(self, labels: pa.Array) -> dict[str, pa.Array]:
@@ -127,8 +200,16 @@ class Assembly:
             return {"label": pa.array(label)}
         counts = np.bincount(owners, minlength=len(labels))
         offsets = pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
-        unknown = np.zeros(len(labels), dtype=np.bool_) if self.settings.unlabelled_is_negative else counts == 0
-        return {"labels": pa.ListArray.from_arrays(offsets, pa.array(codes, pa.int32()), mask=pa.array(unknown))}
+        unknown = (
+            np.zeros(len(labels), dtype=np.bool_)
+            if self.settings.unlabelled_is_negative
+            else counts == 0
+        )
+        return {
+            "labels": pa.ListArray.from_arrays(
+                offsets, pa.array(codes, pa.int32()), mask=pa.array(unknown)
+            )
+        }
 
 
 def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -> Assembly:
@@ -143,7 +224,7 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         NotEnoughDataError: if every sample was set aside, with the reasons.
         DataError: listing everything that is wrong with labels, splits and predictions, or generated samples to be verified on.
     """
-    seen = survey(read_parts(SURVEY_COLUMNS))
+    seen = survey(read_parts(SURVEY_COLUMNS), GroupChoice.of(settings.group))
     if not seen.n_samples:
         raise _nothing_left(seen, where)
     seen.check(settings, where=where)
@@ -151,9 +232,20 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
     strata, named = _joined(seen.strata), _joined(seen.splits)
     given, is_wrong = put_apart(named, _joined(seen.generated), copies.first_rows)
     refuse_verifying(is_wrong, _keys(read_parts), where=where)
-    splits = choose_splits(given, strata, copies.first_rows, settings)
+    groups, group_note = _groups(seen, copies, where=where)
+    splits = choose_splits(
+        given,
+        strata,
+        copies.first_rows if groups is None else groups.first_rows,
+        settings,
+        has_groups=groups is not None,
+    )
     task = seen.task(settings)
-    is_labelled = np.ones(len(strata), dtype=np.bool_) if settings.unlabelled_is_negative else strata != UNLABELLED
+    is_labelled = (
+        np.ones(len(strata), dtype=np.bool_)
+        if settings.unlabelled_is_negative
+        else strata != UNLABELLED
+    )
     return Assembly(
         settings=settings,
         class_names=seen.class_names(settings),
@@ -162,9 +254,31 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         is_labelled=is_labelled,
         is_renamed=(given != named) & (named != NO_SPLIT),
         copies=copies,
+        groups=groups,
+        group_note=group_note,
         seen=seen,
         read_parts=read_parts,
     )
+
+
+def _groups(seen: ExaminedSurvey, copies: Copies, *, where: str) -> tuple[NamedGroups | None, str]:
+    """Return the groups, and why those of a column were not taken.
+
+    Raises:
+        DataError: if the user says where groups stand, and no sample has one there.
+    """
+    codes, choice = seen.groups.codes(), seen.groups.choice
+    if codes is None:
+        if choice.kind == "none" or not choice.is_told:
+            return None, ""
+        raise DataError(
+            f"No sample has a group: the {choice.kind} {choice.value!r} is found nowhere.",
+            where=where,
+            given=choice.value,
+            fix='Correct [data] group: a column, "folder:1", a pattern with one capture, or "none".',
+        )
+    note = seen.groups.why_not(codes)
+    return (None if note else named_groups(codes, seen.groups.names, copies.first_rows)), note
 
 
 def _joined(parts: list[AnyArray]) -> AnyArray:
@@ -181,7 +295,11 @@ def _keys(read_parts: ReadParts) -> Iterator[str]:
 
 def _nothing_left(seen: ExaminedSurvey, where: str) -> NotEnoughDataError:
     if not seen.reasons:
-        return NotEnoughDataError("The source has no samples.", where=where, fix="Check the path and the kind of the source.")
+        return NotEnoughDataError(
+            "The source has no samples.",
+            where=where,
+            fix="Check the path and the kind of the source.",
+        )
     counted = ", ".join(f"{count} {reason}" for reason, count in seen.reasons.most_common())
     return NotEnoughDataError(
         f"Not one of {seen.reasons.total()} samples can be used: {counted}.",

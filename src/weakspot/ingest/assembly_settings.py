@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from weakspot.core.bounds import Fraction, check_bounds
 from weakspot.core.dataset import Split, Task
-from weakspot.core.errors import ConfigError, raise_all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,24 +18,24 @@ class AssemblySettings:
         test_fraction: share of them that becomes test; the rest becomes train.
         seed: seed of that split.
         unlabelled_is_negative: multi-label only: a sample without labels has none of them, instead of unknown ones.
+        group: where the name of a sample's group stands: a free column, `folder:1`, a pattern with one capture, `none`, or `auto`
+            for the column `group`.
     """
 
     class_names: tuple[str, ...] = ()
     task: Task | None = None
     default_split: Split | None = None
-    validation_fraction: float = 0.25
-    test_fraction: float = 0.25
+    validation_fraction: Fraction = 0.25
+    test_fraction: Fraction = 0.25
     seed: int = 0
     unlabelled_is_negative: bool = False
+    group: str = "auto"
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
         problems = []
-        if not (0 <= self.validation_fraction <= 1 and 0 <= self.test_fraction <= 1):
-            problems.append("validation_fraction and test_fraction must lie in [0, 1]")
         if self.validation_fraction + self.test_fraction > 1:
             problems.append("validation_fraction and test_fraction must not exceed 1 together")
         repeated = sorted({name for name in self.class_names if self.class_names.count(name) > 1})
         if repeated:
             problems.append(f"class_names repeats {repeated}")
-        raise_all(problems, error=ConfigError, what="The data settings cannot be used:")
+        check_bounds(self, where="data", problems=problems)

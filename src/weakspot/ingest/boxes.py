@@ -4,17 +4,18 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Annotated
 
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import Bounds, PositiveFraction, check_bounds
 
 BOX_REASONS: dict[str, str] = {
     "crowd": "The box stands for a group of objects.",
     "bad-box": "The box is not four finite numbers with a positive width and height.",
-    "outside": "The box lies outside its picture.",
-    "tiny-box": "The part of the box inside its picture has too few pixels.",
-    "other-size": "The picture has another size than the annotations say.",
+    "outside": "The box lies outside its image.",
+    "tiny-box": "The part of the box inside its image has too few pixels.",
+    "other-size": "The image has another size than the annotations say.",
     "unknown-class": "The annotation names a class that is not listed.",
-    "unknown-picture": "The annotation names a picture that is not listed.",
+    "unknown-image": "The annotation names an image that is not listed.",
 }
 BORDER_PIXELS = 1.0
 COORDINATES = 4
@@ -29,30 +30,24 @@ class BoxOptions:
 
     Args:
         margin: how much of the surroundings is shown on every side, as a share of width and height of the box.
-        least_side: a box with a shorter side, in pixels inside the picture, is set aside.
-        pictures: folder that names of pictures start at; empty: looked for around the annotations.
+        least_side: a box with a shorter side, in pixels inside the image, is set aside.
+        images: folder that names of images start at; empty: looked for around the annotations.
         detections: COCO results file with what a detector said; empty if there is none.
         overlap: intersection over union from which on a detection is taken for a box.
-        validation_fraction: share of pictures without a split put in validation, with all their boxes.
-        test_fraction: share of pictures without a split put in test.
+        validation_fraction: share of images without a split put in validation, with all their boxes.
+        test_fraction: share of images without a split put in test.
     """
 
-    margin: float = 0.1
-    least_side: float = 4.0
-    pictures: str = ""
+    margin: Annotated[float, Bounds(ge=0, le=2)] = 0.1
+    least_side: Annotated[float, Bounds(ge=1)] = 4.0
+    images: str = ""
     detections: str = ""
-    overlap: float = 0.5
+    overlap: PositiveFraction = 0.5
     validation_fraction: float = 0.25
     test_fraction: float = 0.25
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        if not 0.0 <= self.margin <= 2.0:  # noqa: PLR2004 - two boxes on every side
-            raise ConfigError("The margin of boxes must lie between 0 and 2.", where="[boxes] margin", given=self.margin)
-        if not self.least_side >= 1.0:
-            raise ConfigError("A box needs at least one pixel.", where="[boxes] least_side", given=self.least_side)
-        if not 0.0 < self.overlap <= 1.0:
-            raise ConfigError("The overlap must lie between 0 and 1.", where="[boxes] overlap", given=self.overlap)
+        check_bounds(self, where="boxes")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +59,7 @@ class Box:
         annotation_id: as the source calls it.
         category_id: as the source numbers the class.
         label: the class, None if it has none.
-        corners: left, top, width, height; in pixels, or as shares of the picture's sides.
+        corners: left, top, width, height; in pixels, or as shares of the image's sides.
         are_shares: whether they are shares.
         reason: one of `BOX_REASONS` if it is no sample.
         detail: more on that, for people.
@@ -84,7 +79,6 @@ class Box:
     attributes: Mapping[str, Value] = field(default_factory=dict)
 
     def in_pixels(self, width: int, height: int) -> Corners:
-        """Return left, top, width and height in pixels."""
         if not self.are_shares:
             return self.corners
         left, top, wide, high = self.corners
@@ -92,8 +86,8 @@ class Box:
 
 
 @dataclass(frozen=True, kw_only=True)
-class BoxedPicture:
-    """A picture with the boxes to be cut out of it.
+class BoxedImage:
+    """An image with the boxes to be cut out of it.
 
     Args:
         location: where it is; None if nobody knows.
@@ -125,20 +119,26 @@ class PixelRectangle:
 
 
 def fault_of(corners: Corners, width: int, height: int, least_side: float) -> tuple[str, str]:
-    """Return why a box in pixels is no sample of its picture, as (reason, detail); both empty if it is one."""
+    """Return why a box in pixels is no sample of its image, as (reason, detail); both empty if it is one."""
     left, top, wide, high = corners
     if not all(math.isfinite(number) for number in corners) or wide <= 0 or high <= 0:
         return "bad-box", f"{corners}"
-    inside_wide, inside_high = min(left + wide, width) - max(left, 0.0), min(top + high, height) - max(top, 0.0)
+    inside_wide, inside_high = (
+        min(left + wide, width) - max(left, 0.0),
+        min(top + high, height) - max(top, 0.0),
+    )
     if inside_wide <= 0 or inside_high <= 0:
-        return "outside", f"{corners} in a picture of {width} x {height}"
+        return "outside", f"{corners} in an image of {width} x {height}"
     if min(inside_wide, inside_high) < least_side:
-        return "tiny-box", f"{inside_wide:.4g} x {inside_high:.4g} pixels; at least {least_side:g} are needed"
+        return (
+            "tiny-box",
+            f"{inside_wide:.4g} x {inside_high:.4g} pixels; at least {least_side:g} are needed",
+        )
     return "", ""
 
 
 def shown_rectangle(corners: Corners, width: int, height: int, margin: float) -> PixelRectangle:
-    """Return the pixels that show a box with a margin of its surroundings, inside the picture.
+    """Return the pixels that show a box with a margin of its surroundings, inside the image.
 
     >>> shown_rectangle((10.0, 10.0, 20.0, 10.0), 100, 18, 0.1)
     PixelRectangle(left=8, top=9, right=32, bottom=18)
@@ -152,24 +152,28 @@ def shown_rectangle(corners: Corners, width: int, height: int, margin: float) ->
     )
 
 
-def box_columns(picture: BoxedPicture, box: Box, width: int, height: int) -> dict[str, Value]:
+def box_columns(image: BoxedImage, box: Box, width: int, height: int) -> dict[str, Value]:
     """Return what can be said of a box: words and numbers to cut by, and all that is needed to write the annotation again."""
     corners = box.in_pixels(width, height)
     left, top, wide, high = corners
     right, bottom = left + wide, top + high
     return {
-        "picture": picture.name,
-        "image_id": picture.image_id,
+        "image": image.name,
+        "image_id": image.image_id,
         "annotation_id": box.annotation_id,
         "category_id": box.category_id,
         "box": json.dumps([float(number) for number in corners]),
-        "picture_width": width,
-        "picture_height": height,
+        "image_width": width,
+        "image_height": height,
         "box_share": round(wide * high / (width * height), 6),
         "box_aspect": round(wide / high, 4),
         "box_x": round((left + wide / 2) / width, 4),
         "box_y": round((top + high / 2) / height, 4),
-        "n_boxes": picture.n_boxes,
-        "at_border": bool(min(left, top) <= BORDER_PIXELS or right >= width - BORDER_PIXELS or bottom >= height - BORDER_PIXELS),
+        "n_boxes": image.n_boxes,
+        "at_border": bool(
+            min(left, top) <= BORDER_PIXELS
+            or right >= width - BORDER_PIXELS
+            or bottom >= height - BORDER_PIXELS
+        ),
         **box.attributes,
     }

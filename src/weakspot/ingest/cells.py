@@ -1,4 +1,4 @@
-"""Single table cells to labels, splits, pictures, probabilities and metadata values."""
+"""Single table cells to labels, splits, images, probabilities and metadata values."""
 
 import base64
 import binascii
@@ -32,7 +32,11 @@ def is_whole_number(text: str) -> bool:
 
 def is_empty(value: object) -> bool:
     """Return whether a cell holds nothing: null, NaN or blank text."""
-    return value is None or (isinstance(value, float) and math.isnan(value)) or (isinstance(value, str) and not value.strip())
+    return (
+        value is None
+        or (isinstance(value, float) and math.isnan(value))
+        or (isinstance(value, str) and not value.strip())
+    )
 
 
 def label_cell(value: object, *, many: bool) -> tuple[str, ...]:
@@ -69,27 +73,31 @@ def split_cell(value: object) -> Split | None:
     found = parse_split(str(value))
     if found is None:
         hint = did_you_mean(str(value), tuple(split.value for split in Split))
-        raise CellError(f"The split {value!r} is unknown{hint or ', use train, validation, test, pool or synthetic'}.")
+        raise CellError(
+            f"The split {value!r} is unknown{hint or ', use train, validation, test, pool or synthetic'}."
+        )
     return found
 
 
-def picture_cell(value: object, *, is_bytes: bool) -> tuple[str | None, bytes | None]:
-    """Return location and data of the picture that a cell holds or points to; one of them is None."""
+def image_cell(value: object, *, is_bytes: bool) -> tuple[str | None, bytes | None]:
+    """Return location and data of the image that a cell holds or points to; one of them is None."""
     if isinstance(value, Mapping):
         inner = value.get("bytes")
         value, is_bytes = (inner, True) if inner is not None else (value.get("path"), False)
     if isinstance(value, (bytes, bytearray)):
         return None, bytes(value)
     if is_empty(value):
-        raise CellError("The picture is missing: the cell is empty.")
+        raise CellError("The image is missing: the cell is empty.")
     if not isinstance(value, str):
-        raise CellError(f"A picture cannot be given as {type(value).__name__}; give a path, a URL or bytes.")
+        raise CellError(
+            f"An image cannot be given as {type(value).__name__}; give a path, a URL or bytes."
+        )
     if not is_bytes:
         return value.strip(), None
     try:
         return None, base64.b64decode(value, validate=True)
     except binascii.Error:
-        raise CellError("The bytes of a picture are not base64 text.") from None
+        raise CellError("The bytes of an image are not base64 text.") from None
 
 
 def probability_items(value: object) -> dict[str, float] | list[float] | None:
@@ -98,17 +106,22 @@ def probability_items(value: object) -> dict[str, float] | list[float] | None:
         return None
     if isinstance(value, str):
         value = _json(value, "Probabilities in text must be a JSON list or object.")
-    if isinstance(value, (list, tuple)) and value and all(isinstance(item, tuple) for item in value):
+    if (
+        isinstance(value, (list, tuple))
+        and value
+        and all(isinstance(item, tuple) for item in value)
+    ):
         value = dict(value)
     if isinstance(value, Mapping):
         return {str(name): probability(item) for name, item in value.items()} or None
     if isinstance(value, (list, tuple)):
         return [probability(item) for item in value] or None
-    raise CellError(f"Probabilities cannot be given as {type(value).__name__}; give a list or an object.")
+    raise CellError(
+        f"Probabilities cannot be given as {type(value).__name__}; give a list or an object."
+    )
 
 
 def probability(value: object) -> float:
-    """Return one probability."""
     if value is None or (isinstance(value, str) and not value.strip()):
         raise CellError("A probability is missing where others of the row are given.")
     try:
@@ -138,7 +151,6 @@ def metadata_kind(value: object, *, is_text: bool) -> str | None:
 
 
 def wider_kind(first: str | None, second: str | None) -> str | None:
-    """Return the kind that holds values of both kinds."""
     if first is None or second is None or first == second:
         return first or second
     return "float" if {first, second} == {"int", "float"} else "str"

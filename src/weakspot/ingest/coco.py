@@ -13,11 +13,15 @@ import numpy as np
 from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import DataError
-from weakspot.ingest.boxes import Box, BoxedPicture, BoxOptions, Corners
+from weakspot.ingest.boxes import Box, BoxedImage, BoxOptions, Corners
 from weakspot.ingest.coco_table import CocoTable, read_coco
 from weakspot.ingest.crops import cut_out
 from weakspot.ingest.detections import Detections, read_detections
-from weakspot.ingest.fingerprints import fingerprint_of_files, fingerprint_of_listing, fingerprint_of_values
+from weakspot.ingest.source import (
+    fingerprint_of_files,
+    fingerprint_of_listing,
+    fingerprint_of_values,
+)
 from weakspot.ingest.splits import parse_split
 from weakspot.media.listing import file_facts, is_folder, is_there, match_files
 from weakspot.media.locations import (
@@ -30,9 +34,16 @@ from weakspot.media.locations import (
 )
 
 _WORDS = re.compile(r"[A-Za-z]+")
-_FIRST_KEYS = re.compile(rb'^\s*\{\s*"(images|annotations|categories|info|licenses|license|type)"\s*:')
+_FIRST_KEYS = re.compile(
+    rb'^\s*\{\s*"(images|annotations|categories|info|licenses|license|type)"\s*:'
+)
 _NAME_IN_SPLIT = "_annotations.coco.json"
-_PATTERNS = ("instances_*.json", "annotations/instances_*.json", _NAME_IN_SPLIT, f"*/{_NAME_IN_SPLIT}")
+_PATTERNS = (
+    "instances_*.json",
+    "annotations/instances_*.json",
+    _NAME_IN_SPLIT,
+    f"*/{_NAME_IN_SPLIT}",
+)
 
 
 def is_coco_start(data: bytes) -> bool:
@@ -43,12 +54,14 @@ def is_coco_start(data: bytes) -> bool:
 def coco_files(folder: str) -> list[str]:
     """Return the COCO files of a folder: `annotations/instances_*.json` or `<split>/_annotations.coco.json`."""
     top = glob.escape(str(local_path(folder))) if is_local(folder) else folder
-    return sorted({file for pattern in _PATTERNS for file in match_files(join_location(top, pattern))})
+    return sorted(
+        {file for pattern in _PATTERNS for file in match_files(join_location(top, pattern))}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class _Part:
-    """One file of instances, with the folder of its pictures."""
+    """One file of instances, with the folder of its images."""
 
     location: str
     table: CocoTable
@@ -59,10 +72,10 @@ class _Part:
 
 @dataclass(frozen=True, kw_only=True)
 class CocoSource:
-    """Boxes of one or several COCO files of instances, each cut out of its picture.
+    """Boxes of one or several COCO files of instances, each cut out of its image.
 
-    The split follows from the file's name or folder (`instances_val2017.json`, `train/_annotations.coco.json`); a picture without
-    one is put, with all its boxes, where a hash of its name says. Pictures without boxes are no samples.
+    The split follows from the file's name or folder (`instances_val2017.json`, `train/_annotations.coco.json`); an image without
+    one is put, with all its boxes, where a hash of its name says. Images without boxes are no samples.
 
     Args:
         location: a file, or a folder that holds files by their usual names.
@@ -76,14 +89,18 @@ class CocoSource:
     default_split: Split | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash over the annotations, over sizes and times of change of local pictures, and over options."""
         given = [self.options.detections] if self.options.detections else []
-        content = fingerprint_of_files([*self._files, *given], self.kind, self.options, self.default_split)
-        facts = (file_facts(place) for place in self._picture_places() if is_local(place) and is_there(place))
+        content = fingerprint_of_files(
+            [*self._files, *given], self.kind, self.options, self.default_split
+        )
+        facts = (
+            file_facts(place)
+            for place in self._image_places()
+            if is_local(place) and is_there(place)
+        )
         return fingerprint_of_values([content, fingerprint_of_listing(facts)])
 
     def count(self) -> int:
-        """Return the number of boxes."""
         return sum(part.table.n_boxes for part in self._parts)
 
     @property
@@ -95,38 +112,42 @@ class CocoSource:
         return (*listed, self._detections.missed)
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        """Yield samples from position `start` on."""
-        return cut_out(self._pictures(start), self.options)
+        return cut_out(self._images(start), self.options)
 
-    def _pictures(self, start: int) -> Iterator[BoxedPicture]:
+    def _images(self, start: int) -> Iterator[BoxedImage]:
         before = 0
         for part in self._parts:
             first = max(0, start - before)
             before += part.table.n_boxes
             if first < part.table.n_boxes:
-                yield from self._pictures_of(part, first)
+                yield from self._images_of(part, first)
 
-    def _pictures_of(self, part: _Part, first: int) -> Iterator[BoxedPicture]:
+    def _images_of(self, part: _Part, first: int) -> Iterator[BoxedImage]:
         table = part.table
         split = part.split or self.default_split
         begin = int(np.searchsorted(table.starts, first, side="right")) - 1
-        for place in range(begin, len(table.pictures)):
-            picture = table.pictures[place]
+        for place in range(begin, len(table.images)):
+            image = table.images[place]
             boxes = np.arange(max(first, int(table.starts[place])), int(table.starts[place + 1]))
-            yield BoxedPicture(
-                location=join_location(part.folder, picture.name) if picture.name else None,
-                name=picture.name,
-                image_id=picture.image_id,
+            yield BoxedImage(
+                location=join_location(part.folder, image.name) if image.name else None,
+                name=image.name,
+                image_id=image.image_id,
                 split=split.value if split is not None else None,
-                size=picture.size,
-                boxes=self._boxes(part, picture.image_id, boxes),
+                size=image.size,
+                boxes=self._boxes(part, image.image_id, boxes),
                 n_boxes=int(table.starts[place + 1] - table.starts[place]),
             )
 
     def _boxes(self, part: _Part, image_id: str, places: IntArray) -> tuple[Box, ...]:
-        said = None if self._detections is None else self._detections.matched(image_id, part.table, places)
+        said = (
+            None
+            if self._detections is None
+            else self._detections.matched(image_id, part.table, places)
+        )
         return tuple(
-            _box(part, image_id, place, None if said is None else said[number]) for number, place in enumerate(places.tolist())
+            _box(part, image_id, place, None if said is None else said[number])
+            for number, place in enumerate(places.tolist())
         )
 
     @cached_property
@@ -149,22 +170,32 @@ class CocoSource:
         for location in self._files:
             table = read_coco(location)
             name = f"{split_word(location)}: " if several else ""
-            folder = pictures_folder(location, table, self.options.pictures)
-            parts.append(_Part(location=location, table=table, folder=folder, split=split_of_coco(location), prefix=name))
+            folder = images_folder(location, table, self.options.images)
+            parts.append(
+                _Part(
+                    location=location,
+                    table=table,
+                    folder=folder,
+                    split=split_of_coco(location),
+                    prefix=name,
+                )
+            )
         return tuple(parts)
 
     @cached_property
     def _detections(self) -> Detections | None:
         if not self.options.detections:
             return None
-        classes = {number: name for part in self._parts for number, name in part.table.classes.items()}
+        classes = {
+            number: name for part in self._parts for number, name in part.table.classes.items()
+        }
         return read_detections(self.options.detections, classes, overlap=self.options.overlap)
 
-    def _picture_places(self) -> Iterator[str]:
+    def _image_places(self) -> Iterator[str]:
         for part in self._parts:
-            for picture in part.table.pictures:
-                if picture.name:
-                    yield join_location(part.folder, picture.name)
+            for image in part.table.images:
+                if image.name:
+                    yield join_location(part.folder, image.name)
 
 
 def split_word(location: str) -> str:
@@ -189,8 +220,8 @@ def split_of_coco(location: str) -> Split | None:
     return next((split for word in words if (split := parse_split(word)) is not None), None)
 
 
-def pictures_folder(location: str, table: CocoTable, given: str) -> str:
-    """Return the folder that names of pictures start at: the given one, else the first around the file that holds one of them.
+def images_folder(location: str, table: CocoTable, given: str) -> str:
+    """Return the folder that names of images start at: the given one, else the first around the file that holds one of them.
 
     Raises:
         DataError: naming the folders that were looked into.
@@ -200,16 +231,20 @@ def pictures_folder(location: str, table: CocoTable, given: str) -> str:
     word = split_word(location)
     choices = [given] if given else [beside]
     if not given:
-        choices += [join_location(top, name) for top in (beside, above) for name in ("images", word, f"images/{word}", "data")]
-    names = [picture.name for picture in table.pictures if picture.name][:5]
+        choices += [
+            join_location(top, name)
+            for top in (beside, above)
+            for name in ("images", word, f"images/{word}", "data")
+        ]
+    names = [image.name for image in table.images if image.name][:5]
     for folder in choices:
         if any(_is_there(join_location(folder, name)) for name in names):
             return folder
     raise DataError(
-        "The pictures of the annotations are not there.",
+        "The images of the annotations are not there.",
         where=shown_location(location),
         given=f"{names[0] if names else 'no names'}, looked for in {', '.join(map(shown_location, choices))}",
-        fix="Set [boxes] pictures to the folder that holds them.",
+        fix="Set [boxes] images to the folder that holds them.",
     )
 
 
@@ -226,7 +261,7 @@ def _box(part: _Part, image_id: str, place: int, prediction: str | None) -> Box:
     label = table.classes.get(category)
     reason, detail = "", ""
     if not image_id:
-        reason, detail = "unknown-picture", f"annotation {number}"
+        reason, detail = "unknown-image", f"annotation {number}"
     elif table.is_crowd[place]:
         reason = "crowd"
     elif label is None:

@@ -1,4 +1,4 @@
-"""One COCO file of instances as arrays: pictures, classes and boxes, grouped by picture."""
+"""One COCO file of instances as arrays: images, classes and boxes, grouped by image."""
 
 from array import array
 from collections.abc import Mapping
@@ -12,13 +12,13 @@ from weakspot.ingest.boxes import COORDINATES, Value
 from weakspot.media.json_stream import read_members
 from weakspot.media.locations import open_location, shown_location
 
-NO_PICTURE = -1
+NO_IMAGE = -1
 _BAD = float("nan")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CocoPicture:
-    """An entry of the list of pictures."""
+class CocoImage:
+    """An entry of the list of images."""
 
     image_id: str
     name: str
@@ -31,8 +31,8 @@ class CocoTable:
 
     Args:
         classes: class name by category id.
-        pictures: those with boxes, in the order of the file; boxes of pictures that are not listed come after all others.
-        starts: first box of every picture [p + 1].
+        images: those with boxes, in the order of the file; boxes of images that are not listed come after all others.
+        starts: first box of every image [p + 1].
         corners: left, top, width, height of every box [n, 4]; NaN where they cannot be read.
         categories: category id of every box [n].
         ids: annotation id of every box, as text.
@@ -41,7 +41,7 @@ class CocoTable:
     """
 
     classes: Mapping[str, str]
-    pictures: tuple[CocoPicture, ...]
+    images: tuple[CocoImage, ...]
     starts: IntArray
     corners: DoubleArray
     categories: tuple[str, ...]
@@ -51,7 +51,6 @@ class CocoTable:
 
     @property
     def n_boxes(self) -> int:
-        """Return the number of boxes."""
         return len(self.ids)
 
 
@@ -59,7 +58,7 @@ def read_coco(location: str) -> CocoTable:
     """Read a file of instances.
 
     Raises:
-        DataError: if it is none, or ids of pictures, classes or annotations occur twice.
+        DataError: if it is none, or ids of images, classes or annotations occur twice.
     """
     where = shown_location(location)
     reading = _Reading()
@@ -74,7 +73,7 @@ def read_coco(location: str) -> CocoTable:
 class _Reading:
     """What was read so far."""
 
-    pictures: dict[str, CocoPicture] = field(default_factory=dict)
+    images: dict[str, CocoImage] = field(default_factory=dict)
     classes: dict[str, str] = field(default_factory=dict)
     owners: list[str] = field(default_factory=list)
     categories: list[str] = field(default_factory=list)
@@ -89,23 +88,36 @@ class _Reading:
         if name not in ("images", "annotations", "categories"):
             return
         if not isinstance(entry, dict):
-            raise DataError(f"An entry of {name!r} is no JSON object.", where=where, given=str(entry)[:80], fix="Export it again.")
+            raise DataError(
+                f"An entry of {name!r} is no JSON object.",
+                where=where,
+                given=str(entry)[:80],
+                fix="Export it again.",
+            )
         if name == "annotations":
             self._take_box(entry)
             return
         number = _id(entry.get("id"))
-        known: Mapping[str, object] = self.pictures if name == "images" else self.classes
+        known: Mapping[str, object] = self.images if name == "images" else self.classes
         if not number or number in known:
-            what = f"The id {number!r} occurs twice in {name!r}." if number else f"An entry of {name!r} has no id."
+            what = (
+                f"The id {number!r} occurs twice in {name!r}."
+                if number
+                else f"An entry of {name!r} has no id."
+            )
             raise DataError(what, where=where, fix="Give every entry an id of its own.")
         if name == "images":
-            self.pictures[number] = _picture(number, entry)
+            self.images[number] = _image(number, entry)
         else:
             self.classes[number] = str(entry.get("name") or number)
 
     def refuse(self, where: str) -> None:
         """Raise if this is no file of instances."""
-        missing = [name for name, found in (("images", self.pictures), ("annotations", self.ids)) if not found]
+        missing = [
+            name
+            for name, found in (("images", self.images), ("annotations", self.ids))
+            if not found
+        ]
         if missing or not self.classes:
             missing += [] if self.classes else ["categories"]
             raise DataError(
@@ -116,21 +128,26 @@ class _Reading:
         repeated = len(self.ids) - len(set(self.ids))
         if repeated:
             raise DataError(
-                f"{repeated} ids of annotations occur more than once.", where=where, fix="Give every annotation its own id."
+                f"{repeated} ids of annotations occur more than once.",
+                where=where,
+                fix="Give every annotation its own id.",
             )
 
     def table(self) -> CocoTable:
-        """Return everything grouped by picture."""
-        places = {number: place for place, number in enumerate(self.pictures)}
+        places = {number: place for place, number in enumerate(self.images)}
         owners = np.array([places.get(owner, len(places)) for owner in self.owners], dtype=np.int64)
         order = np.argsort(owners, kind="stable")
         used, counts = np.unique(owners, return_counts=True)
-        listed = list(self.pictures.values())
-        unknown = CocoPicture(image_id="", name="", size=None)
-        new_place = {int(old): new for new, old in enumerate(order.tolist())} if self.attributes else {}
+        listed = list(self.images.values())
+        unknown = CocoImage(image_id="", name="", size=None)
+        new_place = (
+            {int(old): new for new, old in enumerate(order.tolist())} if self.attributes else {}
+        )
         return CocoTable(
             classes=self.classes,
-            pictures=tuple(listed[place] if place < len(listed) else unknown for place in used.tolist()),
+            images=tuple(
+                listed[place] if place < len(listed) else unknown for place in used.tolist()
+            ),
             starts=np.concatenate([[0], np.cumsum(counts)]).astype(np.int64),
             corners=np.frombuffer(self.corners, dtype=np.float64).reshape(-1, COORDINATES)[order],
             categories=tuple(self.categories[place] for place in order),
@@ -149,7 +166,9 @@ class _Reading:
         given = entry.get("attributes")
         if isinstance(given, dict):
             kept: dict[str, Value] = {
-                str(name): value for name, value in given.items() if isinstance(value, str | int | float | bool)
+                str(name): value
+                for name, value in given.items()
+                if isinstance(value, str | int | float | bool)
             }
             if kept:
                 self.attributes[place] = kept
@@ -165,13 +184,20 @@ def _id(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def _picture(number: str, entry: Mapping[str, object]) -> CocoPicture:
-    sides = [int(side) for name in ("width", "height") if type(side := entry.get(name)) is int and side > 0]
+def _image(number: str, entry: Mapping[str, object]) -> CocoImage:
+    sides = [
+        int(side)
+        for name in ("width", "height")
+        if type(side := entry.get(name)) is int and side > 0
+    ]
     size = (sides[0], sides[1]) if len(sides) == 2 else None  # noqa: PLR2004 - width and height
-    return CocoPicture(image_id=number, name=str(entry.get("file_name") or ""), size=size)
+    return CocoImage(image_id=number, name=str(entry.get("file_name") or ""), size=size)
 
 
 def _corners(value: object) -> list[float]:
     if not isinstance(value, list) or len(value) != COORDINATES:
         return [_BAD] * COORDINATES
-    return [float(item) if isinstance(item, int | float) and not isinstance(item, bool) else _BAD for item in value]
+    return [
+        float(item) if isinstance(item, int | float) and not isinstance(item, bool) else _BAD
+        for item in value
+    ]

@@ -11,7 +11,17 @@ PROBABILITY_PREFIX = "prob_"
 _NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
     "path": (
         ("path", "url", "image", "file_name"),
-        ("filename", "file", "filepath", "file_path", "image_path", "img_path", "image_url", "uri", "img"),
+        (
+            "filename",
+            "file",
+            "filepath",
+            "file_path",
+            "image_path",
+            "img_path",
+            "image_url",
+            "uri",
+            "img",
+        ),
     ),
     "bytes": (("bytes", "image_bytes", "image_base64"),),
     "label": (("label",), ("class", "class_name", "target", "category")),
@@ -21,10 +31,19 @@ _NAMES: dict[str, tuple[tuple[str, ...], ...]] = {
     "predictions": (("predictions",),),
     "probabilities": (("probabilities",), ("probs",)),
     "key": (("sample_id", "key"),),
+    "group": (("group",),),
 }
 _ROLE_SYNONYMS = {"url": "path", "image": "path", "file_name": "path", "sample_id": "key"}
 ROLES = tuple(_NAMES)
-_EXCLUSIVE = (("path", "bytes"), ("label", "labels"), ("prediction", "predictions"), ("split",), ("probabilities",), ("key",))
+_EXCLUSIVE = (
+    ("path", "bytes"),
+    ("label", "labels"),
+    ("prediction", "predictions"),
+    ("split",),
+    ("probabilities",),
+    ("key",),
+    ("group",),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,8 +51,8 @@ class ColumnRoles:
     """The columns of a table by what they mean; None where there is none.
 
     Args:
-        picture: where the picture is, or the picture itself.
-        picture_is_bytes: whether text in that column is a picture in base64, not a path.
+        image: where the image is, or the image itself.
+        image_is_bytes: whether text in that column is an image in base64, not a path.
         labels: true labels.
         labels_are_many: whether text there is several labels with `;` or `|` between them.
         predictions: predicted labels.
@@ -45,8 +64,8 @@ class ColumnRoles:
         metadata: all other columns.
     """
 
-    picture: str | None = None
-    picture_is_bytes: bool = False
+    image: str | None = None
+    image_is_bytes: bool = False
     labels: str | None = None
     labels_are_many: bool = False
     predictions: str | None = None
@@ -58,13 +77,16 @@ class ColumnRoles:
     metadata: tuple[str, ...] = ()
 
     @property
-    def has_outcomes(self) -> bool:
-        """Return whether any column tells what the classifier said."""
-        return self.predictions is not None or self.probabilities is not None or bool(self.probability_columns)
+    def has_predictions(self) -> bool:
+        return (
+            self.predictions is not None
+            or self.probabilities is not None
+            or bool(self.probability_columns)
+        )
 
 
 def resolve_columns(
-    header: TableHeader, given: Mapping[str, str], problems: Problems, *, with_pictures: bool = True
+    header: TableHeader, given: Mapping[str, str], problems: Problems, *, with_images: bool = True
 ) -> ColumnRoles:
     """Find out what every column means; unclear and missing columns go to `problems`.
 
@@ -72,20 +94,23 @@ def resolve_columns(
         header: the columns.
         given: role to column name, as the user says; stronger than any guess.
         problems: takes what is wrong.
-        with_pictures: whether a column may be the picture.
+        with_images: whether a column may be the image.
     """
     chosen = _given_roles(header, given, problems)
     for group in _EXCLUSIVE:
-        if not any(role in chosen for role in group) and (with_pictures or "path" not in group):
+        if not any(role in chosen for role in group) and (with_images or "path" not in group):
             chosen.update(_guess(header, group, problems))
-    taken = set(chosen.values())
+    # What belongs together is a free column too: it may be an attribute, or the groups of a repair.
+    taken = {column for role, column in chosen.items() if role != "group"}
     probability_columns = _probability_columns(header, taken)
     taken.update(column for _, column in probability_columns)
     if probability_columns and "probabilities" in chosen:
-        problems.add(f"Probabilities are given twice: in {chosen['probabilities']!r} and in {probability_columns[0][1]!r}.")
+        problems.add(
+            f"Probabilities are given twice: in {chosen['probabilities']!r} and in {probability_columns[0][1]!r}."
+        )
     return ColumnRoles(
-        picture=chosen.get("path", chosen.get("bytes")),
-        picture_is_bytes="bytes" in chosen,
+        image=chosen.get("path", chosen.get("bytes")),
+        image_is_bytes="bytes" in chosen,
         labels=chosen.get("label", chosen.get("labels")),
         labels_are_many="labels" in chosen,
         predictions=chosen.get("prediction", chosen.get("predictions")),
@@ -94,7 +119,9 @@ def resolve_columns(
         probabilities=chosen.get("probabilities"),
         probability_columns=probability_columns,
         key=chosen.get("key"),
-        metadata=tuple(name for name in header.names if name not in taken | header.binary | header.pictures),
+        metadata=tuple(
+            name for name in header.names if name not in taken | header.binary | header.images
+        ),
     )
 
 
@@ -102,18 +129,26 @@ def _probability_columns(header: TableHeader, taken: set[str]) -> tuple[tuple[st
     return tuple(
         (name[len(PROBABILITY_PREFIX) :], name)
         for name in header.names
-        if name.lower().startswith(PROBABILITY_PREFIX) and name not in taken and len(name) > len(PROBABILITY_PREFIX)
+        if name.lower().startswith(PROBABILITY_PREFIX)
+        and name not in taken
+        and len(name) > len(PROBABILITY_PREFIX)
     )
 
 
-def _given_roles(header: TableHeader, given: Mapping[str, str], problems: Problems) -> dict[str, str]:
+def _given_roles(
+    header: TableHeader, given: Mapping[str, str], problems: Problems
+) -> dict[str, str]:
     chosen: dict[str, str] = {}
     for wanted, column in given.items():
         role = _ROLE_SYNONYMS.get(wanted, wanted)
         if role not in _NAMES:
-            problems.add(f"There is no column role {wanted!r}{did_you_mean(wanted, ROLES)} (roles: {', '.join(ROLES)}).")
+            problems.add(
+                f"There is no column role {wanted!r}{did_you_mean(wanted, ROLES)} (roles: {', '.join(ROLES)})."
+            )
         elif column not in header.names:
-            problems.add(f"The column {column!r} given for {wanted!r} is missing{did_you_mean(column, header.names)}.")
+            problems.add(
+                f"The column {column!r} given for {wanted!r} is missing{did_you_mean(column, header.names)}."
+            )
         else:
             chosen[role] = column
     for group in _EXCLUSIVE:
@@ -124,8 +159,8 @@ def _given_roles(header: TableHeader, given: Mapping[str, str], problems: Proble
 
 
 def _guess(header: TableHeader, group: tuple[str, ...], problems: Problems) -> dict[str, str]:
-    if "path" in group and len(header.pictures) == 1:
-        return {"path": next(iter(header.pictures))}
+    if "path" in group and len(header.images) == 1:
+        return {"path": next(iter(header.images))}
     for level in range(max(len(_NAMES[role]) for role in group)):
         found = [
             (role, name)
@@ -135,7 +170,9 @@ def _guess(header: TableHeader, group: tuple[str, ...], problems: Problems) -> d
         ]
         if len(found) > 1:
             listed = " and ".join(repr(name) for _, name in found)
-            problems.add(f"The columns {listed} could both be the {group[0]}; say which with columns = {{{group[0]} = ...}}.")
+            problems.add(
+                f"The columns {listed} could both be the {group[0]}; say which with columns = {{{group[0]} = ...}}."
+            )
         if found:
             return {found[0][0]: found[0][1]}
     return {}

@@ -18,10 +18,10 @@ MISSED = "missed"
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Detections:
-    """Detections by picture, surest first.
+    """Detections by image, surest first.
 
     Args:
-        boxes: left, top, width, height of the detections of a picture [k, 4], by image id.
+        boxes: left, top, width, height of the detections of an image [k, 4], by image id.
         names: their classes, by image id.
         overlap: intersection over union from which on a detection is taken for a box.
         missed: what is said of a box that no detection was taken for.
@@ -33,9 +33,9 @@ class Detections:
     missed: str = MISSED
 
     def matched(self, image_id: str, table: CocoTable, places: IntArray) -> list[str]:
-        """Return what the detector said of some boxes of a picture.
+        """Return what the detector said of some boxes of an image.
 
-        Surest first, every detection is taken for the box it overlaps most, among the boxes of the picture that none was taken for.
+        Surest first, every detection is taken for the box it overlaps most, among the boxes of the image that none was taken for.
         """
         owner = int(np.searchsorted(table.starts, places[0], side="right")) - 1
         first, stop = int(table.starts[owner]), int(table.starts[owner + 1])
@@ -58,10 +58,14 @@ def intersection_over_union(first: DoubleArray, second: DoubleArray) -> DoubleAr
     [[0.33]]
     """
     low = np.maximum(first[:, None, :2], second[None, :, :2])
-    high = np.minimum(first[:, None, :2] + first[:, None, 2:], second[None, :, :2] + second[None, :, 2:])
+    high = np.minimum(
+        first[:, None, :2] + first[:, None, 2:], second[None, :, :2] + second[None, :, 2:]
+    )
     shared = np.clip(high - low, 0.0, None).prod(axis=2)
     total = first[:, 2:].prod(axis=1)[:, None] + second[:, 2:].prod(axis=1)[None, :] - shared
-    share: DoubleArray = np.nan_to_num(np.divide(shared, total, out=np.zeros_like(shared), where=total > 0), nan=0.0)
+    share: DoubleArray = np.nan_to_num(
+        np.divide(shared, total, out=np.zeros_like(shared), where=total > 0), nan=0.0
+    )
     return share
 
 
@@ -77,12 +81,20 @@ def read_detections(location: str, classes: Mapping[str, str], *, overlap: float
         found = [_detection(entry, classes) for entry in entries]
     except KeyError as error:
         raise DataError(
-            f"A detection lacks or misnames {error}.", where=where, fix="Write image_id, category_id, bbox, score."
+            f"A detection lacks or misnames {error}.",
+            where=where,
+            fix="Write image_id, category_id, bbox, score.",
         ) from error
     except (ValueError, TypeError, RecursionError) as error:
-        raise DataError("The file is no list of detections.", where=where, fix="Write a COCO results file.") from error
+        raise DataError(
+            "The file is no list of detections.", where=where, fix="Write a COCO results file."
+        ) from error
     if any(len(sides) != COORDINATES for *_, sides in found):
-        raise DataError("A detection has no box of four numbers.", where=where, fix="Write bbox as left, top, width, height.")
+        raise DataError(
+            "A detection has no box of four numbers.",
+            where=where,
+            fix="Write bbox as left, top, width, height.",
+        )
     boxes: dict[str, list[list[float]]] = {}
     names: dict[str, list[str]] = {}
     for image_id, _score, name, sides in sorted(found, key=lambda item: -item[1]):
@@ -95,7 +107,9 @@ def read_detections(location: str, classes: Mapping[str, str], *, overlap: float
     )
 
 
-def _detection(entry: Mapping[str, Any], classes: Mapping[str, str]) -> tuple[str, float, str, list[float]]:
+def _detection(
+    entry: Mapping[str, Any], classes: Mapping[str, str]
+) -> tuple[str, float, str, list[float]]:
     return (
         str(entry["image_id"]),
         float(entry["score"]),

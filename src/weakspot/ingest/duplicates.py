@@ -44,7 +44,9 @@ class Copies:
         ranks = self.ranks[rows]
         if bool((ranks == 1).all()):
             return hashes
-        suffixes = pa.array([f"-{rank}" if rank > 1 else "" for rank in ranks.tolist()], pa.string())
+        suffixes = pa.array(
+            [f"-{rank}" if rank > 1 else "" for rank in ranks.tolist()], pa.string()
+        )
         return pc.binary_join_element_wise(hashes, suffixes, "")
 
 
@@ -104,7 +106,9 @@ def duplicates_table(parts: Iterable[pa.Table], copies: Copies, splits: AnyArray
     Columns: content hash, number of samples, their keys, splits and labels (several labels joined by `, `), whether the samples are
     in different splits, and whether their labels differ.
     """
-    found = [_repeated_rows(part, rows, copies, splits) for part, rows in _numbered(parts) if len(rows)]
+    found = [
+        _repeated_rows(part, rows, copies, splits) for part, rows in _numbered(parts) if len(rows)
+    ]
     repeated = [table for table in found if table.num_rows]
     if not repeated:
         return DUPLICATES_SCHEMA.empty_table()

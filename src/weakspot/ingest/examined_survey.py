@@ -15,13 +15,24 @@ from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.columns import did_you_mean
 from weakspot.ingest.duplicates import packed_hashes
 from weakspot.ingest.generated import generated_rows
+from weakspot.ingest.group_names import GroupChoice, GroupsSeen
 from weakspot.ingest.metadata_columns import MetadataColumns
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.splits import parse_split, split_names
 
 NO_SPLIT = -1
 UNLABELLED = -1
-SURVEY_COLUMNS = ("key", "content_hash", "labels", "split", "predictions", "probabilities", "metadata", "reason")
+SURVEY_COLUMNS = (
+    "key",
+    "location",
+    "content_hash",
+    "labels",
+    "split",
+    "predictions",
+    "probabilities",
+    "metadata",
+    "reason",
+)
 _SEPARATOR = "\x1f"
 _NUMBER = re.compile(r"-?\d+")
 _MAX_NAMES_SHOWN = 8
@@ -41,6 +52,7 @@ class ExaminedSurvey:
         reasons: how many samples were set aside, by reason.
         first_with: the first sample that has a label, prediction or set of probabilities, by kind and name.
         metadata: the free columns.
+        groups: which samples belong together.
         n_several: samples with several labels.
         n_predicted: samples that came with predicted labels.
         n_probable: samples that came with probabilities.
@@ -55,8 +67,11 @@ class ExaminedSurvey:
     combinations: dict[str, int] = field(default_factory=dict)
     labels: Counter[str] = field(default_factory=Counter)
     reasons: Counter[str] = field(default_factory=Counter)
-    first_with: dict[str, dict[str, str]] = field(default_factory=lambda: {"label": {}, "prediction": {}, "probabilities": {}})
+    first_with: dict[str, dict[str, str]] = field(
+        default_factory=lambda: {"label": {}, "prediction": {}, "probabilities": {}}
+    )
     metadata: MetadataColumns = field(default_factory=MetadataColumns)
+    groups: GroupsSeen = field(default_factory=GroupsSeen)
     n_several: int = 0
     n_predicted: int = 0
     n_probable: int = 0
@@ -65,7 +80,6 @@ class ExaminedSurvey:
 
     @property
     def n_samples(self) -> int:
-        """Return the number of usable samples."""
         return sum(len(part) for part in self.splits)
 
     def class_names(self, settings: AssemblySettings) -> tuple[str, ...]:
@@ -77,7 +91,6 @@ class ExaminedSurvey:
         return tuple(sorted(self.labels))
 
     def task(self, settings: AssemblySettings) -> Task:
-        """Return the task: as given, else by whether any sample has several labels."""
         if settings.task is not None:
             return settings.task
         return Task.MULTI_LABEL if self.n_several else Task.SINGLE_LABEL
@@ -88,30 +101,45 @@ class ExaminedSurvey:
         Raises:
             DataError: if anything is.
         """
-        for message, key in (*self._label_problems(settings), *self._outcome_problems(settings)):
+        for message, key in (*self._label_problems(settings), *self._prediction_problems(settings)):
             self.problems.add(message, row=key)
         self.problems.raise_if_any(what="The samples cannot be used as they are:", where=where)
 
     def _label_problems(self, settings: AssemblySettings) -> Iterator[tuple[str, str | None]]:
         if not self.labels:
-            yield "no sample has a label; name the label column or put every class in a folder of its own", None
+            yield (
+                "no sample has a label; name the label column or put every class in a folder of its own",
+                None,
+            )
         for label, key in self.first_with["label"].items():
             if settings.class_names and label not in settings.class_names:
                 hint, known = did_you_mean(label, settings.class_names), _few(settings.class_names)
-                yield f"{self.labels[label]} samples have the unknown label {label!r}{hint}; the classes are {known}", key
+                yield (
+                    f"{self.labels[label]} samples have the unknown label {label!r}{hint}; the classes are {known}",
+                    key,
+                )
         numbers = [label for label in self.labels if _NUMBER.fullmatch(label)]
         words = [label for label in self.labels if not _NUMBER.fullmatch(label)]
         if not settings.class_names and numbers and words:
             both = f"numbers ({_few(numbers)}) and words ({_few(words)})"
-            yield f"labels are of mixed types: {both}; if all are meant, list them as class_names", None
+            yield (
+                f"labels are of mixed types: {both}; if all are meant, list them as class_names",
+                None,
+            )
         if settings.task is Task.SINGLE_LABEL and self.n_several:
-            yield f"{self.n_several} samples have several labels, but the task is set to single-label", None
+            yield (
+                f"{self.n_several} samples have several labels, but the task is set to single-label",
+                None,
+            )
 
-    def _outcome_problems(self, settings: AssemblySettings) -> Iterator[tuple[str, str | None]]:
+    def _prediction_problems(self, settings: AssemblySettings) -> Iterator[tuple[str, str | None]]:
         known = set(self.class_names(settings))
         for name, key in self.first_with["prediction"].items():
             if name not in known:
-                yield f"predictions name the unknown class {name!r}; list class_names if the classifier knows more classes", key
+                yield (
+                    f"predictions name the unknown class {name!r}; list class_names if the classifier knows more classes",
+                    key,
+                )
         for joined, key in self.first_with["probabilities"].items():
             named = set(joined.split(_SEPARATOR))
             if named - known:
@@ -122,12 +150,15 @@ class ExaminedSurvey:
             if known - named:
                 yield f"probabilities lack the classes {_few(sorted(known - named))}", key
         if self.task(settings) is Task.SINGLE_LABEL and self.n_several_predicted:
-            yield f"{self.n_several_predicted} samples have several predicted labels, but no sample has several labels", None
+            yield (
+                f"{self.n_several_predicted} samples have several predicted labels, but no sample has several labels",
+                None,
+            )
 
 
-def survey(parts: Iterable[pa.Table]) -> ExaminedSurvey:
+def survey(parts: Iterable[pa.Table], groups: GroupChoice) -> ExaminedSurvey:
     """Look at every examined sample once; only hashes and small numbers are kept."""
-    seen = ExaminedSurvey()
+    seen = ExaminedSurvey(groups=GroupsSeen(choice=groups))
     for part in parts:
         reasons = part.column("reason")
         seen.reasons.update(_counts(reasons))
@@ -148,6 +179,7 @@ def _survey_part(seen: ExaminedSurvey, part: pa.Table) -> None:
     seen.n_several += _n_longer_than_one(labels)
     _note_first(seen.first_with["label"], labels, keys)
     seen.metadata.observe(part.column("metadata"))
+    seen.groups.observe(part)
     predictions = part.column("predictions").chunk(0)
     seen.n_predicted += len(predictions) - predictions.null_count
     seen.n_several_predicted += _n_longer_than_one(predictions)
@@ -155,7 +187,9 @@ def _survey_part(seen: ExaminedSurvey, part: pa.Table) -> None:
     _survey_probabilities(seen, part.column("probabilities").chunk(0), keys)
 
 
-def _survey_probabilities(seen: ExaminedSurvey, probabilities: pa.Array, keys: pa.ChunkedArray) -> None:
+def _survey_probabilities(
+    seen: ExaminedSurvey, probabilities: pa.Array, keys: pa.ChunkedArray
+) -> None:
     given = probabilities.drop_null()
     if not len(given):
         return
@@ -164,16 +198,22 @@ def _survey_probabilities(seen: ExaminedSurvey, probabilities: pa.Array, keys: p
     rows = np.flatnonzero(np.asarray(pc.is_valid(probabilities)))
     for name in pc.unique(joined).to_pylist():
         if name not in seen.first_with["probabilities"]:
-            seen.first_with["probabilities"][name] = keys[int(rows[pc.index(joined, name).as_py()])].as_py()
+            seen.first_with["probabilities"][name] = keys[
+                int(rows[pc.index(joined, name).as_py()])
+            ].as_py()
     values = np.asarray(pc.fill_null(given.items, float("nan")))
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(bad):
         row = int(np.searchsorted(np.asarray(given.offsets), bad[0], side="right")) - 1
-        seen.problems.add("probabilities must lie in [0, 1]; are these logits?", row=keys[int(rows[row])].as_py())
+        seen.problems.add(
+            "probabilities must lie in [0, 1]; are these logits?", row=keys[int(rows[row])].as_py()
+        )
 
 
 def _counts(values: pa.Array | pa.ChunkedArray) -> Counter[str]:
-    return Counter({item["values"]: item["counts"] for item in pc.value_counts(values.drop_null()).to_pylist()})
+    return Counter(
+        {item["values"]: item["counts"] for item in pc.value_counts(values.drop_null()).to_pylist()}
+    )
 
 
 def _n_longer_than_one(lists: pa.Array) -> int:
@@ -192,8 +232,13 @@ def _split_codes(names: pa.Array, keys: pa.ChunkedArray, problems: Problems) -> 
     codes = [_split_code(name) for name in encoded.dictionary.to_pylist()]
     for position, name in enumerate(encoded.dictionary.to_pylist()):
         if codes[position] is None:
-            problems.add(f"{name!r} is no split; use one of {split_names()}", row=keys[pc.index(names, name).as_py()].as_py())
-    by_position = np.array([NO_SPLIT if code is None else code for code in codes] + [NO_SPLIT], dtype=np.int8)
+            problems.add(
+                f"{name!r} is no split; use one of {split_names()}",
+                row=keys[pc.index(names, name).as_py()].as_py(),
+            )
+    by_position = np.array(
+        [NO_SPLIT if code is None else code for code in codes] + [NO_SPLIT], dtype=np.int8
+    )
     return np.asarray(by_position[np.asarray(pc.fill_null(encoded.indices, len(codes)))])
 
 
@@ -208,7 +253,9 @@ def _strata(labels: pa.Array, combinations: dict[str, int]) -> AnyArray:
     joined = pc.fill_null(pc.binary_join(labels, _SEPARATOR), "")
     encoded = joined.dictionary_encode()
     names = encoded.dictionary.to_pylist()
-    numbers = [combinations.setdefault(name, len(combinations)) if name else UNLABELLED for name in names]
+    numbers = [
+        combinations.setdefault(name, len(combinations)) if name else UNLABELLED for name in names
+    ]
     return np.asarray(np.array(numbers, dtype=np.int32)[np.asarray(encoded.indices)])
 
 

@@ -20,16 +20,20 @@ _MAX_NAMED = 5
 def generated_rows(metadata: pa.Array | pa.ChunkedArray) -> BoolArray:
     """Return which samples were generated [n], given their free columns as JSON objects or null."""
     marks = f'"({MARK}|{MAKER})": '
-    candidates = np.flatnonzero(np.asarray(pc.fill_null(pc.match_substring_regex(metadata, marks), fill_value=False)))
+    candidates = np.flatnonzero(
+        np.asarray(pc.fill_null(pc.match_substring_regex(metadata, marks), fill_value=False))
+    )
     found = np.zeros(len(metadata), dtype=np.bool_)
     found[candidates] = [is_generated(json.loads(metadata[int(row)].as_py())) for row in candidates]
     return found
 
 
-def put_apart(given: AnyArray, is_marked: BoolArray, first_rows: AnyArray) -> tuple[AnyArray, BoolArray]:
+def put_apart(
+    given: AnyArray, is_marked: BoolArray, first_rows: AnyArray
+) -> tuple[AnyArray, BoolArray]:
     """Return splits with every generated sample in `synthetic`, and which samples must not be where they are [n].
 
-    A copy of a generated picture is a generated picture, whatever its own row says.
+    A copy of a generated image is a generated image, whatever its own row says.
 
     Args:
         given: position of the given split in `SPLIT_ORDER`, -1 where none is given [n].
@@ -39,7 +43,9 @@ def put_apart(given: AnyArray, is_marked: BoolArray, first_rows: AnyArray) -> tu
     of_first = np.zeros(len(given), dtype=np.bool_)
     of_first[first_rows[is_marked | (given == _SYNTHETIC)]] = True
     is_ours = of_first[first_rows]
-    return np.where(is_ours, _SYNTHETIC, given).astype(np.int8), is_ours & np.isin(given, _VERIFYING)
+    return np.where(is_ours, _SYNTHETIC, given).astype(np.int8), is_ours & np.isin(
+        given, _VERIFYING
+    )
 
 
 def refuse_verifying(is_wrong: BoolArray, keys: Iterable[str], *, where: str) -> None:
@@ -64,7 +70,7 @@ def refuse_verifying(is_wrong: BoolArray, keys: Iterable[str], *, where: str) ->
     more = f" and {n_wrong - len(named)} more" if n_wrong > len(named) else ""
     raise DataError(
         f"{n_wrong} generated samples, or copies of them, are put into validation or test: {', '.join(named)}{more}. "
-        "What a classifier does on generated pictures proves nothing about real ones.",
+        "What a classifier does on generated images proves nothing about real ones.",
         where=where,
         fix="Name the split synthetic for them, or none; if they are real, set their column synthetic to false.",
     )

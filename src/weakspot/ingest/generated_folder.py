@@ -1,4 +1,4 @@
-"""A folder of generated pictures, one sub-folder a class, with or without a table of prompts."""
+"""A folder of generated images, one sub-folder a class, with or without a table of prompts."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -9,11 +9,10 @@ from typing import ClassVar
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import UnavailableError
 from weakspot.core.generated import MAKER, MARK
-from weakspot.ingest.fingerprints import fingerprint_of_listing
 from weakspot.ingest.image_folder import ImageFolderSource
-from weakspot.ingest.manifest import ManifestSource
+from weakspot.ingest.one_table import ManifestSource
 from weakspot.ingest.problems import Problems
-from weakspot.ingest.source import SampleSource
+from weakspot.ingest.source import SampleSource, fingerprint_of_listing
 from weakspot.ingest.splits import parse_split
 from weakspot.ingest.table_source import open_table
 from weakspot.ingest.tables import TABLE_EXTENSIONS
@@ -21,15 +20,15 @@ from weakspot.media.listing import list_files
 from weakspot.media.locations import local_path
 
 TABLE_NAMES = ("metadata", "manifest")
-PICTURE_COLUMN, PROMPT = "picture", "prompt"
+IMAGE_COLUMNS, PROMPT = ("image", "picture"), "prompt"
 _VERIFYING = (Split.VALIDATION, Split.TEST)
 
 
 @dataclass(frozen=True, kw_only=True)
 class GeneratedFolder:
-    """`<class>/.../picture.png`, or a table `metadata.csv` or `manifest.csv` (or another table format) with one row a picture.
+    """`<class>/.../image.png`, or a table `metadata.csv` or `manifest.csv` (or another table format) with one row an image.
 
-    Columns of the table: `picture` (or any name that a manifest may have), `label`, `prompt`, `generator`, `seed`; only the first
+    Columns of the table: `image` (or any name that a manifest may have), `label`, `prompt`, `generator`, `seed`; only the first
     is needed, and the label is that of the sub-folder when there is no column for it. Everything is in the split `synthetic`; a
     row that names validation or test keeps that, and is refused when samples are assembled.
 
@@ -37,37 +36,37 @@ class GeneratedFolder:
         location: the folder.
     """
 
-    kind: ClassVar[str] = "generated-pictures"
+    kind: ClassVar[str] = "generated-images"
     location: str
 
     def fingerprint(self) -> str:
-        """Return a hash over paths, sizes and times of change of all files, the table among them."""
         self._need_folder()
         return fingerprint_of_listing(list_files(self.location), self.kind)
 
     def count(self) -> int | None:
-        """Return the number of pictures."""
         return self._inner.count()
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        """Yield samples from position `start` on."""
         return map(self._generated, self._inner.read(start))
 
     @cached_property
     def _inner(self) -> SampleSource:
         self._need_folder()
         folder = Path(self.location)
-        tables = [folder / f"{name}{extension}" for name in TABLE_NAMES for extension in TABLE_EXTENSIONS]
+        tables = [
+            folder / f"{name}{extension}" for name in TABLE_NAMES for extension in TABLE_EXTENSIONS
+        ]
         table = next((path for path in tables if path.is_file()), None)
         if table is None:
             return ImageFolderSource(location=self.location)
         names = open_table(str(table)).header(Problems()).names
-        return ManifestSource(location=str(table), columns={"path": PICTURE_COLUMN} if PICTURE_COLUMN in names else {})
+        column = next((name for name in IMAGE_COLUMNS if name in names), None)
+        return ManifestSource(location=str(table), columns={"path": column} if column else {})
 
     def _need_folder(self) -> None:
         if not Path(self.location).is_dir():
             raise UnavailableError(
-                "There is no such folder of generated pictures.",
+                "There is no such folder of generated images.",
                 where=self.location,
                 fix="Give one with a sub-folder a class.",
             )

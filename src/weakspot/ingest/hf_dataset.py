@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import DataError, MissingExtraError, UnavailableError
-from weakspot.ingest.fingerprints import fingerprint_of_listing
 from weakspot.ingest.problems import Problems
+from weakspot.ingest.source import fingerprint_of_listing
 from weakspot.ingest.splits import parse_split, split_of_file_name
 from weakspot.ingest.table_source import TablePart, TableSamples, open_table
 from weakspot.media.listing import file_facts, is_folder, is_there, list_files
@@ -40,33 +40,37 @@ class HfDatasetSource:
     default_split: Split | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash over names, sizes and times of change of the shards."""
         facts = (file_facts(part.table.location) for part in self.table.parts)
         names = [part.name for part in self.table.parts]
-        return fingerprint_of_listing(facts, self.kind, names, dict(self.columns), self.default_split)
+        return fingerprint_of_listing(
+            facts, self.kind, names, dict(self.columns), self.default_split
+        )
 
     def count(self) -> int:
-        """Return the number of rows."""
         return self.table.n_samples
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        """Yield samples from position `start` on."""
         return self.table.read(start)
 
     @cached_property
     def table(self) -> TableSamples:
-        """Return the rows as samples."""
         shards = self._shards()
         problems = Problems()
-        parts = tuple(self._part(location, name, split, problems) for location, name, split in shards)
+        parts = tuple(
+            self._part(location, name, split, problems) for location, name, split in shards
+        )
         problems.raise_if_any(
             what="The splits of the data set are unclear.",
             where=shown_location(self.location),
             fix="Rename them to train, validation, test, pool or synthetic, or give a default split.",
         )
-        return TableSamples(where=self.location, parts=parts, columns=self.columns, default_split=self.default_split)
+        return TableSamples(
+            where=self.location, parts=parts, columns=self.columns, default_split=self.default_split
+        )
 
-    def _part(self, location: str, name: str, split_name: str | None, problems: Problems) -> TablePart:
+    def _part(
+        self, location: str, name: str, split_name: str | None, problems: Problems
+    ) -> TablePart:
         split = parse_split(split_name) if split_name else split_of_file_name(name)
         if split is None and split_name and self.default_split is None:
             problems.add(f"The split {split_name!r} is unknown.")
@@ -77,10 +81,18 @@ class HfDatasetSource:
             return _shards_on_hub(self.location)
         if is_there(join_location(self.location, _DICT_FILE)):
             stored = _json_file(join_location(self.location, _DICT_FILE))
-            return [shard for split in stored.get("splits", ()) for shard in _saved(self.location, str(split))]
+            return [
+                shard
+                for split in stored.get("splits", ())
+                for shard in _saved(self.location, str(split))
+            ]
         if is_there(join_location(self.location, _STATE_FILE)):
             return _saved(self.location, None)
-        found = [file for file in list_files(self.location) if file.relative.lower().endswith(SHARD_EXTENSIONS)]
+        found = [
+            file
+            for file in list_files(self.location)
+            if file.relative.lower().endswith(SHARD_EXTENSIONS)
+        ]
         if not found:
             raise DataError(
                 "The folder holds no data set: no dataset_dict.json, state.json, Parquet or Arrow file.",
@@ -100,9 +112,16 @@ def _saved(root: str, split: str | None) -> list[tuple[str, str, str | None]]:
             fix="Save it again with dataset.flatten_indices().save_to_disk(...).",
         )
     own = state.get("_split")
-    names = [str(item["filename"]) for item in state.get("_data_files", ()) if isinstance(item, dict) and "filename" in item]
+    names = [
+        str(item["filename"])
+        for item in state.get("_data_files", ())
+        if isinstance(item, dict) and "filename" in item
+    ]
     if not names:
-        raise DataError("The saved data set lists no files.", where=shown_location(join_location(folder, _STATE_FILE)))
+        raise DataError(
+            "The saved data set lists no files.",
+            where=shown_location(join_location(folder, _STATE_FILE)),
+        )
     prefix = "" if split is None else f"{split}/"
     # A set saved alone keeps the name of the split it was cut from, such as `train[:10%]`, which need not be one of ours.
     known = split or (own if isinstance(own, str) and parse_split(own) else None)
@@ -113,9 +132,15 @@ def _json_file(location: str) -> dict[str, Any]:
     try:
         stored = json.loads(read_anew(location).data)
     except ValueError as error:
-        raise DataError("The file is not JSON.", where=shown_location(location), fix="Save the data set again.") from error
+        raise DataError(
+            "The file is not JSON.", where=shown_location(location), fix="Save the data set again."
+        ) from error
     if not isinstance(stored, dict):
-        raise DataError("The file holds no JSON object.", where=shown_location(location), fix="Save the data set again.")
+        raise DataError(
+            "The file holds no JSON object.",
+            where=shown_location(location),
+            fix="Save the data set again.",
+        )
     return stored
 
 
@@ -123,7 +148,9 @@ def _shards_on_hub(name: str) -> list[tuple[str, str, str | None]]:
     try:
         import datasets
     except ImportError as error:
-        raise MissingExtraError("datasets", extra="hub", purpose="Data sets by name on the hub") from error
+        raise MissingExtraError(
+            "datasets", extra="hub", purpose="Data sets by name on the hub"
+        ) from error
     try:
         loaded = datasets.load_dataset(name)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Pictures in folders named after their classes."""
+"""Images in folders named after their classes."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -10,12 +10,12 @@ from typing import ClassVar
 
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import DataError
-from weakspot.ingest.fingerprints import fingerprint_of_listing
+from weakspot.ingest.source import fingerprint_of_listing
 from weakspot.ingest.splits import parse_split
 from weakspot.media.listing import ListedFile, list_files
 from weakspot.media.locations import shown_location
 
-PICTURE_EXTENSIONS = frozenset(
+IMAGE_EXTENSIONS = frozenset(
     {
         ".jpg",
         ".jpeg",
@@ -41,22 +41,21 @@ PICTURE_EXTENSIONS = frozenset(
 )
 
 
-def is_picture_name(name: str) -> bool:
-    """Return whether a file name has an extension of a picture."""
-    return PurePosixPath(name).suffix.lower() in PICTURE_EXTENSIONS
+def is_image_name(name: str) -> bool:
+    return PurePosixPath(name).suffix.lower() in IMAGE_EXTENSIONS
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageFolderSource:
-    """`<class>/.../picture.jpg`, or `<split>/<class>/.../picture.jpg` when all top folders are named after splits.
+    """`<class>/.../image.jpg`, or `<split>/<class>/.../image.jpg` when all top folders are named after splits.
 
     A top folder `synthetic` that holds folders of the same classes is a split also beside class folders. Hidden files and files
-    without a picture's extension are left out. Pictures outside any class folder are unlabelled. Folders below the class are kept
+    without an image's extension are left out. Images outside any class folder are unlabelled. Folders below the class are kept
     in the metadata column `subfolder`.
 
     Args:
         location: the top folder.
-        default_split: split of pictures when no folder names one.
+        default_split: split of images when no folder names one.
     """
 
     kind: ClassVar[str] = "image-folder"
@@ -64,28 +63,25 @@ class ImageFolderSource:
     default_split: Split | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash over paths, sizes and times of change."""
         overview = _look_through(self.location, self.kind, self.default_split)
         # A folder that changed is seen as it is now.
         self.__dict__["_overview"] = overview
         return overview.fingerprint
 
     def count(self) -> int:
-        """Return the number of pictures."""
-        return self._overview.n_pictures
+        return self._overview.n_images
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        """Yield samples from position `start` on."""
         splits = self.split_folders
-        for file in islice(self._pictures(), start, None):
+        for file in islice(self._images(), start, None):
             yield self._sample(file, splits)
 
     @property
     def split_folders(self) -> frozenset[str]:
-        """Return the top folders that are splits; raise when that is unclear or there is no picture at all."""
+        """Return the top folders that are splits; raise when that is unclear or there is no image at all."""
         overview = self._overview
-        if overview.n_pictures == 0:
-            raise _no_pictures(self.location, overview.others)
+        if overview.n_images == 0:
+            raise _no_images(self.location, overview.others)
         return self._splits_among(overview.folders_in)
 
     @cached_property
@@ -97,7 +93,7 @@ class ImageFolderSource:
         if not named or len(named) == len(folders_in):
             return named
         if not any(folders_in[top] for top in named):
-            # Only pictures inside: `train` beside `bus` and `car` is a vehicle.
+            # Only images inside: `train` beside `bus` and `car` is a vehicle.
             return frozenset()
         classes = set(folders_in) - named
         if all(parse_split(top) is Split.SYNTHETIC and folders_in[top] <= classes for top in named):
@@ -109,12 +105,14 @@ class ImageFolderSource:
             fix="Move the folders that are not splits elsewhere, or write a manifest.",
         )
 
-    def _pictures(self) -> Iterator[ListedFile]:
-        return (file for file in list_files(self.location) if is_picture_name(file.relative))
+    def _images(self) -> Iterator[ListedFile]:
+        return (file for file in list_files(self.location) if is_image_name(file.relative))
 
     def _sample(self, file: ListedFile, splits: frozenset[str]) -> RawSample:
         folders = file.relative.split("/")[:-1]
-        split = parse_split(folders.pop(0)) if folders and folders[0] in splits else self.default_split
+        split = (
+            parse_split(folders.pop(0)) if folders and folders[0] in splits else self.default_split
+        )
         return RawSample(
             key=file.relative,
             location=file.location,
@@ -130,14 +128,14 @@ class _Overview:
     """What one look through all files tells, without keeping any of them.
 
     Args:
-        fingerprint: over paths, sizes and times of change of pictures.
-        n_pictures: how many.
-        folders_in: folders inside every top folder that holds pictures.
-        others: how many files are no pictures, by extension.
+        fingerprint: over paths, sizes and times of change of images.
+        n_images: how many.
+        folders_in: folders inside every top folder that holds images.
+        others: how many files are no images, by extension.
     """
 
     fingerprint: str
-    n_pictures: int
+    n_images: int
     folders_in: dict[str, set[str]]
     others: Counter[str]
 
@@ -147,9 +145,9 @@ def _look_through(location: str, *settings: object) -> _Overview:
     folders_in: dict[str, set[str]] = {}
     counted = count()
 
-    def pictures() -> Iterator[ListedFile]:
+    def images() -> Iterator[ListedFile]:
         for file in list_files(location):
-            if not is_picture_name(file.relative):
+            if not is_image_name(file.relative):
                 others[PurePosixPath(file.relative).suffix.lower() or "no extension"] += 1
                 continue
             next(counted)
@@ -158,14 +156,16 @@ def _look_through(location: str, *settings: object) -> _Overview:
                 folders_in.setdefault(top, set()).update(below[:1] if len(below) > 1 else ())
             yield file
 
-    fingerprint = fingerprint_of_listing(pictures(), *settings)
-    return _Overview(fingerprint=fingerprint, n_pictures=next(counted), folders_in=folders_in, others=others)
+    fingerprint = fingerprint_of_listing(images(), *settings)
+    return _Overview(
+        fingerprint=fingerprint, n_images=next(counted), folders_in=folders_in, others=others
+    )
 
 
-def _no_pictures(location: str, others: Counter[str]) -> DataError:
+def _no_images(location: str, others: Counter[str]) -> DataError:
     found = ", ".join(f"{count} with {name}" for name, count in others.most_common(5))
     return DataError(
-        "The folder holds no pictures.",
+        "The folder holds no images.",
         where=shown_location(location),
         given=f"files: {found}" if found else "an empty folder",
         fix="Point to the folder whose sub-folders are named after the classes.",

@@ -29,7 +29,6 @@ class MetadataColumns:
         return {name: _type(kinds) for name, kinds in self._kinds.items()}
 
     def columns(self, rows: pa.ChunkedArray) -> dict[str, pa.Array]:
-        """Return every column of some samples."""
         types = self.types
         values: dict[str, list[Value]] = {name: [] for name in types}
         for row in _parsed(rows) if types else ():
@@ -42,12 +41,18 @@ def _parsed(rows: pa.ChunkedArray) -> list[dict[str, Value]]:
     if rows.null_count == len(rows):
         return [{} for _ in range(len(rows))]
     # One text for all rows: parsing row by row costs four times as much.
-    parsed: list[dict[str, Value]] = json.loads("[" + ",".join(text or "{}" for text in rows.to_pylist()) + "]")
+    parsed: list[dict[str, Value]] = json.loads(
+        "[" + ",".join(text or "{}" for text in rows.to_pylist()) + "]"
+    )
     return parsed
 
 
 def _kind(value: object) -> str:
-    if isinstance(value, int) and not isinstance(value, bool) and not _SMALLEST <= value <= _LARGEST:
+    if (
+        isinstance(value, int)
+        and not isinstance(value, bool)
+        and not _SMALLEST <= value <= _LARGEST
+    ):
         return "str"
     return type(value).__name__ if isinstance(value, (bool, int, float)) else "str"
 

@@ -1,4 +1,9 @@
-"""What manifests and prediction tables share: one table file whose rows are samples."""
+"""What manifests and prediction tables share: one table file whose rows are samples.
+
+A table of images: CSV, TSV, JSON lines or Parquet.
+
+A table of labels and predictions alone: no images and no model.
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -6,9 +11,42 @@ from functools import cached_property
 from typing import ClassVar
 
 from weakspot.core.dataset import RawSample, Split
-from weakspot.ingest.class_list import class_list_beside
-from weakspot.ingest.fingerprints import fingerprint_of_files
+from weakspot.core.errors import DataError
+from weakspot.ingest.source import fingerprint_of_files
 from weakspot.ingest.table_source import TablePart, TableSamples, open_table
+from weakspot.media.listing import is_there
+from weakspot.media.locations import (
+    is_local,
+    join_location,
+    local_path,
+    parent_location,
+    read_location,
+)
+
+CLASS_LIST_NAME = "classes.txt"
+
+
+def class_list_beside(location: str) -> tuple[str, ...] | None:
+    """Return the class names written beside a local file, or None when there is no such list."""
+    path = join_location(parent_location(location), CLASS_LIST_NAME)
+    if not is_local(path) or not is_there(path):
+        return None
+    try:
+        lines = read_location(path).decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise DataError(
+            "The list of classes is not UTF-8 text.",
+            where=path,
+            fix="Save it with the encoding UTF-8.",
+        ) from error
+    names = tuple(line.strip() for line in lines if line.strip())
+    if len(set(names)) < len(names) or not names:
+        raise DataError(
+            "The list of classes is empty or names a class twice.",
+            where=str(local_path(path)),
+            fix="One class a line.",
+        )
+    return names
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,14 +63,13 @@ class OneTableSource:
     """
 
     kind: ClassVar[str]
-    with_pictures: ClassVar[bool]
+    with_images: ClassVar[bool]
     location: str
     columns: Mapping[str, str] = field(default_factory=dict)
     default_split: Split | None = None
     class_names: tuple[str, ...] | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash over the table, not over the pictures it points to."""
         settings = (self.kind, dict(self.columns), self.default_split, self.table.class_names)
         found = fingerprint_of_files([self.location], *settings)
         if self.__dict__.setdefault("_known_as", found) != found:
@@ -42,21 +79,34 @@ class OneTableSource:
         return found
 
     def count(self) -> int:
-        """Return the number of rows."""
         return self.table.n_samples
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        """Yield samples from position `start` on."""
         return self.table.read(start)
 
     @cached_property
     def table(self) -> TableSamples:
-        """Return the rows as samples."""
         return TableSamples(
             where=self.location,
             parts=(TablePart(table=open_table(self.location)),),
             columns=self.columns,
             default_split=self.default_split,
             class_names=self.class_names or class_list_beside(self.location),
-            with_pictures=self.with_pictures,
+            with_images=self.with_images,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ManifestSource(OneTableSource):
+    """Rows that point to images or hold them, with labels, splits, predictions, probabilities and free columns."""
+
+    kind: ClassVar[str] = "manifest"
+    with_images: ClassVar[bool] = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionsSource(OneTableSource):
+    """Rows with a label, a prediction or probabilities, and free columns."""
+
+    kind: ClassVar[str] = "predictions"
+    with_images: ClassVar[bool] = False

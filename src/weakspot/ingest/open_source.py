@@ -11,9 +11,8 @@ from weakspot.ingest.boxes import BoxOptions
 from weakspot.ingest.coco import CocoSource, coco_files, is_coco_start
 from weakspot.ingest.columns import did_you_mean
 from weakspot.ingest.hf_dataset import SHARD_EXTENSIONS, HfDatasetSource, is_saved_folder
-from weakspot.ingest.image_folder import ImageFolderSource, is_picture_name
-from weakspot.ingest.manifest import ManifestSource
-from weakspot.ingest.predictions import PredictionsSource
+from weakspot.ingest.image_folder import ImageFolderSource, is_image_name
+from weakspot.ingest.one_table import ManifestSource, PredictionsSource
 from weakspot.ingest.shard_patterns import TAR_EXTENSIONS, is_pattern
 from weakspot.ingest.source import SampleSource
 from weakspot.ingest.splits import parse_split, split_names
@@ -21,10 +20,25 @@ from weakspot.ingest.tables import TABLE_EXTENSIONS
 from weakspot.ingest.webdataset import WebDatasetSource
 from weakspot.ingest.yolo import YoloSource, is_yolo_file, yolo_data_file
 from weakspot.media.listing import is_folder, is_there, list_files
-from weakspot.media.locations import UnreadableLocationError, is_local, local_path, open_location, shown_location
+from weakspot.media.locations import (
+    UnreadableLocationError,
+    is_local,
+    local_path,
+    open_location,
+    shown_location,
+)
 from weakspot.media.web import is_web
 
-KINDS = ("auto", "image-folder", "manifest", "hf-dataset", "webdataset", "predictions", "coco", "yolo")
+KINDS = (
+    "auto",
+    "image-folder",
+    "manifest",
+    "hf-dataset",
+    "webdataset",
+    "predictions",
+    "coco",
+    "yolo",
+)
 _FIRST_BYTES = 4096
 _MAX_LOOKED_AT = 20_000
 
@@ -79,15 +93,23 @@ def guess_kind(path: str) -> str:
         if not is_there(path):
             raise _nothing_there(path)
         if is_folder(path):
-            return "hf-dataset" if is_saved_folder(path) else _kind_of_boxes(path) or _kind_of_folder(path)
+            return (
+                "hf-dataset"
+                if is_saved_folder(path)
+                else _kind_of_boxes(path) or _kind_of_folder(path)
+            )
     if name.suffix.lower() in TABLE_EXTENSIONS:
         return "table"
     if name.suffix.lower() == ".json" and _is_coco_file(path):
         return "coco"
     if name.suffix.lower() in (".yaml", ".yml") and is_yolo_file(path):
         return "yolo"
-    if is_picture_name(name.name):
-        raise DataError("This is one picture.", where=shown_location(path), fix="Point to the folder that holds the pictures.")
+    if is_image_name(name.name):
+        raise DataError(
+            "This is one image.",
+            where=shown_location(path),
+            fix="Point to the folder that holds the images.",
+        )
     raise DataError(
         f"The extension {name.suffix!r} is none that weakspot reads{did_you_mean(name.suffix, tuple(TABLE_EXTENSIONS))}.",
         where=shown_location(path),
@@ -132,44 +154,69 @@ def _kind_of_folder(path: str) -> str:
     where = shown_location(path)
     if kinds == ["table"]:
         raise DataError(
-            "The folder holds tables but no pictures.", where=where, given=tables[:5], fix="Point to one of the tables."
+            "The folder holds tables but no images.",
+            where=where,
+            given=tables[:5],
+            fix="Point to one of the tables.",
         )
     if kinds:
         listed = ", ".join(f"{found[kind]} of {_SAID[kind]}" for kind in kinds)
         fix = "Point to the table itself, or say what it is with kind = 'image-folder', 'hf-dataset' or 'webdataset'."
-        raise DataError(f"The folder can be read in several ways: {listed}.", where=where, given=tables[:5] or None, fix=fix)
+        raise DataError(
+            f"The folder can be read in several ways: {listed}.",
+            where=where,
+            given=tables[:5] or None,
+            fix=fix,
+        )
     what = "The folder is empty." if not found else "The folder holds nothing that weakspot reads."
-    raise DataError(what, where=where, fix="Point to a folder of pictures, Parquet shards or tar shards.")
+    raise DataError(
+        what, where=where, fix="Point to a folder of images, Parquet shards or tar shards."
+    )
 
 
-_SAID = {"image-folder": "pictures", "hf-dataset": "Parquet or Arrow files", "webdataset": "tar files", "table": "tables"}
+_SAID = {
+    "image-folder": "images",
+    "hf-dataset": "Parquet or Arrow files",
+    "webdataset": "tar files",
+    "table": "tables",
+}
 
 
 def _group_of(relative: str) -> str:
     lower = relative.lower()
-    if is_picture_name(lower):
+    if is_image_name(lower):
         return "image-folder"
     if lower.endswith(TAR_EXTENSIONS):
         return "webdataset"
     if lower.endswith(SHARD_EXTENSIONS):
         return "hf-dataset"
     # Tables deep inside are notes on single folders; those at the top may be the manifest.
-    return "table" if PurePosixPath(lower).suffix in TABLE_EXTENSIONS and "/" not in lower else "other"
+    return (
+        "table" if PurePosixPath(lower).suffix in TABLE_EXTENSIONS and "/" not in lower else "other"
+    )
 
 
 def _open_table(
-    path: str, chosen: str, columns: dict[str, str], split: Split | None, class_names: tuple[str, ...] | None
+    path: str,
+    chosen: str,
+    columns: dict[str, str],
+    split: Split | None,
+    class_names: tuple[str, ...] | None,
 ) -> SampleSource:
     if not is_web(path) and not is_there(path):
         raise _nothing_there(path)
-    manifest = ManifestSource(location=path, columns=columns, default_split=split, class_names=class_names)
+    manifest = ManifestSource(
+        location=path, columns=columns, default_split=split, class_names=class_names
+    )
     if chosen == "manifest":
         return manifest
-    predictions = PredictionsSource(location=path, columns=columns, default_split=split, class_names=class_names)
+    predictions = PredictionsSource(
+        location=path, columns=columns, default_split=split, class_names=class_names
+    )
     if chosen == "predictions":
         return predictions
-    has_picture = manifest.table.has_picture_column
-    return predictions if not has_picture and predictions.table.has_outcome_column else manifest
+    has_image = manifest.table.has_image_column
+    return predictions if not has_image and predictions.table.has_prediction_column else manifest
 
 
 def _parsed_split(name: str | None) -> Split | None:
@@ -177,7 +224,9 @@ def _parsed_split(name: str | None) -> Split | None:
         return None
     found = parse_split(name)
     if found is None:
-        raise DataError(f"The split {name!r} is unknown.", given=name, fix=f"Use one of {split_names()}.")
+        raise DataError(
+            f"The split {name!r} is unknown.", given=name, fix=f"Use one of {split_names()}."
+        )
     return found
 
 
@@ -186,7 +235,9 @@ def _need_folder(path: str) -> None:
         raise _nothing_there(path)
     if not is_folder(path):
         raise DataError(
-            "This is a file, not a folder.", where=shown_location(path), fix="Point to the folder, or leave the kind out."
+            "This is a file, not a folder.",
+            where=shown_location(path),
+            fix="Point to the folder, or leave the kind out.",
         )
 
 
@@ -194,7 +245,11 @@ def _nothing_there(path: str) -> UnavailableError:
     hint = ""
     if is_local(path):
         parent = local_path(path).parent
-        names = tuple(sorted(item.name for item in islice(parent.iterdir(), 1000))) if parent.is_dir() else ()
+        names = (
+            tuple(sorted(item.name for item in islice(parent.iterdir(), 1000)))
+            if parent.is_dir()
+            else ()
+        )
         hint = did_you_mean(Path(path).name, names)
     return UnavailableError(
         f"There is nothing at this path{hint}.",

@@ -22,7 +22,6 @@ class Problems:
     _n_more: int = 0
 
     def add(self, message: str, *, row: str | None = None) -> None:
-        """Note a problem, with the row it stands in."""
         if message not in self._kinds and len(self._kinds) >= MAX_SHOWN:
             self._n_more += 1
             return
@@ -32,7 +31,6 @@ class Problems:
             alike.first_rows.append(row)
 
     def __bool__(self) -> bool:
-        """Return whether there is any."""
         return bool(self._kinds)
 
     def raise_if_any(self, *, what: str, where: str, fix: str | None = None) -> None:

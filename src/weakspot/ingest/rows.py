@@ -9,11 +9,11 @@ from weakspot.core.generated import is_generated
 from weakspot.ingest.cells import (
     CellError,
     MetadataValue,
+    image_cell,
     is_empty,
     is_whole_number,
     label_cell,
     metadata_value,
-    picture_cell,
     probability,
     probability_items,
     split_cell,
@@ -36,7 +36,9 @@ class ClassNames:
 
     def translate(self, labels: tuple[str, ...]) -> tuple[str, ...]:
         """Return labels as class names; the code -1 means unlabelled."""
-        return tuple(self._name(label) for label in labels if not (self.are_codes and label == _UNKNOWN_CODE))
+        return tuple(
+            self._name(label) for label in labels if not (self.are_codes and label == _UNKNOWN_CODE)
+        )
 
     def _name(self, label: str) -> str:
         if self.are_codes and is_whole_number(label) and 0 <= int(label) < len(self.names):
@@ -60,7 +62,7 @@ class RowLayout:
         prediction_names: classes behind the predictions, if known.
         probability_names: classes in the order of listed probabilities, if known.
         metadata_kinds: kind of every free column; columns that are not named here are left out.
-        heavy: columns that hold encoded pictures; an empty cell there is a picture of zero bytes.
+        heavy: columns that hold encoded images; an empty cell there is an image of zero bytes.
     """
 
     roles: ColumnRoles
@@ -75,7 +77,6 @@ class RowLayout:
     heavy: frozenset[str] = frozenset()
 
     def row_name(self, position: int) -> str:
-        """Return how a row is called in messages and keys."""
         return f"{self.row_prefix}row {position + 1}"
 
 
@@ -84,11 +85,15 @@ def samples_of(batch: TableBatch, layout: RowLayout, problems: Problems) -> Iter
     roles = layout.roles
     rows = [layout.row_name(batch.first_row + place) for place in range(batch.n_rows)]
     cells = _Cells(batch=batch, rows=rows, problems=problems)
-    pictures = _pictures(cells, layout)
+    images = _images(cells, layout)
     none: tuple[str, ...] = ()
-    labels = cells.parse(roles.labels, _labels(layout.label_names, many=roles.labels_are_many), none)
+    labels = cells.parse(
+        roles.labels, _labels(layout.label_names, many=roles.labels_are_many), none
+    )
     splits = cells.parse(roles.split, split_cell, None)
-    predictions = cells.parse(roles.predictions, _labels(layout.prediction_names, many=roles.predictions_are_many), none)
+    predictions = cells.parse(
+        roles.predictions, _labels(layout.prediction_names, many=roles.predictions_are_many), none
+    )
     probabilities = _probabilities(cells, layout)
     keys = cells.parse(roles.key, lambda value: "" if is_empty(value) else str(value).strip(), "")
     metadata = _metadata(cells, layout)
@@ -97,11 +102,13 @@ def samples_of(batch: TableBatch, layout: RowLayout, problems: Problems) -> Iter
         split = splits[place] or layout.named_split or default
         yield RawSample(
             key=keys[place] or row,
-            location=pictures[place][0],
-            data=pictures[place][1],
+            location=images[place][0],
+            data=images[place][1],
             labels=labels[place],
             split=split.value if split else None,
-            predictions=predictions[place] if predictions[place] or _is_listed(batch, roles, place) else None,
+            predictions=predictions[place]
+            if predictions[place] or _is_listed(batch, roles, place)
+            else None,
             probabilities=probabilities[place],
             metadata=metadata[place],
         )
@@ -118,7 +125,9 @@ class _Cells:
             return [None] * self.batch.n_rows
         return self.batch.columns.get(name) or [None] * self.batch.n_rows
 
-    def parse(self, name: str | None, parse: Callable[[object], Parsed], fallback: Parsed) -> list[Parsed]:
+    def parse(
+        self, name: str | None, parse: Callable[[object], Parsed], fallback: Parsed
+    ) -> list[Parsed]:
         """Return every cell of a column parsed; bad cells are noted and replaced."""
         if name is None:
             return [fallback] * self.batch.n_rows
@@ -147,8 +156,8 @@ def _labels(names: ClassNames | None, *, many: bool) -> Callable[[object], tuple
     return parse
 
 
-def _pictures(cells: _Cells, layout: RowLayout) -> list[tuple[str | None, bytes | None]]:
-    name = layout.roles.picture
+def _images(cells: _Cells, layout: RowLayout) -> list[tuple[str | None, bytes | None]]:
+    name = layout.roles.image
     nothing: tuple[str | None, bytes | None] = (None, None)
     if name is None or (name in layout.heavy and name not in cells.batch.columns):
         return [nothing] * cells.batch.n_rows
@@ -156,7 +165,7 @@ def _pictures(cells: _Cells, layout: RowLayout) -> list[tuple[str | None, bytes 
     def parse(value: object) -> tuple[str | None, bytes | None]:
         if name in layout.heavy and (value is None or value == {"bytes": None, "path": None}):
             return None, b""
-        location, data = picture_cell(value, is_bytes=layout.roles.picture_is_bytes)
+        location, data = image_cell(value, is_bytes=layout.roles.image_is_bytes)
         return (None if location is None else join_location(layout.folder, location)), data
 
     return cells.parse(name, parse, nothing)
@@ -176,7 +185,9 @@ def _probabilities(cells: _Cells, layout: RowLayout) -> list[Mapping[str, float]
     return cells.parse(layout.roles.probabilities, parse, None)
 
 
-def _from_columns(cells: _Cells, columns: tuple[tuple[str, str], ...]) -> list[Mapping[str, float] | None]:
+def _from_columns(
+    cells: _Cells, columns: tuple[tuple[str, str], ...]
+) -> list[Mapping[str, float] | None]:
     found: list[Mapping[str, float] | None] = []
     values = [cells.column(column) for _, column in columns]
     for row, numbers in zip(cells.rows, zip(*values, strict=True), strict=True):
@@ -184,7 +195,12 @@ def _from_columns(cells: _Cells, columns: tuple[tuple[str, str], ...]) -> list[M
             found.append(None)
             continue
         try:
-            found.append({name: probability(number) for (name, _), number in zip(columns, numbers, strict=True)})
+            found.append(
+                {
+                    name: probability(number)
+                    for (name, _), number in zip(columns, numbers, strict=True)
+                }
+            )
         except CellError as error:
             cells.problems.add(f"{error} Columns {columns[0][1]!r} to {columns[-1][1]!r}.", row=row)
             found.append(None)

@@ -15,7 +15,6 @@ _MAX_SHARDS = 1_000_000
 
 
 def is_pattern(location: str) -> bool:
-    """Return whether a location stands for many files."""
     return bool(_WILD.search(location) or _BRACES.search(location))
 
 
@@ -29,17 +28,33 @@ def expand_braces(pattern: str) -> list[str]:
     if found is None:
         return [pattern]
     head, tail = pattern[: found.start()], pattern[found.end() :]
-    return list(chain.from_iterable(expand_braces(head + choice + tail) for choice in _choices(found.group(1), pattern)))
+    return list(
+        chain.from_iterable(
+            expand_braces(head + choice + tail) for choice in _choices(found.group(1), pattern)
+        )
+    )
 
 
 def find_shards(location: str) -> list[str]:
     """Return the tar files that a folder, file or pattern means, in order."""
     if not is_pattern(location) and is_folder(location):
-        shards = [file.location for file in list_files(location) if file.relative.lower().endswith(TAR_EXTENSIONS)]
+        shards = [
+            file.location
+            for file in list_files(location)
+            if file.relative.lower().endswith(TAR_EXTENSIONS)
+        ]
     else:
-        shards = list(chain.from_iterable(match_files(one) if _WILD.search(one) else [one] for one in expand_braces(location)))
+        shards = list(
+            chain.from_iterable(
+                match_files(one) if _WILD.search(one) else [one] for one in expand_braces(location)
+            )
+        )
     if not shards:
-        raise DataError("No tar file is there.", where=shown_location(location), fix="Correct the folder or the pattern.")
+        raise DataError(
+            "No tar file is there.",
+            where=shown_location(location),
+            fix="Correct the folder or the pattern.",
+        )
     return shards
 
 
@@ -49,5 +64,9 @@ def _choices(inside: str, pattern: str) -> list[str]:
         return inside.split(",")
     first, last = numbers.groups()
     if not 0 <= int(last) - int(first) < _MAX_SHARDS:
-        raise DataError(f"The range {{{inside}}} is empty or too long.", where=pattern, fix="Write the smaller number first.")
+        raise DataError(
+            f"The range {{{inside}}} is empty or too long.",
+            where=pattern,
+            fix="Write the smaller number first.",
+        )
     return [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]

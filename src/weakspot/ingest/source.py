@@ -1,9 +1,16 @@
-"""What every source of samples can do."""
+"""What every source of samples can do.
 
-from collections.abc import Iterator
+Hashes that change when a source does.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
 from weakspot.core.dataset import RawSample
+from weakspot.media.listing import ListedFile, file_facts
+from weakspot.media.locations import explained, open_location
 
 
 @runtime_checkable
@@ -33,3 +40,51 @@ class SampleSource(Protocol):
         Raises:
             DataError: listing everything that is wrong with the source, before the first sample.
         """
+
+
+CONTENT_LIMIT_BYTES = 256 * 1024 * 1024
+_BLOCK_BYTES = 1024 * 1024
+_HASH_BYTES = 16
+
+
+def fingerprint_of_listing(files: Iterable[ListedFile], *settings: object) -> str:
+    """Return a hash over paths, sizes and times of change, and over how they are read."""
+    digest = hashlib.blake2b(_encoded(settings), digest_size=_HASH_BYTES)
+    for file in files:
+        digest.update(_encoded((file.relative, file.size, file.stamp)))
+    return digest.hexdigest()
+
+
+def fingerprint_of_files(locations: Iterable[str], *settings: object) -> str:
+    """Return a hash over the content of files; of huge files, over size and time of change."""
+    digest = hashlib.blake2b(_encoded(settings), digest_size=_HASH_BYTES)
+    for location in locations:
+        facts = file_facts(location)
+        if 0 <= facts.size <= CONTENT_LIMIT_BYTES:
+            digest.update(_content_digest(location))
+        else:
+            digest.update(_encoded((facts.relative, facts.size, facts.stamp)))
+    return digest.hexdigest()
+
+
+def fingerprint_of_values(values: Iterable[object]) -> str:
+    """Return a hash over values in memory, each bytes or printable."""
+    digest = hashlib.blake2b(digest_size=_HASH_BYTES)
+    for value in values:
+        digest.update(value if isinstance(value, bytes) else _encoded(value))
+    return digest.hexdigest()
+
+
+def _content_digest(location: str) -> bytes:
+    digest = hashlib.blake2b(digest_size=_HASH_BYTES)
+    with open_location(location) as file:
+        try:
+            while block := file.read(_BLOCK_BYTES):
+                digest.update(block)
+        except OSError as error:
+            raise explained(error, location) from error
+    return digest.digest()
+
+
+def _encoded(value: object) -> bytes:
+    return json.dumps(value, sort_keys=True, default=str).encode() + b"\n"

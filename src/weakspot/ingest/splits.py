@@ -39,5 +39,4 @@ def split_of_file_name(relative: str) -> Split | None:
 
 
 def split_names() -> str:
-    """Return every accepted name, for messages."""
     return ", ".join(_BY_NAME)

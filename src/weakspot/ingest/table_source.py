@@ -22,7 +22,6 @@ _WHAT = "The table cannot be used."
 
 
 def open_table(location: str) -> TableFile:
-    """Return the reader of a table file, chosen by its extension."""
     extension = PurePosixPath(location.partition("::")[0]).suffix.lower()
     kind = TABLE_EXTENSIONS.get(extension)
     if kind == "csv":
@@ -68,7 +67,7 @@ class TableSamples:
         columns: role to column name, as the user says.
         default_split: split of rows that name none.
         class_names: names of the classes, when something beside the table tells them.
-        with_pictures: whether every row must have a picture; otherwise every table must have outcomes.
+        with_images: whether every row must have an image; otherwise every table must have predictions.
     """
 
     where: str
@@ -76,7 +75,7 @@ class TableSamples:
     columns: Mapping[str, str] = field(default_factory=dict)
     default_split: Split | None = None
     class_names: tuple[str, ...] | None = None
-    with_pictures: bool = True
+    with_images: bool = True
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
         """Yield samples from `start` on, after a look at the whole source."""
@@ -89,12 +88,10 @@ class TableSamples:
 
     @property
     def n_samples(self) -> int:
-        """Return the number of rows."""
         return sum(self.survey.n_rows)
 
     @cached_property
     def header(self) -> TableHeader:
-        """Return the columns of all files, checked to be the same."""
         problems = Problems()
         headers = [part.table.header(problems) for part in self.parts]
         for part, header in zip(self.parts, headers, strict=True):
@@ -105,28 +102,29 @@ class TableSamples:
         return headers[0]
 
     @property
-    def has_picture_column(self) -> bool:
-        """Return whether any column can be the picture."""
-        return resolve_columns(self.header, self.columns, Problems()).picture is not None
+    def has_image_column(self) -> bool:
+        return resolve_columns(self.header, self.columns, Problems()).image is not None
 
     @property
-    def has_outcome_column(self) -> bool:
-        """Return whether any column tells what the classifier said."""
-        return resolve_columns(self.header, self.columns, Problems()).has_outcomes
+    def has_prediction_column(self) -> bool:
+        return resolve_columns(self.header, self.columns, Problems()).has_predictions
 
     @cached_property
     def roles(self) -> ColumnRoles:
-        """Return which column means what."""
         problems = Problems()
-        roles = resolve_columns(self.header, self.columns, problems, with_pictures=self.with_pictures)
-        if self.with_pictures and roles.picture is None:
-            problems.add(f"No column says where the picture is (path, url, image, file_name, bytes); found {_listed(self.header)}.")
-        if not self.with_pictures and not roles.has_outcomes:
+        roles = resolve_columns(self.header, self.columns, problems, with_images=self.with_images)
+        if self.with_images and roles.image is None:
+            problems.add(
+                f"No column says where the image is (path, url, image, file_name, bytes); found {_listed(self.header)}."
+            )
+        if not self.with_images and not roles.has_predictions:
             problems.add(
                 f"No column says what was predicted (prediction, probabilities, prob_<class>); found {_listed(self.header)}."
             )
-        if not self.with_pictures and roles.labels is None:
-            problems.add(f"No column says what is true (label, labels); found {_listed(self.header)}.")
+        if not self.with_images and roles.labels is None:
+            problems.add(
+                f"No column says what is true (label, labels); found {_listed(self.header)}."
+            )
         self._raise(problems)
         return roles
 
@@ -136,7 +134,9 @@ class TableSamples:
         problems = Problems()
         layout = self._layout()
         listed = layout.prediction_names or layout.label_names
-        surveyor = Surveyor(header=self.header, class_names=listed.names if listed else None, problems=problems)
+        surveyor = Surveyor(
+            header=self.header, class_names=listed.names if listed else None, problems=problems
+        )
         for part in self.parts:
             surveyor.begin_file()
             for batch in part.table.batches(problems, without=layout.heavy):
@@ -155,12 +155,20 @@ class TableSamples:
             return
         counts: Counter[str] = Counter()
         for part in self.parts:
-            for batch in part.table.batches(Problems(), without=frozenset(self.header.names) - {column}):
-                keys = (str(value).strip() for value in batch.columns.get(column, ()) if not is_empty(value))
+            for batch in part.table.batches(
+                Problems(), without=frozenset(self.header.names) - {column}
+            ):
+                keys = (
+                    str(value).strip()
+                    for value in batch.columns.get(column, ())
+                    if not is_empty(value)
+                )
                 counts.update(key for key in keys if hash(key) in hashes)
         for key, count in counts.items():
             if count > 1:
-                problems.add(f"The key {key!r} is there {'twice' if count == 2 else f'{count} times'}.")  # noqa: PLR2004
+                problems.add(
+                    f"The key {key!r} is there {'twice' if count == 2 else f'{count} times'}."  # noqa: PLR2004 - two
+                )
 
     def _read_part(self, part: TablePart, survey: Survey, start: int) -> Iterator[RawSample]:
         problems = Problems()
@@ -169,13 +177,13 @@ class TableSamples:
             metadata_kinds=survey.metadata_kinds,
             probability_names=survey.probability_names,
         )
-        unused = (self.header.binary | self.header.pictures) - {layout.roles.picture}
+        unused = (self.header.binary | self.header.images) - {layout.roles.image}
         for batch in part.table.batches(problems, start=start, without=frozenset(unused)):
             yield from samples_of(batch, layout, problems)
         self._raise(problems)
 
     def _layout(self) -> RowLayout:
-        heavy = self.header.binary | self.header.pictures
+        heavy = self.header.binary | self.header.images
         return RowLayout(
             roles=self.roles,
             split=self.default_split,
@@ -189,17 +197,28 @@ class TableSamples:
             return ClassNames(names=self.header.class_names[column], are_codes=True)
         if self.class_names is None:
             known = self.header.class_names.get(self.roles.labels or "")
-            return ClassNames(names=known, are_codes=True) if known is not None and column is not None else None
+            return (
+                ClassNames(names=known, are_codes=True)
+                if known is not None and column is not None
+                else None
+            )
         has_numbers = any(is_whole_number(name) for name in self.class_names)
         return ClassNames(names=self.class_names, are_codes=not has_numbers)
 
     def _raise(self, problems: Problems) -> None:
-        problems.raise_if_any(what=_WHAT, where=shown_location(self.where), fix="Correct these, then run again.")
+        problems.raise_if_any(
+            what=_WHAT, where=shown_location(self.where), fix="Correct these, then run again."
+        )
 
 
 def _for_part(layout: RowLayout, part: TablePart) -> RowLayout:
     prefix = f"{part.name} " if part.name else ""
-    return replace(layout, folder=parent_location(part.table.location), named_split=part.split, row_prefix=prefix)
+    return replace(
+        layout,
+        folder=parent_location(part.table.location),
+        named_split=part.split,
+        row_prefix=prefix,
+    )
 
 
 def _listed(header: TableHeader) -> str:

@@ -1,4 +1,4 @@
-"""A first look at all rows of a table, without its pictures, so that everything wrong is said before any work begins."""
+"""A first look at all rows of a table, without its images, so that everything wrong is said before any work begins."""
 
 from array import array
 from collections.abc import Mapping
@@ -6,7 +6,15 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from weakspot.ingest.cells import CellError, is_whole_number, label_cell, label_kind, metadata_kind, probability_items, wider_kind
+from weakspot.ingest.cells import (
+    CellError,
+    is_whole_number,
+    label_cell,
+    label_kind,
+    metadata_kind,
+    probability_items,
+    wider_kind,
+)
 from weakspot.ingest.problems import MAX_SHOWN, Problems
 from weakspot.ingest.rows import RowLayout, samples_of
 from weakspot.ingest.tables import TableBatch, TableHeader
@@ -50,11 +58,9 @@ class Surveyor:
     _keys: "array[int]" = field(default_factory=lambda: array("q"))
 
     def begin_file(self) -> None:
-        """Begin counting the rows of the next file."""
         self.n_rows.append(0)
 
     def look(self, batch: TableBatch, layout: RowLayout) -> None:
-        """Take in a batch."""
         self.n_rows[-1] = batch.first_row + batch.n_rows
         self._look_at_metadata(batch, layout)
         self._look_at_labels(batch, layout)
@@ -67,9 +73,15 @@ class Surveyor:
     def finish(self) -> Survey:
         """Return what was found; problems of whole columns are noted now."""
         if len(self._label_kinds) > 1:
-            listed = " and ".join(f"{kind}s ({row})" for kind, row in sorted(self._label_kinds.items()))
+            listed = " and ".join(
+                f"{kind}s ({row})" for kind, row in sorted(self._label_kinds.items())
+            )
             self.problems.add(f"Labels are of mixed types: {listed}.")
-        return Survey(n_rows=tuple(self.n_rows), metadata_kinds=self._kinds, probability_names=self._listed_names())
+        return Survey(
+            n_rows=tuple(self.n_rows),
+            metadata_kinds=self._kinds,
+            probability_names=self._listed_names(),
+        )
 
     def _look_at_metadata(self, batch: TableBatch, layout: RowLayout) -> None:
         for name in layout.roles.metadata:
@@ -110,11 +122,16 @@ class Surveyor:
             if isinstance(items, list):
                 self._n_listed = len(items) if self._n_listed is None else self._n_listed
                 if len(items) != self._n_listed:
-                    self.problems.add(f"Probabilities are ragged: {len(items)} where the first row has {self._n_listed}.", row=row)
+                    self.problems.add(
+                        f"Probabilities are ragged: {len(items)} where the first row has {self._n_listed}.",
+                        row=row,
+                    )
             elif items is not None:
                 self._classes = frozenset(items) if self._classes is None else self._classes
                 if items.keys() != self._classes:
-                    self.problems.add("Probabilities are ragged: other classes than in the first row.", row=row)
+                    self.problems.add(
+                        "Probabilities are ragged: other classes than in the first row.", row=row
+                    )
 
     def repeated_hashes(self) -> frozenset[int]:
         """Return hashes that several keys have, at most as many as are of use; the keys themselves were not kept."""
@@ -129,7 +146,9 @@ class Surveyor:
             self.problems.add("Probabilities are lists in some rows and objects in others.")
         if self.class_names is not None:
             if len(self.class_names) != self._n_listed:
-                self.problems.add(f"Lists of {self._n_listed} probabilities do not fit {len(self.class_names)} classes.")
+                self.problems.add(
+                    f"Lists of {self._n_listed} probabilities do not fit {len(self.class_names)} classes."
+                )
             return self.class_names
         if self._has_only_codes and 0 <= self._largest_code < self._n_listed:
             return tuple(str(code) for code in range(self._n_listed))

@@ -26,14 +26,14 @@ class TableHeader:
         names: column names in order.
         class_names: names behind the codes of a column, where the file itself tells them.
         binary: columns of bytes.
-        pictures: columns that hold pictures as a pair of bytes and path.
+        images: columns that hold images as a pair of bytes and path.
         is_text: whether every value is text, so that numbers and yes/no must be guessed.
     """
 
     names: tuple[str, ...]
     class_names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     binary: frozenset[str] = frozenset()
-    pictures: frozenset[str] = frozenset()
+    images: frozenset[str] = frozenset()
     is_text: bool = False
 
 
@@ -62,12 +62,13 @@ class TableFile(Protocol):
     def header(self, problems: Problems) -> TableHeader:
         """Return the columns; what is wrong with them goes to `problems`."""
 
-    def batches(self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()) -> Iterator[TableBatch]:
+    def batches(
+        self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()
+    ) -> Iterator[TableBatch]:
         """Yield rows from `start` on, leaving out some columns; rows that cannot be read go to `problems`."""
 
 
 def note_repeated(names: list[str], problems: Problems) -> None:
-    """Note column names that stand there twice."""
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
             problems.add(f"The column {name!r} is there {names.count(name)} times.")

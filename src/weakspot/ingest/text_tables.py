@@ -25,14 +25,17 @@ class DelimitedTable:
     delimiter: str | None = None
 
     def header(self, problems: Problems) -> TableHeader:
-        """Return the columns of the header line."""
         names = next(self._lines(), None)
         if not names or not any(name.strip() for name in names):
-            raise DataError("The table is empty: there is no header line.", where=shown_location(self.location))
+            raise DataError(
+                "The table is empty: there is no header line.", where=shown_location(self.location)
+            )
         note_repeated(names, problems)
         return TableHeader(names=tuple(dict.fromkeys(names)), is_text=True)
 
-    def batches(self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()) -> Iterator[TableBatch]:
+    def batches(
+        self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()
+    ) -> Iterator[TableBatch]:
         """Yield rows; a row with too few or too many fields is a problem."""
         lines = self._lines()
         names = next(lines, [])
@@ -44,15 +47,23 @@ class DelimitedTable:
                 if len(fields) == len(names):
                     good.append(fields)
                 else:
-                    problems.add(f"A row has {len(fields)} fields where the header has {len(names)}.", row=f"row {number}")
+                    problems.add(
+                        f"A row has {len(fields)} fields where the header has {len(names)}.",
+                        row=f"row {number}",
+                    )
             columns: dict[str, list[object]] = {
-                name: [fields[place] for fields in good] for place, name in enumerate(names) if name not in without
+                name: [fields[place] for fields in good]
+                for place, name in enumerate(names)
+                if name not in without
             }
             yield TableBatch(first_row=row, n_rows=len(good), columns=columns)
             row += len(block)
 
     def _lines(self) -> Iterator[list[str]]:
-        with open_location(self.location) as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        with (
+            open_location(self.location) as file,
+            io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text,
+        ):
             try:
                 first = text.readline(_LONGEST_HEADER)
                 text.seek(0)
@@ -83,7 +94,10 @@ class JsonLinesTable:
         for _, record in self._records(problems):
             names.update(dict.fromkeys(record))
         if not names:
-            raise DataError("The table is empty: no line holds a JSON object.", where=shown_location(self.location))
+            raise DataError(
+                "The table is empty: no line holds a JSON object.",
+                where=shown_location(self.location),
+            )
         return TableHeader(names=tuple(names))
 
     def batches(
@@ -97,7 +111,11 @@ class JsonLinesTable:
         records = islice((record for _, record in self._records(Problems())), start, None)
         row = start
         while block := list(islice(records, BATCH_ROWS)):
-            names = [name for name in dict.fromkeys(name for record in block for name in record) if name not in without]
+            names = [
+                name
+                for name in dict.fromkeys(name for record in block for name in record)
+                if name not in without
+            ]
             columns = {name: [record.get(name) for record in block] for name in names}
             yield TableBatch(first_row=row, n_rows=len(block), columns=columns)
             row += len(block)
@@ -144,4 +162,8 @@ def _decoded(line: bytes, location: str) -> str:
 
 
 def _not_utf8(location: str) -> DataError:
-    return DataError("The table is not UTF-8 text.", where=shown_location(location), fix="Save it with the encoding UTF-8.")
+    return DataError(
+        "The table is not UTF-8 text.",
+        where=shown_location(location),
+        fix="Save it with the encoding UTF-8.",
+    )

@@ -10,14 +10,24 @@ import numpy as np
 
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import DataError
-from weakspot.ingest.boxes import Box, BoxedPicture, BoxOptions, Corners
+from weakspot.ingest.boxes import Box, BoxedImage, BoxOptions, Corners
 from weakspot.ingest.crops import cut_out
-from weakspot.ingest.fingerprints import fingerprint_of_files, fingerprint_of_listing, fingerprint_of_values
-from weakspot.ingest.image_folder import is_picture_name
+from weakspot.ingest.image_folder import is_image_name
+from weakspot.ingest.source import (
+    fingerprint_of_files,
+    fingerprint_of_listing,
+    fingerprint_of_values,
+)
 from weakspot.ingest.splits import parse_split
 from weakspot.ingest.yolo_data_file import YoloDataFile, looks_like_data_file, parse_data_file
 from weakspot.media.listing import ListedFile, file_facts, is_folder, is_there, list_files
-from weakspot.media.locations import UnreadableLocationError, join_location, parent_location, read_anew, shown_location
+from weakspot.media.locations import (
+    UnreadableLocationError,
+    join_location,
+    parent_location,
+    read_anew,
+    shown_location,
+)
 
 _BOX_NUMBERS = 4
 _LEAST_POLYGON_NUMBERS = 6
@@ -27,7 +37,6 @@ _NOT_A_BOX: Corners = (_NOWHERE, _NOWHERE, _NOWHERE, _NOWHERE)
 
 
 def yolo_data_file(folder: str) -> str | None:
-    """Return the data file of a folder, or None if it has none."""
     for name in _DATA_FILES:
         location = join_location(folder, name)
         if is_there(location) and is_yolo_file(location):
@@ -36,7 +45,6 @@ def yolo_data_file(folder: str) -> str | None:
 
 
 def is_yolo_file(location: str) -> bool:
-    """Return whether a file is the data file of a YOLO data set."""
     try:
         return looks_like_data_file(read_anew(location).data.decode("utf-8", "replace"))
     except UnreadableLocationError:
@@ -44,8 +52,8 @@ def is_yolo_file(location: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _LabelledPicture:
-    """A picture with the lines of its label file."""
+class _LabelledImage:
+    """An image with the lines of its label file."""
 
     file: ListedFile
     split: Split | None
@@ -54,9 +62,9 @@ class _LabelledPicture:
 
 @dataclass(frozen=True, kw_only=True)
 class YoloSource:
-    """Boxes of a YOLO data set, each cut out of its picture; polygons count as the box around them.
+    """Boxes of a YOLO data set, each cut out of its image; polygons count as the box around them.
 
-    Label files lie beside pictures, or in a folder `labels` where pictures lie in `images`. Pictures without one have no boxes.
+    Label files lie beside images, or in a folder `labels` where images lie in `images`. Images without one have no boxes.
 
     Args:
         location: the data file, usually `data.yaml`, or the folder that holds it.
@@ -70,31 +78,36 @@ class YoloSource:
     default_split: Split | None = None
 
     def fingerprint(self) -> str:
-        """Return a hash over the data file, over sizes and times of change of pictures and label files, and over options."""
-        content = fingerprint_of_files([self._data_location], self.kind, self.options, self.default_split)
-        labels = (file_facts(place) for file, _ in self._listed if is_there(place := label_location(file.location)))
-        pictures = fingerprint_of_listing(file for file, _ in self._listed)
-        return fingerprint_of_values([content, pictures, fingerprint_of_listing(labels)])
+        content = fingerprint_of_files(
+            [self._data_location], self.kind, self.options, self.default_split
+        )
+        labels = (
+            file_facts(place)
+            for file, _ in self._listed
+            if is_there(place := label_location(file.location))
+        )
+        images = fingerprint_of_listing(file for file, _ in self._listed)
+        return fingerprint_of_values([content, images, fingerprint_of_listing(labels)])
 
     def count(self) -> int:
-        """Return the number of boxes."""
         return int(self._starts[-1])
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        """Yield samples from position `start` on."""
         return cut_out(self._boxed(start), self.options)
 
-    def _boxed(self, start: int) -> Iterator[BoxedPicture]:
+    def _boxed(self, start: int) -> Iterator[BoxedImage]:
         begin = int(np.searchsorted(self._starts, start, side="right")) - 1
         root = self._root
-        for place in range(begin, len(self._pictures)):
-            picture = self._pictures[place]
-            name = _name(picture.file, root)
+        for place in range(begin, len(self._images)):
+            image = self._images[place]
+            name = _name(image.file, root)
             skipped = max(0, start - int(self._starts[place]))
-            boxes = [self._box(name, number, line) for number, line in enumerate(picture.lines, start=1)]
-            split = picture.split or self.default_split
-            yield BoxedPicture(
-                location=picture.file.location,
+            boxes = [
+                self._box(name, number, line) for number, line in enumerate(image.lines, start=1)
+            ]
+            split = image.split or self.default_split
+            yield BoxedImage(
+                location=image.file.location,
                 name=name,
                 image_id=name,
                 split=None if split is None else split.value,
@@ -103,7 +116,7 @@ class YoloSource:
                 n_boxes=len(boxes),
             )
 
-    def _box(self, picture: str, number: int, line: str) -> Box:
+    def _box(self, image: str, number: int, line: str) -> Box:
         code, corners = parse_line(line)
         label = self._data.names.get(code)
         reason, detail = "", ""
@@ -112,7 +125,7 @@ class YoloSource:
         elif label is None:
             reason, detail = "unknown-class", f"line {number}: class {code}"
         return Box(
-            key=f"{picture}/{number}",
+            key=f"{image}/{number}",
             annotation_id=str(number),
             category_id=str(code),
             label=label,
@@ -142,27 +155,33 @@ class YoloSource:
 
     @cached_property
     def _root(self) -> str:
-        return join_location(parent_location(self._data_location), self.options.pictures or self._data.path)
+        return join_location(
+            parent_location(self._data_location), self.options.images or self._data.path
+        )
 
     @cached_property
     def _listed(self) -> tuple[tuple[ListedFile, Split | None], ...]:
         found: list[tuple[ListedFile, Split | None]] = []
         for key, places in self._data.splits.items():
             for place in places:
-                found += [(file, parse_split(key)) for file in _pictures_at(self._place(place))]
+                found += [(file, parse_split(key)) for file in _images_at(self._place(place))]
         if not found:
             raise DataError(
-                "The data file points to no pictures.",
+                "The data file points to no images.",
                 where=shown_location(self._data_location),
                 given={key: list(places) for key, places in self._data.splits.items()},
-                fix="Correct path, train, val and test there, or set [boxes] pictures to the folder they start at.",
+                fix="Correct path, train, val and test there, or set [boxes] images to the folder they start at.",
             )
         return tuple(found)
 
     def _place(self, given: str) -> str:
         beside = parent_location(self._data_location)
         # Some tools write paths that start one folder below the data file.
-        choices = [join_location(self._root, given), join_location(beside, given), join_location(beside, given.removeprefix("../"))]
+        choices = [
+            join_location(self._root, given),
+            join_location(beside, given),
+            join_location(beside, given.removeprefix("../")),
+        ]
         for choice in choices:
             if is_there(choice):
                 return choice
@@ -170,32 +189,37 @@ class YoloSource:
             "There is nothing where the data file points to.",
             where=shown_location(self._data_location),
             given=given,
-            fix="Correct path, train, val and test there, or set [boxes] pictures to the folder they start at.",
+            fix="Correct path, train, val and test there, or set [boxes] images to the folder they start at.",
         )
 
     @cached_property
-    def _pictures(self) -> tuple[_LabelledPicture, ...]:
-        labelled = (_LabelledPicture(file=file, split=split, lines=_label_lines(file.location)) for file, split in self._listed)
-        return tuple(picture for picture in labelled if picture.lines)
+    def _images(self) -> tuple[_LabelledImage, ...]:
+        labelled = (
+            _LabelledImage(file=file, split=split, lines=_label_lines(file.location))
+            for file, split in self._listed
+        )
+        return tuple(image for image in labelled if image.lines)
 
     @cached_property
     def _starts(self) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
-        return np.concatenate([[0], np.cumsum([len(picture.lines) for picture in self._pictures])]).astype(np.int64)
+        return np.concatenate(
+            [[0], np.cumsum([len(image.lines) for image in self._images])]
+        ).astype(np.int64)
 
 
-def label_location(picture: str) -> str:
-    """Return where the labels of a picture are.
+def label_location(image: str) -> str:
+    """Return where the labels of an image are.
 
     >>> label_location("data/images/val/a.jpg"), label_location("data/b.png")
     ('data/labels/val/a.txt', 'data/b.txt')
     """
-    before, found, after = picture.replace("\\", "/").rpartition("/images/")
-    place = f"{before}/labels/{after}" if found else picture
+    before, found, after = image.replace("\\", "/").rpartition("/images/")
+    place = f"{before}/labels/{after}" if found else image
     return posixpath.splitext(place)[0] + ".txt"
 
 
 def parse_line(line: str) -> tuple[int, Corners | None]:
-    """Return class and left, top, width, height (shares of the picture) of a line, None where it cannot be read.
+    """Return class and left, top, width, height (shares of the image) of a line, None where it cannot be read.
 
     >>> parse_line("2 0.5 0.5 0.2 0.4")
     (2, (0.4, 0.3, 0.2, 0.4))
@@ -215,9 +239,9 @@ def parse_line(line: str) -> tuple[int, Corners | None]:
     return number, (left, top, max(numbers[::2]) - left, max(numbers[1::2]) - top)
 
 
-def _label_lines(picture: str) -> tuple[str, ...]:
+def _label_lines(image: str) -> tuple[str, ...]:
     try:
-        text = read_anew(label_location(picture)).data.decode("utf-8-sig", "replace")
+        text = read_anew(label_location(image)).data.decode("utf-8-sig", "replace")
     except UnreadableLocationError as error:
         if error.reason == "missing-file":
             return ()
@@ -225,12 +249,20 @@ def _label_lines(picture: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines() if line.strip())
 
 
-def _pictures_at(location: str) -> list[ListedFile]:
+def _images_at(location: str) -> list[ListedFile]:
     if is_folder(location):
-        return [file for file in list_files(location) if is_picture_name(file.relative)]
+        return [file for file in list_files(location) if is_image_name(file.relative)]
     beside = parent_location(location)
-    names = [line.strip() for line in read_anew(location).data.decode("utf-8-sig", "replace").splitlines() if line.strip()]
-    return [_fact(join_location(beside, name.removeprefix("./"))) for name in names if is_picture_name(name)]
+    names = [
+        line.strip()
+        for line in read_anew(location).data.decode("utf-8-sig", "replace").splitlines()
+        if line.strip()
+    ]
+    return [
+        _fact(join_location(beside, name.removeprefix("./")))
+        for name in names
+        if is_image_name(name)
+    ]
 
 
 def _fact(location: str) -> ListedFile:
@@ -238,10 +270,15 @@ def _fact(location: str) -> ListedFile:
         return file_facts(location)
     except UnreadableLocationError:
         # It is listed all the same, so that its boxes show up in the quarantine.
-        return ListedFile(location=location, relative=location.rpartition("/")[2], size=-1, stamp="")
+        return ListedFile(
+            location=location, relative=location.rpartition("/")[2], size=-1, stamp=""
+        )
 
 
 def _name(file: ListedFile, root: str) -> str:
-    """Return a picture's path below the root of the data set, with `/` between parts."""
-    place, top = posixpath.normpath(file.location.replace("\\", "/")), posixpath.normpath(root.replace("\\", "/"))
+    """Return an image's path below the root of the data set, with `/` between parts."""
+    place, top = (
+        posixpath.normpath(file.location.replace("\\", "/")),
+        posixpath.normpath(root.replace("\\", "/")),
+    )
     return place.removeprefix(f"{top}/")

@@ -29,7 +29,7 @@ class YoloDataFile:
 
     Args:
         path: folder that the others start at; empty: the folder of the file.
-        splits: files or folders of pictures by key: train, val, test.
+        splits: files or folders of images by key: train, val, test.
         names: class name by number.
     """
 
@@ -44,13 +44,17 @@ def parse_data_file(text: str, *, where: str) -> YoloDataFile:
     Raises:
         DataError: naming the key that cannot be read, or what is missing.
     """
-    values = {name: _value(name, lines, where) for name, lines in _blocks(text).items() if name in _WANTED}
+    values = {
+        name: _value(name, lines, where) for name, lines in _blocks(text).items() if name in _WANTED
+    }
     splits = {key: _listed(values[key]) for key in SPLIT_KEYS if values.get(key)}
     names = _class_names(values.get("names", ""), where)
     if not splits or not names:
         missing = "names of classes" if splits else "train, val or test"
         raise DataError(
-            f"The data file has no {missing}.", where=where, fix="Write names, and at least one of train, val and test."
+            f"The data file has no {missing}.",
+            where=where,
+            fix="Write names, and at least one of train, val and test.",
         )
     path = values.get("path", "")
     return YoloDataFile(path=path if isinstance(path, str) else "", splits=splits, names=names)
@@ -83,7 +87,9 @@ def _without_comment(line: str) -> str:
     for place, character in enumerate(line):
         if quote:
             quote = "" if character == quote else quote
-        elif character in "\"'" and (not line[:place].strip() or line[:place].rstrip()[-1] in "[{,:-"):
+        elif character in "\"'" and (
+            not line[:place].strip() or line[:place].rstrip()[-1] in "[{,:-"
+        ):
             quote = character
         elif character == "#" and (place == 0 or line[place - 1].isspace()):
             return line[:place].rstrip()
@@ -106,14 +112,20 @@ def _value(name: str, lines: list[str], where: str) -> Value:
     if any(member is None for member in members):
         bad = next(line for line, member in zip(rest, members, strict=True) if member is None)
         raise _unread(name, bad.strip(), where)
-    return {_word(member[1], name, where): _word(member[2], name, where) for member in members if member is not None}
+    return {
+        _word(member[1], name, where): _word(member[2], name, where)
+        for member in members
+        if member is not None
+    }
 
 
 def _flow(text: str, name: str, where: str) -> Value:
     """Return a list `[a, b]` or a mapping `{0: a, 1: b}`."""
     tokens = _tokens(text, name, where)
     opening, inner, closing = tokens[0], tokens[1:-1], tokens[-1]
-    if (opening, closing) not in (("[", "]"), ("{", "}")) or any(token in "[]{}" for token in inner):
+    if (opening, closing) not in (("[", "]"), ("{", "}")) or any(
+        token in "[]{}" for token in inner
+    ):
         raise _unread(name, text[:40], where)
     if inner and inner[-1] == ",":
         inner = inner[:-1]
@@ -164,7 +176,10 @@ def _class_names(value: Value, where: str) -> dict[int, str]:
         return {0: value} if value else {}
     if not all(number.isdigit() for number in value):
         raise DataError(
-            "The classes under names are not numbered.", where=where, given=list(value)[:5], fix="Write them as 0: name."
+            "The classes under names are not numbered.",
+            where=where,
+            given=list(value)[:5],
+            fix="Write them as 0: name.",
         )
     return {int(number): word for number, word in value.items()}
 

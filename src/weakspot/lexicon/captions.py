@@ -12,7 +12,9 @@ from weakspot.lexicon.vocabulary import ClassWords, Vocabulary, built_in_vocabul
 
 Slot = Literal["look", "adjective", "noun", "place"]
 _Addition = tuple[str, tuple[Slot, str]]
-_SOUNDS_LIKE_YOU = re.compile(r"(uni(?!n|m)|use|usu|eu|ewe|one\b|once|uranium|utensil|ufo)", re.IGNORECASE)
+_SOUNDS_LIKE_YOU = re.compile(
+    r"(uni(?!n|m)|use|usu|eu|ewe|one\b|once|uranium|utensil|ufo)", re.IGNORECASE
+)
 _SILENT_H = re.compile(r"(hour|honest|honour|honor|heir)", re.IGNORECASE)
 _PLURAL = re.compile(r"[^sui]s$")
 _FUNCTION_WORDS_TEXT = "a an the of on in at by to from with its and under behind among is has or"
@@ -37,7 +39,7 @@ class Caption:
 
     Args:
         noun: the noun, None for "a photo" of anything.
-        look: what kind of picture, None for "photo".
+        look: what kind of image, None for "photo".
         adjective: stands before the noun.
         place: stands after the noun.
         added: (slot, words shown to people) of everything that the plain caption lacks.
@@ -51,17 +53,20 @@ class Caption:
 
     @property
     def phrase(self) -> str:
-        """Return the caption in words."""
         parts = [with_article(self.look or "photo")]
         if self.noun is not None:
-            parts += ["of", counted(f"{self.adjective} {self.noun}" if self.adjective else self.noun, self.noun)]
+            parts += [
+                "of",
+                counted(
+                    f"{self.adjective} {self.noun}" if self.adjective else self.noun, self.noun
+                ),
+            ]
         elif self.adjective:
             parts += ["of", with_article(f"{self.adjective} thing")]
         return " ".join([*parts, self.place] if self.place else parts)
 
     @property
     def contrast(self) -> str:
-        """Return what is added, as people read it."""
         return ", ".join(words for _, words in self.added)
 
     @property
@@ -74,7 +79,9 @@ class Caption:
         n_words = 0
         for _, shown in self.added:
             words = content_words(shown)
-            n_words += len(words) + ("background" in shown and any(word in adjectives for word in words))
+            n_words += len(words) + (
+                "background" in shown and any(word in adjectives for word in words)
+            )
         return max(1, n_words)
 
     def combined(self, other: "Caption") -> "Caption":
@@ -100,7 +107,11 @@ def content_words(words: str, *, with_carriers: bool = False) -> tuple[str, ...]
     ('grassy', 'dark')
     """
     found = _WORD.findall(words.lower())
-    return tuple(word for word in found if word not in _FUNCTION_WORDS and (with_carriers or word not in _CARRIERS))
+    return tuple(
+        word
+        for word in found
+        if word not in _FUNCTION_WORDS and (with_carriers or word not in _CARRIERS)
+    )
 
 
 def noun_of(class_name: str) -> str:
@@ -159,8 +170,9 @@ def reference_phrase(plain: Caption, caption: Caption) -> str:
     return "a photo of a thing" if caption.noun is None and caption.adjective else plain.phrase
 
 
-def single_additions(plain: Caption, words: ClassWords, vocabulary: Vocabulary) -> Iterator[Caption]:
-    """Yield every caption that adds one thing to the plain one."""
+def single_additions(
+    plain: Caption, words: ClassWords, vocabulary: Vocabulary
+) -> Iterator[Caption]:
     for adjective in words.adjectives:
         yield replace(plain, adjective=adjective, added=(("adjective", adjective),))
     for shown, look in vocabulary.looks.items():
@@ -179,7 +191,9 @@ def pairs_of(singles: Sequence[Caption]) -> Iterator[Caption]:
                 yield first.combined(second)
 
 
-def all_combinations(plain: Caption, words: ClassWords, vocabulary: Vocabulary) -> Iterator[Caption]:
+def all_combinations(
+    plain: Caption, words: ClassWords, vocabulary: Vocabulary
+) -> Iterator[Caption]:
     """Yield every caption that adds two or more things of different kinds: the whole grammar, which can be very long."""
     by_slot: dict[Slot, list[_Addition]] = {}
     for caption in single_additions(plain, words, vocabulary):
@@ -188,5 +202,8 @@ def all_combinations(plain: Caption, words: ClassWords, vocabulary: Vocabulary) 
     for size in range(2, len(by_slot) + 1):
         for slots in combinations(by_slot, size):
             for chosen in product(*(by_slot[slot] for slot in slots)):
-                written = {"noun": plain.noun, **dict(zip(slots, (words for words, _ in chosen), strict=True))}
+                written = {
+                    "noun": plain.noun,
+                    **dict(zip(slots, (words for words, _ in chosen), strict=True)),
+                }
                 yield Caption(**written, added=tuple(added for _, added in chosen))

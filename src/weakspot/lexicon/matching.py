@@ -25,12 +25,16 @@ def _derived(word: str) -> frozenset[str]:
     """Return what could be made from a noun; it may be a plural that has a meaning of its own, as `stripes` has."""
     single = word.removesuffix("s")
     stems = {word, single, single.removesuffix("e"), word + word[-1:]}
-    return frozenset(stem + suffix for stem in stems for suffix in _SUFFIXES if len(stem) >= _SHORTEST_STEM)
+    return frozenset(
+        stem + suffix for stem in stems for suffix in _SUFFIXES if len(stem) >= _SHORTEST_STEM
+    )
 
 
 def phrase_words(phrase: str) -> frozenset[str]:
     """Return the words of a phrase that carry meaning, `background` and the like among them, as lemmas."""
-    return frozenset(lemma(word) for word in content_words(phrase.replace("_", " "), with_carriers=True))
+    return frozenset(
+        lemma(word) for word in content_words(phrase.replace("_", " "), with_carriers=True)
+    )
 
 
 def covers(words: Iterable[str], wanted: Iterable[str]) -> bool:

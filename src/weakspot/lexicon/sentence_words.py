@@ -26,7 +26,9 @@ _LEAST_LETTERS = 3
 _FEWEST = 2
 
 
-def words_in_sentences(sentences: Sequence[str], class_name: str, *, most: int, least_share: float = 0.02) -> ClassWords:
+def words_in_sentences(
+    sentences: Sequence[str], class_name: str, *, most: int, least_share: float = 0.02
+) -> ClassWords:
     """Return what sentences about samples of a class add to its name, most frequent first.
 
     Args:
@@ -35,7 +37,11 @@ def words_in_sentences(sentences: Sequence[str], class_name: str, *, most: int, 
         most: how many of each kind at most.
         least_share: what fewer of the sentences say is left out; so is what only one says.
     """
-    counts: dict[str, Counter[str]] = {"adjectives": Counter(), "nouns": Counter(), "places": Counter()}
+    counts: dict[str, Counter[str]] = {
+        "adjectives": Counter(),
+        "nouns": Counter(),
+        "places": Counter(),
+    }
     noun = noun_of(class_name)
     for sentence in sentences:
         words = _WORD.findall(sentence.lower())
@@ -44,12 +50,18 @@ def words_in_sentences(sentences: Sequence[str], class_name: str, *, most: int, 
         counts["places"].update(set(_places(words)))
     least = max(_FEWEST, least_share * sum(bool(sentence.strip()) for sentence in sentences))
     own = {lemma(word) for word in content_words(noun)}
-    return ClassWords(**{kind: _frequent(counter, least, most, own) for kind, counter in counts.items()})
+    return ClassWords(
+        **{kind: _frequent(counter, least, most, own) for kind, counter in counts.items()}
+    )
 
 
 def _frequent(counter: Counter[str], least: float, most: int, own: set[str]) -> tuple[str, ...]:
     ranked = sorted(counter.items(), key=lambda item: (-item[1], item[0]))
-    said = (phrase for phrase, count in ranked if count >= least and {lemma(word) for word in content_words(phrase)} - own)
+    said = (
+        phrase
+        for phrase, count in ranked
+        if count >= least and {lemma(word) for word in content_words(phrase)} - own
+    )
     return tuple(phrase for phrase, _ in zip(said, range(most), strict=False))
 
 
@@ -65,11 +77,14 @@ def _can_describe(word: str) -> bool:
 
 
 def _kinds(words: Sequence[str], noun: str) -> Iterator[str]:
-    """Yield nouns, of one word or two, that WordNet knows as kinds of the class."""
     own = lemma(noun)
     for phrase in (*words, *map(" ".join, pairwise(words))):
         single = lemma(phrase)
-        if len(single) >= _LEAST_LETTERS and is_known(single, "noun") and own in ancestry(single)[1:]:
+        if (
+            len(single) >= _LEAST_LETTERS
+            and is_known(single, "noun")
+            and own in ancestry(single)[1:]
+        ):
             yield single
 
 
@@ -81,7 +96,9 @@ def _places(words: Sequence[str]) -> Iterator[str]:
         if word not in PREPOSITIONS:
             continue
         following = list(_until_stop(words[start + 1 :]))
-        determiner = ["the" if one == "the" else "a" for one in following[:1] if one in _DETERMINERS]
+        determiner = [
+            "the" if one == "the" else "a" for one in following[:1] if one in _DETERMINERS
+        ]
         content = following[len(determiner) :][:_MOST_WORDS]
         while content and not is_known(content[-1], "noun"):
             content.pop()

@@ -40,12 +40,10 @@ class Axis:
         return tuple(dict.fromkeys((*own, *self.values)))[:most]
 
     def question_for(self, class_name: str) -> str:
-        """Return what to ask a language model about a class."""
         noun = noun_of(class_name)
         return self.question.replace("{class}", counted(noun, noun))
 
     def caption(self, noun: str | None, value: str) -> Caption:
-        """Return the caption that says a noun has a value of this axis."""
         added = ((self.slot, value),)
         if self.slot == "adjective":
             return Caption(noun=noun, adjective=value, added=added)
@@ -56,8 +54,9 @@ class Axis:
 
 @cache
 def uncommon_axes() -> Mapping[str, Axis]:
-    """Return the axes of `uncommon.toml` by name."""
-    content = tomllib.loads(files(__package__).joinpath("uncommon.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads(
+        files(__package__).joinpath("uncommon.toml").read_text(encoding="utf-8")
+    )
     return {
         name: Axis(
             name=name,
@@ -65,7 +64,9 @@ def uncommon_axes() -> Mapping[str, Axis]:
             question=entry["question"],
             example=entry["example"],
             values=tuple(entry["values"]),
-            by_ancestor={above: tuple(values) for above, values in entry.get("by_ancestor", {}).items()},
+            by_ancestor={
+                above: tuple(values) for above, values in entry.get("by_ancestor", {}).items()
+            },
         )
         for name, entry in content.items()
     }

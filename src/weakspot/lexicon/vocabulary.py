@@ -1,10 +1,14 @@
-"""The words that captions are made of."""
+"""The words that captions are made of.
+
+The built-in attributes: what can be said of almost any image, and in which words.
+"""
 
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from typing import Literal, cast
 
 from weakspot.lexicon.wordnet import ancestors, lemma
 
@@ -39,7 +43,7 @@ class Vocabulary:
 
     Args:
         adjectives: stand before the noun.
-        looks: what is said of the picture itself, by the word shown to people.
+        looks: what is said of the image itself, by the word shown to people.
         places: stand after the noun, with their preposition.
         singular: nouns that only look like plurals.
         plural: nouns that do not look like plurals.
@@ -58,11 +62,14 @@ class Vocabulary:
 
 @cache
 def built_in_vocabulary() -> Vocabulary:
-    """Return the words of `vocabulary.toml`."""
-    content = tomllib.loads(files(__package__).joinpath("vocabulary.toml").read_text(encoding="utf-8"))
+    content = tomllib.loads(
+        files(__package__).joinpath("vocabulary.toml").read_text(encoding="utf-8")
+    )
     by_ancestor: dict[str, ClassWords] = {}
     for thing in content["things"].values():
-        words = ClassWords(adjectives=tuple(thing.get("adjectives", ())), places=tuple(thing.get("places", ())))
+        words = ClassWords(
+            adjectives=tuple(thing.get("adjectives", ())), places=tuple(thing.get("places", ()))
+        )
         for ancestor in thing["ancestors"]:
             by_ancestor[ancestor] = by_ancestor.get(ancestor, ClassWords()).joined(words)
     return Vocabulary(
@@ -95,3 +102,53 @@ def words_of_ancestors(noun: str, by_ancestor: Mapping[str, ClassWords]) -> Clas
 
 def _each_once(groups: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for group in groups for word in group))
+
+
+AttributeSlot = Literal["adjective", "place", "look", "sentence"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordedValue:
+    """A value and its wordings, the first of which is the plainest."""
+
+    value: str
+    wordings: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordedAttribute:
+    """An attribute with values in words.
+
+    Args:
+        name: what it is.
+        question: how a question answerer is asked for it.
+        slot: where the wordings stand in a caption: before the noun, after it, in the place of "photo", or as the whole caption.
+        values: each with at least two wordings.
+        also: other names of the attribute.
+    """
+
+    name: str
+    question: str
+    slot: AttributeSlot
+    values: tuple[WordedValue, ...]
+    also: tuple[str, ...] = ()
+
+
+@cache
+def built_in_attributes() -> tuple[WordedAttribute, ...]:
+    content = tomllib.loads(
+        files(__package__).joinpath("attributes.toml").read_text(encoding="utf-8")
+    )
+    return tuple(
+        WordedAttribute(
+            name=name,
+            question=entry["question"],
+            slot=cast(AttributeSlot, entry["slot"]),
+            values=tuple(
+                WordedValue(value=value, wordings=tuple(words))
+                for value, words in entry["values"].items()
+            ),
+            also=tuple(entry.get("also", ())),
+        )
+        for name, entry in content.items()
+    )

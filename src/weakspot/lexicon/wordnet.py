@@ -17,11 +17,27 @@ Part = Literal["noun", "adj"]
 PARTS: tuple[Part, ...] = ("noun", "adj")
 N_SENSES = 3
 _HEADER = "weakspot wordnet 1"
-_NOUN_ENDINGS = (("ses", "s"), ("xes", "x"), ("zes", "z"), ("ches", "ch"), ("shes", "sh"), ("ies", "y"), ("men", "man"), ("s", ""))
+_NOUN_ENDINGS = (
+    ("ses", "s"),
+    ("xes", "x"),
+    ("zes", "z"),
+    ("ches", "ch"),
+    ("shes", "sh"),
+    ("ies", "y"),
+    ("men", "man"),
+    ("s", ""),
+)
 _ADJECTIVE_ENDINGS = (("er", ""), ("est", ""), ("er", "e"), ("est", "e"))
 _SHORTEST_PLURAL = 4
 _VISIBLE = "physical entity"
-_BRITISH = (("our", "or"), ("ise", "ize"), ("grey", "gray"), ("centre", "center"), ("fibre", "fiber"), ("woollen", "woolen"))
+_BRITISH = (
+    ("our", "or"),
+    ("ise", "ize"),
+    ("grey", "gray"),
+    ("centre", "center"),
+    ("fibre", "fiber"),
+    ("woollen", "woolen"),
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -52,7 +68,6 @@ class _Words:
         return [abs(int(position)) for position in fields[1].split()] if len(fields) > 1 else []
 
     def count(self, synset: int) -> int:
-        """Return how often the sense was met in tagged text."""
         fields = self.synsets[synset].split("\t")
         return int(fields[2]) if len(fields) > 2 else 0  # noqa: PLR2004
 
@@ -80,7 +95,12 @@ def synonyms(word: str) -> frozenset[str]:
     ['couch', 'lounge']
     """
     single = lemma(word)
-    found = {other.lower() for part in PARTS for synset in _senses(single, part)[:1] for other in _wordnet()[part].words(synset)}
+    found = {
+        other.lower()
+        for part in PARTS
+        for synset in _senses(single, part)[:1]
+        for other in _wordnet()[part].words(synset)
+    }
     return frozenset(found - {single, word.lower()})
 
 
@@ -91,10 +111,16 @@ def lemma(word: str) -> str:
     ['dog', 'leaf', 'child', 'cherry tomato', 'green', 'bus']
     """
     single = _lemma(_plain(word))
-    return single if "-" not in single or any(single in _wordnet()[part].senses for part in PARTS) else _lemma(_unhyphened(single))
+    return (
+        single
+        if "-" not in single or any(single in _wordnet()[part].senses for part in PARTS)
+        else _lemma(_unhyphened(single))
+    )
 
 
-def hyponyms(noun: str, *, most: int, first_sense_only: bool = True, commonest_first: bool = False) -> tuple[str, ...]:
+def hyponyms(
+    noun: str, *, most: int, first_sense_only: bool = True, commonest_first: bool = False
+) -> tuple[str, ...]:
     """Return kinds of a thing, all levels, nearest level first and commonest first within a level; one word a kind.
 
     The first sense is the commonest that can be seen: the building, not the institution.
@@ -208,13 +234,19 @@ def _lemma(word: str) -> str:
         return word
     if word in adjectives.exceptions:
         return adjectives.exceptions[word]
-    found = _first_known(word, _NOUN_ENDINGS, nouns) or _first_known(word, _ADJECTIVE_ENDINGS, adjectives)
+    found = _first_known(word, _NOUN_ENDINGS, nouns) or _first_known(
+        word, _ADJECTIVE_ENDINGS, adjectives
+    )
     if found:
         return found
     if " " in word:
         before, last = word.rsplit(" ", 1)
         return f"{before} {_lemma(last)}"
-    looks_plural = len(word) >= _SHORTEST_PLURAL and word.endswith("s") and not word.endswith(("ss", "us", "is"))
+    looks_plural = (
+        len(word) >= _SHORTEST_PLURAL
+        and word.endswith("s")
+        and not word.endswith(("ss", "us", "is"))
+    )
     return word[:-1] if looks_plural else word
 
 
@@ -242,8 +274,15 @@ def _wordnet() -> Mapping[Part, _Words]:
     raw = files(__package__).joinpath("data").joinpath("wordnet.txt.gz").read_bytes()
     header, *sections = gzip.decompress(raw).decode().split("\n[")
     if header != _HEADER:
-        raise DataError("The WordNet of the package cannot be read.", given=header[:40], fix="Install weakspot again.")
-    contents = {title: content.split("\n") for title, content in (section.split("]\n", 1) for section in sections)}
+        raise DataError(
+            "The WordNet of the package cannot be read.",
+            given=header[:40],
+            fix="Install weakspot again.",
+        )
+    contents = {
+        title: content.split("\n")
+        for title, content in (section.split("]\n", 1) for section in sections)
+    }
     return {
         part: _Words(
             synsets=contents[f"{part} synsets"],

@@ -1,1 +1,1 @@
-"""Opening locations and decoding pictures: shared by every stage that touches pixels."""
+"""Opening locations and decoding images: shared by every stage that touches pixels."""

@@ -29,7 +29,13 @@ class Axis:
         known = sorted(set(values)) or [1.0]
         low, high = known[0], known[-1]
         ends = (low, high) if high > low else (low / 2, high * 2)
-        return cls(low=ends[0], high=ends[1], length=length, ticks=tuple((one, f"{one:g}") for one in known), is_log=True)
+        return cls(
+            low=ends[0],
+            high=ends[1],
+            length=length,
+            ticks=tuple((one, f"{one:g}") for one in known),
+            is_log=True,
+        )
 
     @classmethod
     def around(cls, values: Sequence[float], length: float) -> "Axis":
@@ -43,12 +49,18 @@ class Axis:
         step = next(power * times for times in (1, 2, 5, 10) if power * times >= rough * (1 - 1e-9))
         start, end = math.floor(low / step + 1e-9) * step, math.ceil(high / step - 1e-9) * step
         digits = max(0, -math.floor(math.log10(step) + 1e-9))
-        shown = [round(start + number * step, digits) for number in range(round((end - start) / step) + 1)]
+        shown = [
+            round(start + number * step, digits)
+            for number in range(round((end - start) / step) + 1)
+        ]
         # Adding zero turns a negative zero, which would be written with a sign, into a plain one.
         ticks = tuple((one, f"{one + 0.0:.{digits}f}") for one in shown)
         return cls(low=start, high=end, length=length, ticks=ticks)
 
     def place(self, value: float) -> float:
-        """Return how many pixels from the start a value is."""
-        low, high, here = map(math.log, (self.low, self.high, value)) if self.is_log else (self.low, self.high, value)
+        low, high, here = (
+            map(math.log, (self.low, self.high, value))
+            if self.is_log
+            else (self.low, self.high, value)
+        )
         return self.length * (here - low) / (high - low)

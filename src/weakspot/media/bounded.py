@@ -1,6 +1,6 @@
-"""Pictures from strangers, decoded in a process of its own: little time, little memory, and nothing of ours in reach.
+"""Images from strangers, decoded in a process of its own: little time, little memory, and nothing of ours in reach.
 
-In: one line of JSON, `{"picture_side", "longest_side"}`, then the encoded picture. Out: one line of JSON, `{"width", "height"}` or
+In: one line of JSON, `{"image_side", "longest_side"}`, then the encoded image. Out: one line of JSON, `{"width", "height"}` or
 `{"reason", "detail"}`, then the pixels as RGB.
 """
 
@@ -13,7 +13,7 @@ import tempfile
 from PIL import Image
 
 from weakspot.core.errors import UnavailableError
-from weakspot.media.pictures import UnreadablePictureError, decode_picture
+from weakspot.media.images import UnreadableImageError, decode_image
 
 LONGEST_SIDE = 4096
 MOST_BYTES = 32 * 1024 * 1024
@@ -24,26 +24,39 @@ TOO_SLOW = "Decoding it took too long."
 
 
 def decode_bounded(
-    data: bytes, *, picture_side: int | None = None, longest_side: int = 2048, seconds: float = 10.0, megabytes: int = 1024
+    data: bytes,
+    *,
+    image_side: int | None = None,
+    longest_side: int = 2048,
+    seconds: float = 10.0,
+    megabytes: int = 1024,
 ) -> Image.Image:
-    """Return an upright RGB picture.
+    """Return an upright RGB image.
 
     Args:
-        data: the encoded picture, from anybody.
-        picture_side: shortest side that is needed, as of `decode_picture`.
-        longest_side: larger pictures are made smaller.
+        data: the encoded image, from anybody.
+        image_side: shortest side that is needed, as of `decode_image`.
+        longest_side: larger images are made smaller.
         seconds: the process is ended after that.
         megabytes: more memory it does not get.
 
     Raises:
-        UnreadablePictureError: if it cannot be decoded within these bounds.
+        UnreadableImageError: if it cannot be decoded within these bounds.
         UnavailableError: if no process can be started.
     """
     if len(data) > MOST_BYTES:
-        raise UnreadablePictureError("too-large", f"{len(data):,} bytes; the limit is {MOST_BYTES:,}.")
-    request = json.dumps({"picture_side": picture_side, "longest_side": min(longest_side, LONGEST_SIDE)}).encode()
+        raise UnreadableImageError(
+            "too-large", f"{len(data):,} bytes; the limit is {MOST_BYTES:,}."
+        )
+    request = json.dumps(
+        {"image_side": image_side, "longest_side": min(longest_side, LONGEST_SIDE)}
+    ).encode()
     environment = {name: os.environ[name] for name in PASSED_ON if name in os.environ}
-    environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", LIMITS_VARIABLE: f"{int(seconds) + 1} {megabytes}"}
+    environment |= {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        LIMITS_VARIABLE: f"{int(seconds) + 1} {megabytes}",
+    }
     try:
         done = subprocess.run(
             [sys.executable, "-P", "-m", __spec__.name],
@@ -55,9 +68,9 @@ def decode_bounded(
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise UnreadablePictureError("too-large", TOO_SLOW) from None
+        raise UnreadableImageError("too-large", TOO_SLOW) from None
     except OSError as error:
-        raise UnavailableError("Pictures cannot be decoded now.", given=error.strerror) from error
+        raise UnavailableError("Images cannot be decoded now.", given=error.strerror) from error
     return _answer(done.stdout, done.returncode)
 
 
@@ -68,11 +81,11 @@ def _answer(output: bytes, code: int) -> Image.Image:
     except ValueError:
         told = {}
     if "reason" in told:
-        raise UnreadablePictureError(str(told["reason"]), str(told["detail"]))
+        raise UnreadableImageError(str(told["reason"]), str(told["detail"]))
     if code or not {"width", "height"} <= set(told):
         if -code in _signals("SIGXCPU", "SIGKILL"):
-            raise UnreadablePictureError("too-large", TOO_SLOW)
-        raise UnreadablePictureError("damaged", "The decoder gave up on it.")
+            raise UnreadableImageError("too-large", TOO_SLOW)
+        raise UnreadableImageError("damaged", "The decoder gave up on it.")
     return Image.frombytes("RGB", (int(told["width"]), int(told["height"])), pixels)
 
 
@@ -83,16 +96,16 @@ def _signals(*names: str) -> set[int]:
 
 
 def main() -> None:
-    """Decode the picture on the input, within the limits."""
+    """Decode the image on the input, within the limits."""
     _limit()
     line, _, data = sys.stdin.buffer.read().partition(b"\n")
     asked = json.loads(line)
     try:
-        picture = decode_picture(data, picture_side=asked["picture_side"]).picture
-        picture.thumbnail((asked["longest_side"], asked["longest_side"]))
-        told: dict[str, int | str] = {"width": picture.width, "height": picture.height}
-        pixels = picture.convert("RGB").tobytes()
-    except UnreadablePictureError as error:
+        image = decode_image(data, image_side=asked["image_side"]).image
+        image.thumbnail((asked["longest_side"], asked["longest_side"]))
+        told: dict[str, int | str] = {"width": image.width, "height": image.height}
+        pixels = image.convert("RGB").tobytes()
+    except UnreadableImageError as error:
         told, pixels = {"reason": error.reason, "detail": error.detail}, b""
     except MemoryError:
         told, pixels = {"reason": "too-large", "detail": "It takes too much memory."}, b""

@@ -11,7 +11,18 @@ from html import escape
 from weakspot.media.axes import Axis
 
 INK, QUIET, ACCENT = "var(--ink, #1c1c1c)", "var(--quiet, #767676)", "var(--accent, #1f5fa8)"
-PALETTE = ("#1f5fa8", "#c4572a", "#3a8a4d", "#8a4fa0", "#b08a1e", "#50808e", "#a83a5b", "#6a6a6a", "#2aa198", "#7a5c3a")
+PALETTE = (
+    "#1f5fa8",
+    "#c4572a",
+    "#3a8a4d",
+    "#8a4fa0",
+    "#b08a1e",
+    "#50808e",
+    "#a83a5b",
+    "#6a6a6a",
+    "#2aa198",
+    "#7a5c3a",
+)
 FONT = 12
 CELL = 46
 LETTER = 6.6
@@ -35,12 +46,18 @@ def heat_map(names: Sequence[str], values: Sequence[Sequence[float]], *, title: 
             parts.append(
                 f'<rect x="{left:.0f}" y="{30 + CELL * row}" width="{CELL - 2}" height="{CELL - 2}" fill="{_shade(value)}"/>'
             )
-            parts.append(_text(left + CELL / 2 - 1, middle + 4, f"{value:.2f}", anchor="middle", colour=ink))
+            parts.append(
+                _text(left + CELL / 2 - 1, middle + 4, f"{value:.2f}", anchor="middle", colour=ink)
+            )
     return _drawing(margin + side + 12, 46 + side + _text_width(names), title, parts)
 
 
 def interval_chart(
-    rows: Sequence[tuple[str, float, float, float]], *, title: str, reference: float | None = None, unit: str = "%"
+    rows: Sequence[tuple[str, float, float, float]],
+    *,
+    title: str,
+    reference: float | None = None,
+    unit: str = "%",
 ) -> str:
     """Return one line a row: (name, low, middle, high) in 0 to 1, as a dot with its interval."""
     margin, width = _text_width([row[0] for row in rows]) + 12, 360.0
@@ -54,11 +71,21 @@ def interval_chart(
         height = 40 + 22 * number
         parts.append(_text(margin - 6, height + 4, name, anchor="end"))
         start, end = margin + width * low, margin + width * high
-        parts.append(f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{height}" y2="{height}" stroke="{ACCENT}" stroke-width="3"/>')
-        parts.append(f'<circle cx="{margin + width * middle:.1f}" cy="{height}" r="4.5" fill="{ACCENT}"/>')
+        parts.append(
+            f'<line x1="{start:.1f}" x2="{end:.1f}" y1="{height}" y2="{height}" stroke="{ACCENT}" stroke-width="3"/>'
+        )
+        parts.append(
+            f'<circle cx="{margin + width * middle:.1f}" cy="{height}" r="4.5" fill="{ACCENT}"/>'
+        )
         parts.append(_text(margin + width + 8, height + 4, f"{100 * middle:.0f} {unit}"))
     parts += [
-        _text(margin + width * tick, 54 + 22 * len(rows), f"{100 * tick:.0f}", anchor="middle", colour=QUIET)
+        _text(
+            margin + width * tick,
+            54 + 22 * len(rows),
+            f"{100 * tick:.0f}",
+            anchor="middle",
+            colour=QUIET,
+        )
         for tick in (0.0, 0.5, 1.0)
     ]
     return _drawing(margin + width + 64, 66 + 22 * len(rows), title, parts)
@@ -112,28 +139,43 @@ class ChartPoint:
 
     @property
     def is_finite(self) -> bool:
-        """Return whether it can be drawn."""
         return math.isfinite(self.across) and math.isfinite(self.up)
 
 
 def scatter(points: Sequence[ChartPoint], *, title: str, x_label: str, y_label: str) -> str:
     """Return points with their names and bars, in a frame with axes; what is not finite is left out."""
     drawn = [point for point in points if point.is_finite]
-    across = Axis.around([value for point in drawn for value in (point.across, *(point.across_interval or ()))], PLOT_WIDTH)
-    upwards = Axis.around([value for point in drawn for value in (point.up, *(point.up_interval or ()))], PLOT_HEIGHT)
+    across = Axis.around(
+        [value for point in drawn for value in (point.across, *(point.across_interval or ()))],
+        PLOT_WIDTH,
+    )
+    upwards = Axis.around(
+        [value for point in drawn for value in (point.up, *(point.up_interval or ()))], PLOT_HEIGHT
+    )
     series = list(dict.fromkeys(point.series for point in drawn))
     parts = _frame(across, upwards, x_label, y_label)
     for point in drawn:
         parts += _marker(point, across, upwards, PALETTE[series.index(point.series) % len(PALETTE)])
-    spots = [(LEFT + across.place(point.across), TOP + PLOT_HEIGHT - upwards.place(point.up)) for point in drawn]
+    spots = [
+        (LEFT + across.place(point.across), TOP + PLOT_HEIGHT - upwards.place(point.up))
+        for point in drawn
+    ]
     words, reach = _named_spots([point.name for point in drawn], spots)
     named = [name for name in series if name]
-    parts += [*words, *_legend({name: PALETTE[series.index(name) % len(PALETTE)] for name in named})]
+    parts += [
+        *words,
+        *_legend({name: PALETTE[series.index(name) % len(PALETTE)] for name in named}),
+    ]
     return _drawing(max(LEFT + PLOT_WIDTH, reach) + 16, _plot_bottom(len(named)), title, parts)
 
 
 def line_chart(
-    series: Mapping[str, Sequence[tuple[float, float]]], *, title: str, x_label: str, y_label: str, is_log: bool = False
+    series: Mapping[str, Sequence[tuple[float, float]]],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    is_log: bool = False,
 ) -> str:
     """Return one line a series through its (across, up) points, in a frame with axes; what cannot be drawn is left out.
 
@@ -154,16 +196,23 @@ def line_chart(
     parts = _frame(across, upwards, x_label, y_label)
     colours = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(lines)}
     for name, points in lines.items():
-        corners = [(LEFT + across.place(left), TOP + PLOT_HEIGHT - upwards.place(high)) for left, high in points]
+        corners = [
+            (LEFT + across.place(left), TOP + PLOT_HEIGHT - upwards.place(high))
+            for left, high in points
+        ]
         path = " ".join(f"{left:.1f},{top:.1f}" for left, top in corners)
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colours[name]}" stroke-width="2"/>')
-        parts += [f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3.5" fill="{colours[name]}"/>' for left, top in corners]
+        parts.append(
+            f'<polyline points="{path}" fill="none" stroke="{colours[name]}" stroke-width="2"/>'
+        )
+        parts += [
+            f'<circle cx="{left:.1f}" cy="{top:.1f}" r="3.5" fill="{colours[name]}"/>'
+            for left, top in corners
+        ]
     parts += _legend(colours)
     return _drawing(LEFT + PLOT_WIDTH + 16, _plot_bottom(len(lines)), title, parts)
 
 
 def _frame(across: Axis, upwards: Axis, x_label: str, y_label: str) -> list[str]:
-    """Return grid, numbers and labels of both axes."""
     right, bottom = LEFT + PLOT_WIDTH, TOP + PLOT_HEIGHT
     parts = []
     for value, words in across.ticks:
@@ -196,32 +245,50 @@ def _marker(point: ChartPoint, across: Axis, upwards: Axis, colour: str) -> list
     parts = []
     if point.across_interval is not None:
         start, end = (LEFT + across.place(value) for value in point.across_interval)
-        parts.append(f'<line class="bar" x1="{start:.1f}" x2="{end:.1f}" y1="{top:.1f}" y2="{top:.1f}" stroke="{colour}"/>')
+        parts.append(
+            f'<line class="bar" x1="{start:.1f}" x2="{end:.1f}" y1="{top:.1f}" y2="{top:.1f}" stroke="{colour}"/>'
+        )
     if point.up_interval is not None:
         low, high = (bottom - upwards.place(value) for value in point.up_interval)
-        parts.append(f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{low:.1f}" y2="{high:.1f}" stroke="{colour}"/>')
+        parts.append(
+            f'<line class="bar" x1="{left:.1f}" x2="{left:.1f}" y1="{low:.1f}" y2="{high:.1f}" stroke="{colour}"/>'
+        )
     if point.is_marked:
-        parts.append(f'<circle class="ring" cx="{left:.1f}" cy="{top:.1f}" r="9" fill="none" stroke="{INK}" stroke-width="1.5"/>')
+        parts.append(
+            f'<circle class="ring" cx="{left:.1f}" cy="{top:.1f}" r="9" fill="none" stroke="{INK}" stroke-width="1.5"/>'
+        )
     return [*parts, f'<circle cx="{left:.1f}" cy="{top:.1f}" r="4.5" fill="{colour}"/>']
 
 
-def _named_spots(names: Sequence[str], spots: Sequence[tuple[float, float]]) -> tuple[list[str], float]:
-    """Return names beside their spots, where they cover no earlier name if there is room, and how far right they reach."""
+def _named_spots(
+    names: Sequence[str], spots: Sequence[tuple[float, float]]
+) -> tuple[list[str], float]:
     taken: list[tuple[float, float, float]] = []
     parts: list[str] = []
     for name, (left, top) in zip(names, spots, strict=True):
         width = LETTER * len(name)
-        choices = [(start, down) for down in (-6, 14, -18, 26, -30) for start in (left + 8, left - 8 - width)]
-        free = [(start, top + down) for start, down in choices if start > LEFT and not _covers(start, top + down, width, taken)]
+        choices = [
+            (start, down)
+            for down in (-6, 14, -18, 26, -30)
+            for start in (left + 8, left - 8 - width)
+        ]
+        free = [
+            (start, top + down)
+            for start, down in choices
+            if start > LEFT and not _covers(start, top + down, width, taken)
+        ]
         start, baseline = free[0] if free else (left + 8, top - 6)
         taken.append((start, baseline, width))
         parts.append(_text(start, baseline, name))
     return parts, max((start + width for start, _, width in taken), default=0.0)
 
 
-def _covers(start: float, baseline: float, width: float, taken: Sequence[tuple[float, float, float]]) -> bool:
+def _covers(
+    start: float, baseline: float, width: float, taken: Sequence[tuple[float, float, float]]
+) -> bool:
     return any(
-        abs(baseline - other) < FONT and start < begin + length + 2 and begin < start + width + 2 for begin, other, length in taken
+        abs(baseline - other) < FONT and start < begin + length + 2 and begin < start + width + 2
+        for begin, other, length in taken
     )
 
 
@@ -267,7 +334,6 @@ def _text_width(names: Sequence[str]) -> float:
 
 
 def _shade(value: float) -> str:
-    """Return a colour between white and dark blue."""
     share = min(max(value, 0.0), 1.0)
     red, green, blue = (round(255 - share * (255 - end)) for end in (23, 72, 128))
     return f"#{red:02x}{green:02x}{blue:02x}"

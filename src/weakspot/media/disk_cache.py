@@ -1,8 +1,8 @@
-"""Remote pictures on this machine, least recently used first to go, never more than a bound, shared by threads and processes.
+"""Remote images on this machine, least recently used first to go, never more than a bound, shared by threads and processes.
 
-Every picture is one file that begins with a hash of what follows, written beside its place and then put there in one step, so a
+Every image is one file that begins with a hash of what follows, written beside its place and then put there in one step, so a
 reader finds all of it, or nothing. A small file counts the bytes of all of them under a lock. A cache that cannot be used (a full
-disk, a folder that may not be written) is no cache: pictures are then read from where they are.
+disk, a folder that may not be written) is no cache: images are then read from where they are.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-MARK = b"weakspot picture 1\n"
+MARK = b"weakspot image 1\n"
 DIGEST_BYTES = 16
 HEAD_BYTES = len(MARK) + DIGEST_BYTES
-ENTRY_SUFFIX = ".picture"
+ENTRY_SUFFIX = ".image"
 COUNTER_NAME = "bytes"
 KEPT_SHARE = 0.9
 LARGEST_PART = 4
@@ -75,7 +75,9 @@ class DiskCache:
         return sum(size for _, size, _ in self._entries())
 
     def _path(self, location: str) -> Path:
-        name = hashlib.blake2b(location.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES).hexdigest()
+        name = hashlib.blake2b(
+            location.encode("utf-8", "surrogatepass"), digest_size=DIGEST_BYTES
+        ).hexdigest()
         return self.folder / name[:2] / f"{name[2:]}{ENTRY_SUFFIX}"
 
     @contextmanager

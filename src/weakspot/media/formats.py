@@ -1,7 +1,7 @@
-"""Which picture formats are opened, told by their first bytes.
+"""Which image formats are opened, told by their first bytes.
 
 Files are opened by the reader of their own format instead of `PIL.Image.open`, because that one emits a process-wide warning for
-large pictures before anything can be checked, and tries readers (EPS, for example) that start other programs.
+large images before anything can be checked, and tries readers (EPS, for example) that start other programs.
 """
 
 import importlib
@@ -12,7 +12,7 @@ from PIL import ImageFile
 
 
 @dataclass(frozen=True, kw_only=True)
-class PictureFormat:
+class ImageFormat:
     """One format that can be opened.
 
     Args:
@@ -24,17 +24,17 @@ class PictureFormat:
     reader: tuple[str, str]
 
 
-_JPEG = PictureFormat(name="JPEG", reader=("weakspot.media.quiet_jpeg", "QuietJpegFile"))
-_PNG = PictureFormat(name="PNG", reader=("PIL.PngImagePlugin", "PngImageFile"))
-_GIF = PictureFormat(name="GIF", reader=("PIL.GifImagePlugin", "GifImageFile"))
-_BMP = PictureFormat(name="BMP", reader=("PIL.BmpImagePlugin", "BmpImageFile"))
-_TIFF = PictureFormat(name="TIFF", reader=("PIL.TiffImagePlugin", "TiffImageFile"))
-_JPEG2000 = PictureFormat(name="JPEG 2000", reader=("PIL.Jpeg2KImagePlugin", "Jpeg2KImageFile"))
-_PPM = PictureFormat(name="PPM", reader=("PIL.PpmImagePlugin", "PpmImageFile"))
-_WEBP = PictureFormat(name="WebP", reader=("PIL.WebPImagePlugin", "WebPImageFile"))
-_AVIF = PictureFormat(name="AVIF", reader=("PIL.AvifImagePlugin", "AvifImageFile"))
+_JPEG = ImageFormat(name="JPEG", reader=("weakspot.media.quiet_jpeg", "QuietJpegFile"))
+_PNG = ImageFormat(name="PNG", reader=("PIL.PngImagePlugin", "PngImageFile"))
+_GIF = ImageFormat(name="GIF", reader=("PIL.GifImagePlugin", "GifImageFile"))
+_BMP = ImageFormat(name="BMP", reader=("PIL.BmpImagePlugin", "BmpImageFile"))
+_TIFF = ImageFormat(name="TIFF", reader=("PIL.TiffImagePlugin", "TiffImageFile"))
+_JPEG2000 = ImageFormat(name="JPEG 2000", reader=("PIL.Jpeg2KImagePlugin", "Jpeg2KImageFile"))
+_PPM = ImageFormat(name="PPM", reader=("PIL.PpmImagePlugin", "PpmImageFile"))
+_WEBP = ImageFormat(name="WebP", reader=("PIL.WebPImagePlugin", "WebPImageFile"))
+_AVIF = ImageFormat(name="AVIF", reader=("PIL.AvifImagePlugin", "AvifImageFile"))
 
-_BY_START: tuple[tuple[bytes, PictureFormat], ...] = (
+_BY_START: tuple[tuple[bytes, ImageFormat], ...] = (
     (b"\xff\xd8\xff", _JPEG),
     (b"\x89PNG\r\n\x1a\n", _PNG),
     (b"GIF87a", _GIF),
@@ -65,7 +65,7 @@ _UNSUPPORTED_BY_START: tuple[tuple[bytes, str], ...] = (
 _DICOM_MARK_AT = 128
 
 
-def sniff_format(data: bytes) -> PictureFormat | None:
+def sniff_format(data: bytes) -> ImageFormat | None:
     """Return the format whose mark the data starts with, or None.
 
     >>> sniff_format(b"GIF89a...").name
@@ -94,7 +94,7 @@ def sniff_unsupported(data: bytes) -> str | None:
 
 
 @cache
-def reader_class(found: PictureFormat) -> type[ImageFile.ImageFile] | None:
+def reader_class(found: ImageFormat) -> type[ImageFile.ImageFile] | None:
     """Return the reader of a format, or None when this Pillow was built without it."""
     module, name = found.reader
     try:

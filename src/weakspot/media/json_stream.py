@@ -77,16 +77,16 @@ class _Text:
                 return ""
 
     def take(self, wanted: str) -> None:
-        """Step over a character."""
         found = self.ahead()
         if found != wanted:
             raise self.wrong(
-                f"{wanted!r} was expected where {found!r} stands" if found else f"it ends where {wanted!r} was expected"
+                f"{wanted!r} was expected where {found!r} stands"
+                if found
+                else f"it ends where {wanted!r} was expected"
             )
         self._place += 1
 
     def value(self) -> object:
-        """Return the next value."""
         self.ahead()
         block = _BLOCK_BYTES
         while True:
@@ -99,22 +99,30 @@ class _Text:
                 block *= 2
                 continue
             except (RecursionError, ValueError) as error:
-                raise self.wrong("it is nested too deeply, or has a number of too many digits") from error
+                raise self.wrong(
+                    "it is nested too deeply, or has a number of too many digits"
+                ) from error
             if len(self._buffer) - end >= _LONGEST_CUT or not self._fill(block):
                 self._place = end
                 return value
 
     def wrong(self, what: str) -> DataError:
-        """Return what is to be raised."""
         near = self._buffer[self._place : self._place + 40]
-        return DataError(f"The file is no JSON object: {what}.", where=self._where, given=near, fix="Export it again.")
+        return DataError(
+            f"The file is no JSON object: {what}.",
+            where=self._where,
+            given=near,
+            fix="Export it again.",
+        )
 
     def _fill(self, n_bytes: int) -> bool:
         data = self._stream.read(n_bytes)
         try:
             more = self._decode(data, final=not data)
         except UnicodeDecodeError as error:
-            raise DataError("The file is not UTF-8 text.", where=self._where, fix="Export it again.") from error
+            raise DataError(
+                "The file is not UTF-8 text.", where=self._where, fix="Export it again."
+            ) from error
         if data:
             self._buffer, self._place = self._buffer[self._place :] + more, 0
         return bool(data)

@@ -1,4 +1,4 @@
-"""What a classifier takes the pictures of a caption for, as bars: one panel a caption, side by side on one scale."""
+"""What a classifier takes the images of a caption for, as bars: one panel a caption, side by side on one scale."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,25 +17,28 @@ LONGEST_NAME = 24
 
 @dataclass(frozen=True, kw_only=True)
 class LabelPanel:
-    """The wrong labels of one caption's pictures.
+    """The wrong labels of one caption's images.
 
     Args:
         title: the caption.
-        n_pictures: how many pictures of it were classified.
+        n_images: how many images of it were classified.
         counts: how many of them were given each wrong label.
     """
 
     title: str
-    n_pictures: int
+    n_images: int
     counts: Mapping[str, int]
 
     def rate(self, n_wrong: int) -> float:
-        """Return a count as a share of all pictures, 0 without pictures."""
-        return n_wrong / self.n_pictures if self.n_pictures else 0.0
+        """Return a count as a share of all images, 0 without images."""
+        return n_wrong / self.n_images if self.n_images else 0.0
 
     def most_frequent(self, most: int, *, target: str | None) -> list[tuple[str, int]]:
         """Return the most frequent wrong labels with their counts; the target is among them, in the last place if need be."""
-        ranked = sorted(((name, count) for name, count in self.counts.items() if count), key=lambda one: (-one[1], one[0]))
+        ranked = sorted(
+            ((name, count) for name, count in self.counts.items() if count),
+            key=lambda one: (-one[1], one[0]),
+        )
         shown = ranked[:most]
         if target is None or any(name == target for name, _ in shown):
             return shown
@@ -43,7 +46,7 @@ class LabelPanel:
 
 
 def label_bars(panels: Sequence[LabelPanel], *, target: str | None = None, most: int = 15) -> str:
-    """Return one panel a caption with a bar for each of its most frequent wrong labels, as a share of all its pictures.
+    """Return one panel a caption with a bar for each of its most frequent wrong labels, as a share of all its images.
 
     All panels have the same scale. Beside a bar stand its rate and count, beneath a panel the rate of all failures.
 
@@ -53,8 +56,22 @@ def label_bars(panels: Sequence[LabelPanel], *, target: str | None = None, most:
         most: labels a panel.
     """
     shown = [panel.most_frequent(most, target=target) for panel in panels]
-    highest = max((panel.rate(count) for panel, bars in zip(panels, shown, strict=True) for _, count in bars), default=0.0) or 1.0
-    margin = LETTER * min(max((len(name) for bars in shown for name, _ in bars), default=0), LONGEST_NAME) + 10
+    highest = (
+        max(
+            (
+                panel.rate(count)
+                for panel, bars in zip(panels, shown, strict=True)
+                for _, count in bars
+            ),
+            default=0.0,
+        )
+        or 1.0
+    )
+    margin = (
+        LETTER
+        * min(max((len(name) for bars in shown for name, _ in bars), default=0), LONGEST_NAME)
+        + 10
+    )
     width = margin + BAR_WIDTH + VALUE_WIDTH
     titles = [wrap(panel.title, width=int(width / LETTER)) or [""] for panel in panels]
     top = EDGE + LINE * max(map(len, titles), default=1) + 10
@@ -62,15 +79,26 @@ def label_bars(panels: Sequence[LabelPanel], *, target: str | None = None, most:
     parts: list[str] = []
     for number, (panel, lines, bars) in enumerate(zip(panels, titles, shown, strict=True)):
         left = EDGE + number * (width + GAP)
-        parts += [_text(left, EDGE + LINE * (row + 1) - 4, line, weight="600") for row, line in enumerate(lines)]
+        parts += [
+            _text(left, EDGE + LINE * (row + 1) - 4, line, weight="600")
+            for row, line in enumerate(lines)
+        ]
         parts += _bars(panel, bars, highest=highest, target=target, corner=(left + margin, top))
-        parts += [_text(left, bottom + LINE * (row + 1), line, colour=QUIET) for row, line in enumerate(_beneath(panel, bars))]
+        parts += [
+            _text(left, bottom + LINE * (row + 1), line, colour=QUIET)
+            for row, line in enumerate(_beneath(panel, bars))
+        ]
     across = 2 * EDGE + len(panels) * (width + GAP) - (GAP if panels else 0.0)
     return _drawing(across, bottom + 2 * LINE + EDGE + 4, parts)
 
 
 def _bars(
-    panel: LabelPanel, bars: Sequence[tuple[str, int]], *, highest: float, target: str | None, corner: tuple[float, float]
+    panel: LabelPanel,
+    bars: Sequence[tuple[str, int]],
+    *,
+    highest: float,
+    target: str | None,
+    corner: tuple[float, float],
 ) -> list[str]:
     left, top = corner
     axis = f'<line x1="{left:.1f}" x2="{left:.1f}" y1="{top - 2:.1f}" y2="{top + BAR_STEP * len(bars):.1f}" stroke="{QUIET}"/>'
@@ -85,17 +113,27 @@ def _bars(
             f'<rect class="{"target" if is_target else "label"}" x="{left:.1f}" y="{place:.1f}" width="{length:.1f}" '
             f'height="{BAR_THICKNESS:.0f}" fill="{colour}"><title>{escape(name)}</title></rect>'
         )
-        parts.append(_text(left + length + 5, baseline, f"{percent(panel.rate(count))} ({count})", colour=QUIET))
+        parts.append(
+            _text(
+                left + length + 5, baseline, f"{percent(panel.rate(count))} ({count})", colour=QUIET
+            )
+        )
     return parts
 
 
 def _beneath(panel: LabelPanel, bars: Sequence[tuple[str, int]]) -> list[str]:
     n_wrong = sum(panel.counts.values())
-    lines = [f"{n_wrong} of {panel.n_pictures} pictures have a wrong label: {percent(panel.rate(n_wrong))}"]
-    n_more = sum(1 for count in panel.counts.values() if count) - sum(1 for _, count in bars if count)
+    lines = [
+        f"{n_wrong} of {panel.n_images} images have a wrong label: {percent(panel.rate(n_wrong))}"
+    ]
+    n_more = sum(1 for count in panel.counts.values() if count) - sum(
+        1 for _, count in bars if count
+    )
     if n_more:
         n_left = n_wrong - sum(count for _, count in bars)
-        lines.append(f"{n_left} of them in {n_more} rarer {'label' if n_more == 1 else 'labels'}, not shown")
+        lines.append(
+            f"{n_left} of them in {n_more} rarer {'label' if n_more == 1 else 'labels'}, not shown"
+        )
     return lines
 
 
@@ -116,7 +154,15 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
-def _text(left: float, top: float, words: str, *, anchor: str = "start", colour: str = INK, weight: str = "400") -> str:
+def _text(
+    left: float,
+    top: float,
+    words: str,
+    *,
+    anchor: str = "start",
+    colour: str = INK,
+    weight: str = "400",
+) -> str:
     where = f'x="{left:.1f}" y="{top:.1f}" text-anchor="{anchor}"'
     return f'<text {where} fill="{colour}" font-weight="{weight}">{escape(words)}</text>'
 

@@ -1,19 +1,72 @@
 """Listing files of a local or remote folder in an order that never changes, a folder at a time."""
 
 import glob
+import heapq
 import os
+import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from itertools import islice
+from typing import IO, Any
 
 from weakspot.core.errors import UnavailableError
 from weakspot.media import web
 from weakspot.media.cloud import file_system
-from weakspot.media.locations import UnreadableLocationError, explained, is_local, join_location, local_path, split_range
-from weakspot.media.retrying import LastingTroubleError
-from weakspot.media.sorted_names import sorted_names
+from weakspot.media.locations import (
+    UnreadableLocationError,
+    explained,
+    is_local,
+    join_location,
+    local_path,
+    split_range,
+)
+from weakspot.media.remote import LastingTroubleError
+
+RUN_LENGTH = 200_000
+_FOLDER_MARK = "\0"
+_BETWEEN = b"/"
+_BLOCK_BYTES = 1 << 16
+
+
+def sorted_names(folder: str, *, run_length: int = RUN_LENGTH) -> Iterator[tuple[str, bool]]:
+    """Yield the names in a folder that are not hidden, and whether each is a folder; of many, sorted runs are merged from disk.
+
+    Raises:
+        OSError: if the folder cannot be listed.
+    """
+    with os.scandir(folder) as listing, ExitStack() as runs:
+        # The mark sorts before every letter, so names keep their order with it.
+        names = (
+            f"{one.name}{_FOLDER_MARK}" if one.is_dir() else one.name
+            for one in listing
+            if not one.name.startswith(".")
+        )
+        run = sorted(islice(names, run_length))
+        written: list[IO[bytes]] = []
+        while len(run) == run_length:
+            written.append(_written(run, runs))
+            run = sorted(islice(names, run_length))
+        for name in heapq.merge(run, *map(_read, written)) if written else run:
+            yield name.removesuffix(_FOLDER_MARK), name.endswith(_FOLDER_MARK)
+
+
+def _written(run: list[str], open_files: ExitStack) -> IO[bytes]:
+    file = open_files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
+    for name in run:
+        file.write(os.fsencode(name) + _BETWEEN)
+    file.seek(0)
+    return file
+
+
+def _read(file: IO[bytes]) -> Iterator[str]:
+    rest = b""
+    while block := file.read(_BLOCK_BYTES):
+        *names, rest = (rest + block).split(_BETWEEN)
+        yield from map(os.fsdecode, names)
+
 
 SETTLED_NANOSECONDS = 2_000_000_000
 _TAGS = ("ETag", "etag", "generation", "content_settings_md5", "md5Hash")
@@ -51,7 +104,6 @@ def is_folder(location: str) -> bool:
 
 
 def is_there(location: str) -> bool:
-    """Return whether there is anything at a location."""
     if is_local(location):
         return local_path(location).exists()
     try:
@@ -107,7 +159,9 @@ def match_files(pattern: str) -> list[str]:
     return sorted(str(system.unstrip_protocol(name)) for name in _asked(system.glob, path, pattern))
 
 
-def _list_local(folder: str, relative: str, above: frozenset[tuple[int, int]]) -> Iterator[ListedFile]:
+def _list_local(
+    folder: str, relative: str, above: frozenset[tuple[int, int]]
+) -> Iterator[ListedFile]:
     try:
         found = os.stat(folder)
         identity = (found.st_dev, found.st_ino)
@@ -120,7 +174,9 @@ def _list_local(folder: str, relative: str, above: frozenset[tuple[int, int]]) -
                 yield _local_file(path, below)
     except OSError as error:
         raise UnavailableError(
-            f"The folder cannot be listed: {error.strerror}.", where=folder, fix="Allow this user to read it."
+            f"The folder cannot be listed: {error.strerror}.",
+            where=folder,
+            fix="Allow this user to read it.",
         ) from error
 
 
@@ -136,14 +192,22 @@ def _local_fact(found: os.stat_result, *, location: str, relative: str) -> Liste
     is_settled = found.st_mtime_ns < time.time_ns() - SETTLED_NANOSECONDS
     # The time of change of the entry tells of a file that was put in the place of another with the same size and time.
     lasting = f"{found.st_size} {found.st_mtime_ns} {found.st_ctime_ns}" if is_settled else None
-    return ListedFile(location=location, relative=relative, size=found.st_size, stamp=str(found.st_mtime_ns), lasting_stamp=lasting)
+    return ListedFile(
+        location=location,
+        relative=relative,
+        size=found.st_size,
+        stamp=str(found.st_mtime_ns),
+        lasting_stamp=lasting,
+    )
 
 
 def _list_remote(system: Any, path: str, folder: str, relative: str) -> Iterator[ListedFile]:
     entries = _asked(lambda one: system.ls(one, detail=True), path, folder)
     # A store keeps what it listed: that would be all files at last, and the next listing would not see what is new.
     system.invalidate_cache()
-    named = sorted((str(info["name"]).rstrip("/").rsplit("/", 1)[-1], info) for info in _inside(entries, path))
+    named = sorted(
+        (str(info["name"]).rstrip("/").rsplit("/", 1)[-1], info) for info in _inside(entries, path)
+    )
     for name, info in named:
         below = f"{relative}/{name}" if relative else name
         if name.startswith("."):
@@ -162,7 +226,9 @@ def _inside(entries: list[dict[str, Any]], path: str) -> Iterator[dict[str, Any]
 
 
 def _remote_fact(info: dict[str, Any], *, location: str, relative: str) -> ListedFile:
-    tag = next((str(info[name]) for name in _TAGS if info.get(name)), "") or str(info.get("CRC") or "")
+    tag = next((str(info[name]) for name in _TAGS if info.get(name)), "") or str(
+        info.get("CRC") or ""
+    )
     moment = next((info[name] for name in _TIMES if info.get(name)), "")
     size = -1 if info.get("size") is None else int(info["size"])
     lasting = tag or (str(moment) if isinstance(moment, datetime) and _is_settled(moment) else "")
@@ -184,7 +250,13 @@ def _web_fact(location: str, url: str, name: str) -> ListedFile:
         answer = _headers(url)
     except Exception as error:
         raise explained(error, location) from error
-    return ListedFile(location=location, relative=name, size=answer.size, stamp=answer.stamp, lasting_stamp=answer.lasting_stamp)
+    return ListedFile(
+        location=location,
+        relative=name,
+        size=answer.size,
+        stamp=answer.stamp,
+        lasting_stamp=answer.lasting_stamp,
+    )
 
 
 def _headers(url: str) -> web.WebAnswer:

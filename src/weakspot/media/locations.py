@@ -15,8 +15,14 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 from weakspot.core.errors import MissingExtraError, UnavailableError
 from weakspot.media import cloud, web
 from weakspot.media.disk_cache import DiskCache
-from weakspot.media.remote import MEGABYTE, RemoteReading, remote_reading
-from weakspot.media.retrying import TooLargeFileError, Tries, is_refusal
+from weakspot.media.remote import (
+    MEGABYTE,
+    RemoteReading,
+    TooLargeFileError,
+    Tries,
+    is_refusal,
+    remote_reading,
+)
 
 _RANGE = re.compile(r"#bytes=(\d+)-(\d+)$")
 _SCHEME = re.compile(r"^[A-Za-z][A-Za-z0-9+.\-]+(://|::)")
@@ -29,7 +35,7 @@ UNREACHABLE_REASONS: dict[str, str] = {
     "no-permission": "The file may not be read.",
     "unreachable": "The file could not be read, also not after repeated tries.",
     "bad-range": "The file is shorter than the byte range says.",
-    "too-many-bytes": "The file is larger than a picture may be.",
+    "too-many-bytes": "The file is larger than an image may be.",
 }
 
 
@@ -40,10 +46,16 @@ class UnreadableLocationError(UnavailableError):
         reason: one of `UNREACHABLE_REASONS`.
     """
 
-    def __init__(self, reason: str, location: str, *, detail: str = "", fix: str | None = None) -> None:
+    def __init__(
+        self, reason: str, location: str, *, detail: str = "", fix: str | None = None
+    ) -> None:
         self.reason = reason
         self.detail = detail or UNREACHABLE_REASONS[reason]
-        super().__init__(f"Nothing can be read here: {self.detail}", where=shown_location(location), fix=fix or _FIXES[reason])
+        super().__init__(
+            f"Nothing can be read here: {self.detail}",
+            where=shown_location(location),
+            fix=fix or _FIXES[reason],
+        )
 
 
 _FIXES = {
@@ -82,7 +94,9 @@ def split_range(location: str) -> tuple[str, ByteRange | None]:
     found = _RANGE.search(location)
     if found is None:
         return location, None
-    return location[: found.start()], ByteRange(offset=int(found.group(1)), length=int(found.group(2)))
+    return location[: found.start()], ByteRange(
+        offset=int(found.group(1)), length=int(found.group(2))
+    )
 
 
 def is_local(location: str) -> bool:
@@ -91,7 +105,6 @@ def is_local(location: str) -> bool:
 
 
 def local_path(location: str) -> Path:
-    """Return the path of a local location."""
     if _is_file_url(location):
         return Path(unquote(location[len("file://") :]))
     return Path(location)
@@ -127,7 +140,6 @@ def join_location(folder: str, relative: str) -> str:
 
 
 def parent_location(location: str) -> str:
-    """Return the folder that holds a file."""
     if is_local(location):
         return str(local_path(location).parent)
     head, chain, rest = location.partition("::")
@@ -148,7 +160,7 @@ class Content:
 
 
 def read_location(location: str) -> bytes:
-    """Return the bytes of the picture at a location; those of remote ones are kept on this machine, within a bound.
+    """Return the bytes of the image at a location; those of remote ones are kept on this machine, within a bound.
 
     What is kept is what was read last, by an ingest for example; it is not asked whether it has changed since.
 
@@ -166,7 +178,11 @@ def read_anew(location: str) -> Content:
 
 def _checked(location: str, *, is_fresh: bool) -> Content:
     where, part = split_range(location)
-    found = Content(data=_read_local(where, part)) if is_local(where) else _read_cached(location, is_fresh=is_fresh)
+    found = (
+        Content(data=_read_local(where, part))
+        if is_local(where)
+        else _read_cached(location, is_fresh=is_fresh)
+    )
     if part is not None and len(found.data) < part.length:
         raise UnreadableLocationError("bad-range", location)
     return found
@@ -196,7 +212,7 @@ def open_location(location: str) -> BinaryIO:
         if is_local(location):
             return local_path(location).open("rb")
         if web.is_web(location):
-            from weakspot.media.web_file import open_web_file
+            from weakspot.media.web import open_web_file
 
             return open_web_file(location, explained)
         system, path = cloud.file_system(location)
@@ -237,7 +253,9 @@ def _read_remote(where: str, part: ByteRange | None, reading: RemoteReading) -> 
             answer = web.ask(web.WebRequest(url=where, offset=offset, length=length))
             return Content(data=answer.body, stamp=answer.lasting_stamp)
         data = Tries(location=where, reading=reading).run(
-            lambda seconds: cloud.read_bytes(where, offset=offset, length=length, reading=reading, seconds=seconds)
+            lambda seconds: cloud.read_bytes(
+                where, offset=offset, length=length, reading=reading, seconds=seconds
+            )
         )
         return Content(data=data)
     except MissingExtraError:
@@ -265,4 +283,6 @@ def explained(error: Exception, location: str) -> UnreadableLocationError:
     if reason is not None or is_refusal(error):
         return UnreadableLocationError(reason or "no-permission", location)
     said = _SECRETS.sub("", str(error).strip().partition("\n")[0])[:_MOST_SAID]
-    return UnreadableLocationError("unreachable", location, detail=f"{type(error).__name__}: {said}.")
+    return UnreadableLocationError(
+        "unreachable", location, detail=f"{type(error).__name__}: {said}."
+    )

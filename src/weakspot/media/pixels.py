@@ -11,34 +11,35 @@ _SIXTEEN_BITS = 65535.0
 _WITH_ALPHA = ("RGBA", "LA", "PA", "RGBa", "La")
 
 
-def to_rgb(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
-    """Return the picture as RGB and notes on what had to be done."""
-    mode = picture.mode
-    if mode == "RGB" and "transparency" not in picture.info:
-        return picture, ()
+def to_rgb(image: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
+    mode = image.mode
+    if mode == "RGB" and "transparency" not in image.info:
+        return image, ()
     if mode == "CMYK":
-        return picture.convert("RGB"), ("cmyk",)
+        return image.convert("RGB"), ("cmyk",)
     if mode.startswith("I") or mode == "F":
-        return _deep_grey(picture)
-    if mode in _WITH_ALPHA or "transparency" in picture.info:
-        return _on_white(picture)
-    return picture.convert("RGB"), ()
+        return _deep_grey(image)
+    if mode in _WITH_ALPHA or "transparency" in image.info:
+        return _on_white(image)
+    return image.convert("RGB"), ()
 
 
-def _on_white(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
-    with_alpha = picture.convert("RGBA")
+def _on_white(image: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
+    with_alpha = image.convert("RGBA")
     lowest, _ = with_alpha.getchannel("A").getextrema()
     if isinstance(lowest, (int, float)) and lowest >= _OPAQUE:
         return with_alpha.convert("RGB"), ()
-    return Image.alpha_composite(Image.new("RGBA", with_alpha.size, _WHITE), with_alpha).convert("RGB"), ("transparent",)
+    return Image.alpha_composite(Image.new("RGBA", with_alpha.size, _WHITE), with_alpha).convert(
+        "RGB"
+    ), ("transparent",)
 
 
-def _deep_grey(picture: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
-    values = np.asarray(picture).astype(np.float64)
+def _deep_grey(image: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
+    values = np.asarray(image).astype(np.float64)
     notes: tuple[str, ...]
-    if picture.mode.startswith("I;16"):
+    if image.mode.startswith("I;16"):
         grey, notes = values * (255.0 / _SIXTEEN_BITS), ("16-bit",)
-    elif picture.mode == "F":
+    elif image.mode == "F":
         grey, notes = _float_grey(values)
     else:
         grey, notes = _integer_grey(values)
@@ -63,4 +64,6 @@ def _float_grey(values: AnyArray) -> tuple[AnyArray, tuple[str, ...]]:
 
 def _stretched(values: AnyArray) -> AnyArray:
     lowest, highest = float(values.min()), float(values.max())
-    return np.asarray((values - lowest) * (255.0 / (highest - lowest)) if highest > lowest else values * 0.0)
+    return np.asarray(
+        (values - lowest) * (255.0 / (highest - lowest)) if highest > lowest else values * 0.0
+    )

@@ -1,1 +1,1 @@
-"""Side: which vectors lie nearest to one, exactly and without loading them all."""
+"""Side: which embeddings lie nearest to one, exactly and without loading them all."""

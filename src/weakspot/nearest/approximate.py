@@ -1,6 +1,6 @@
 """An index that finds most of the nearest rows without reading them all: usearch (extra `ann`). What it finds is scored exactly.
 
-It may miss rows; how many is measured by `recall`. Built in one thread, the same vectors give the same index.
+It may miss rows; how many is measured by `recall`. Built in one thread, the same embeddings give the same index.
 """
 
 import json
@@ -12,9 +12,8 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, IntArray
 from weakspot.core.errors import ConfigError, MissingExtraError
-from weakspot.nearest.beside import file_of, mark_of, replacing
 from weakspot.nearest.scan import Nearest
-from weakspot.nearest.shards import Queries, VectorShards
+from weakspot.nearest.shards import EmbeddingShards, Queries, file_of, mark_of, replacing
 
 SUFFIX = ".usearch"
 FORMAT = 1
@@ -25,22 +24,24 @@ Progress = Callable[[int, int], None]
 
 
 class ApproximateIndex:
-    """Finds rows that are near a vector; a few of the nearest may be missing.
+    """Finds rows that are near an embedding; a few of the nearest may be missing.
 
     Args:
         shards: the rows it was built from.
         index: the opened usearch index, row numbers as keys.
     """
 
-    def __init__(self, shards: VectorShards, index: Any) -> None:
+    def __init__(self, shards: EmbeddingShards, index: Any) -> None:
         self._shards = shards
         self._index = index
 
-    def nearest_rows(self, queries: AnyArray, n_wanted: int, *, within: BoolArray | None = None) -> list[Nearest]:
+    def nearest_rows(
+        self, queries: AnyArray, n_wanted: int, *, within: BoolArray | None = None
+    ) -> list[Nearest]:
         """Return for every query rows with a large cosine, exact scores, best first.
 
         Args:
-            queries: one vector [d] or several [m, d].
+            queries: one embedding [d] or several [m, d].
             n_wanted: how many rows a query.
             within: which rows are meant [n]; the fewer they are, the longer it takes to come upon them.
         """
@@ -49,7 +50,9 @@ class ApproximateIndex:
         asked = Queries.of(queries, dimension=self._shards.dimension)
         return [self._one(asked, number, n_wanted, within) for number in range(len(asked))]
 
-    def _one(self, queries: Queries, number: int, n_wanted: int, within: BoolArray | None) -> Nearest:
+    def _one(
+        self, queries: Queries, number: int, n_wanted: int, within: BoolArray | None
+    ) -> Nearest:
         count = MORE_THAN_WANTED * n_wanted
         rows = self._near(queries, number, count, within)
         while len(rows) < n_wanted and count < len(self._index):
@@ -59,14 +62,20 @@ class ApproximateIndex:
         order = np.lexsort((rows, -scores))[:n_wanted]
         return Nearest(rows=rows[order], scores=scores[order])
 
-    def _near(self, queries: Queries, number: int, count: int, within: BoolArray | None) -> IntArray:
+    def _near(
+        self, queries: Queries, number: int, count: int, within: BoolArray | None
+    ) -> IntArray:
         self._index.expansion_search = max(FEWEST_LOOKED_AT, count)
-        found = self._index.search(queries.unit[number], min(count, max(len(self._index), 1)), threads=1)
+        found = self._index.search(
+            queries.unit[number], min(count, max(len(self._index), 1)), threads=1
+        )
         rows = np.sort(np.asarray(found.keys, dtype=np.int64))
         return rows if within is None else rows[within[rows]]
 
 
-def approximate(shards: VectorShards, *, threads: int = 1, progress: Progress = lambda _done, _total: None) -> ApproximateIndex:
+def approximate(
+    shards: EmbeddingShards, *, threads: int = 1, progress: Progress = lambda _done, _total: None
+) -> ApproximateIndex:
     """Return the index beside the first file of a space, opened as a memory map; built first if it is missing or old.
 
     Args:
@@ -89,7 +98,9 @@ def approximate(shards: VectorShards, *, threads: int = 1, progress: Progress = 
         with replacing(path) as temporary:
             _built(library, shards, threads, progress).save(str(temporary))
         with replacing(facts) as temporary:
-            temporary.write_text(json.dumps({"mark": mark, "built": mark_of(path)}), encoding="utf-8")
+            temporary.write_text(
+                json.dumps({"mark": mark, "built": mark_of(path)}), encoding="utf-8"
+            )
     return ApproximateIndex(shards, library.Index.restore(str(path), view=True))
 
 
@@ -97,17 +108,23 @@ def recall(found: Nearest, exact: Nearest) -> float:
     """Return what share of the exactly nearest rows was found; rows of the same score stand for each other."""
     if not len(exact.rows):
         return 1.0
-    return float(np.mean(found.scores >= exact.scores[-1])) * len(found.rows) / len(exact.rows) if len(found.rows) else 0.0
+    return (
+        float(np.mean(found.scores >= exact.scores[-1])) * len(found.rows) / len(exact.rows)
+        if len(found.rows)
+        else 0.0
+    )
 
 
 def _is_of(path: Path, facts: Path, mark: list[str | int]) -> bool:
     try:
-        return bool(json.loads(facts.read_text(encoding="utf-8")) == {"mark": mark, "built": mark_of(path)})
+        return bool(
+            json.loads(facts.read_text(encoding="utf-8")) == {"mark": mark, "built": mark_of(path)}
+        )
     except (OSError, ValueError):
         return False
 
 
-def _built(library: Any, shards: VectorShards, threads: int, progress: Progress) -> Any:
+def _built(library: Any, shards: EmbeddingShards, threads: int, progress: Progress) -> Any:
     index = library.Index(ndim=shards.dimension, metric="cos", dtype="f16")
     for offset, block in shards.blocks():
         with np.errstate(over="ignore", invalid="ignore"):

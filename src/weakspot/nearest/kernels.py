@@ -1,4 +1,4 @@
-"""The compiled loops over vectors; imported on first use, because that loads the compiler."""
+"""The compiled loops over embeddings; imported on first use, because that loads the compiler."""
 
 import numpy as np
 from numba import njit
@@ -28,7 +28,7 @@ def _product(row: AnyArray, other: FloatArray) -> np.float32:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _has_vector(row: FloatArray) -> bool:
+def _has_embedding(row: FloatArray) -> bool:
     n_finite = 0
     for value in row:
         n_finite += np.isfinite(value)
@@ -37,17 +37,23 @@ def _has_vector(row: FloatArray) -> bool:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def rough_scores(  # noqa: PLR0913, PLR0917 - kernels take everything they touch
-    values: FloatArray, first: int, unit: FloatArray, allowed: BoolArray, rounding: float, scores: FloatArray, slack: FloatArray
+    values: FloatArray,
+    first: int,
+    unit: FloatArray,
+    allowed: BoolArray,
+    rounding: float,
+    scores: FloatArray,
+    slack: FloatArray,
 ) -> None:
     """Write cosines of rows with queries in single precision, and by how much they can be off.
 
     Args:
-        values: [n, w]; vectors begin at column `first`.
+        values: [n, w]; embeddings begin at column `first`.
         first: that column.
         unit: queries [m, d] of length one.
         allowed: which rows are meant [n].
         rounding: by how much a score of ordinary numbers can be off.
-        scores: [m, n], written; NaN where a row is not meant or has no vector.
+        scores: [m, n], written; NaN where a row is not meant or has no embedding.
         slack: [n], written; infinite where lengths are beyond what single precision holds.
     """
     for row in range(len(values)):
@@ -55,35 +61,42 @@ def rough_scores(  # noqa: PLR0913, PLR0917 - kernels take everything they touch
         if not allowed[row]:
             scores[:, row] = np.nan
             continue
-        vector = values[row, first:]
-        product, square = _product_and_square(vector, unit[0])
+        embedding = values[row, first:]
+        product, square = _product_and_square(embedding, unit[0])
         if not SHORTEST < square < LONGEST:
             slack[row] = np.inf
-            scores[:, row] = 0.0 if _has_vector(vector) else np.nan
+            scores[:, row] = 0.0 if _has_embedding(embedding) else np.nan
             continue
         scale = np.float32(1.0) / np.sqrt(np.float32(square))
         scores[0, row] = product * scale
         for query in range(1, len(unit)):
-            scores[query, row] = _product(vector, unit[query]) * scale
+            scores[query, row] = _product(embedding, unit[query]) * scale
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def exact_scores(values: FloatArray, first: int, rows: IntArray, query: FloatArray, length: float, scores: DoubleArray) -> None:
+def exact_scores(
+    values: FloatArray,
+    first: int,
+    rows: IntArray,
+    query: FloatArray,
+    length: float,
+    scores: DoubleArray,
+) -> None:
     """Write cosines of chosen rows with one query; products of single numbers are exact in double, and sums go from left to right.
 
     Args:
-        values: [n, w]; vectors begin at column `first`.
+        values: [n, w]; embeddings begin at column `first`.
         first: that column.
         rows: which rows [r].
         query: [d], of any length.
         length: that length.
-        scores: [r], written; 0 for a vector of zeros, NaN for one with a number that is not finite.
+        scores: [r], written; 0 for an embedding of zeros, NaN for one with a number that is not finite.
     """
     for place in range(len(rows)):
-        vector = values[rows[place], first:]
+        embedding = values[rows[place], first:]
         product, square = 0.0, 0.0
         for column in range(len(query)):
-            value = np.float64(vector[column])
+            value = np.float64(embedding[column])
             product += value * np.float64(query[column])
             square += value * value
         if not np.isfinite(square):
@@ -95,23 +108,25 @@ def exact_scores(values: FloatArray, first: int, rows: IntArray, query: FloatArr
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def quantise(values: FloatArray, first: int, codes: AnyArray, factors: FloatArray, slack: FloatArray) -> None:
+def quantise(
+    values: FloatArray, first: int, codes: AnyArray, factors: FloatArray, slack: FloatArray
+) -> None:
     """Write rows as one byte a number.
 
-    A vector x becomes s c + r with whole numbers c from -127 to 127. Its cosine with a unit vector q is (s / |x|) (c q) plus
+    An embedding x becomes s c + r with whole numbers c from -127 to 127. Its cosine with a unit vector q is (s / |x|) (c q) plus
     something no larger than |r| / |x|.
 
     Args:
-        values: [n, w]; vectors begin at column `first`.
+        values: [n, w]; embeddings begin at column `first`.
         first: that column.
         codes: c [n, d], written.
-        factors: s / |x| [n], written; 0 for a vector of zeros, NaN for a row without a vector.
+        factors: s / |x| [n], written; 0 for an embedding of zeros, NaN for a row without an embedding.
         slack: |r| / |x| [n], written.
     """
     for row in range(len(values)):
-        vector = values[row, first:]
+        embedding = values[row, first:]
         largest, square = 0.0, 0.0
-        for value in vector:
+        for value in embedding:
             wide = np.float64(value)
             largest = max(largest, abs(wide))
             square += wide * wide
@@ -121,8 +136,8 @@ def quantise(values: FloatArray, first: int, codes: AnyArray, factors: FloatArra
             codes[row] = 0
             continue
         step, length, rest = largest / LARGEST_CODE, np.sqrt(square), 0.0
-        for place in range(len(vector)):
-            wide = np.float64(vector[place])
+        for place in range(len(embedding)):
+            wide = np.float64(embedding[place])
             code = np.rint(wide / step)
             codes[row, place] = np.int8(code)
             rest += (wide - step * code) ** 2
@@ -131,7 +146,9 @@ def quantise(values: FloatArray, first: int, codes: AnyArray, factors: FloatArra
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def rough_code_scores(codes: AnyArray, factors: FloatArray, unit: FloatArray, allowed: BoolArray, scores: FloatArray) -> None:
+def rough_code_scores(
+    codes: AnyArray, factors: FloatArray, unit: FloatArray, allowed: BoolArray, scores: FloatArray
+) -> None:
     """Write cosines of rows with queries from their codes.
 
     Args:
@@ -139,7 +156,7 @@ def rough_code_scores(codes: AnyArray, factors: FloatArray, unit: FloatArray, al
         factors: from `quantise` [n].
         unit: queries [m, d] of length one.
         allowed: which rows are meant [n].
-        scores: [m, n], written; NaN where a row is not meant or has no vector.
+        scores: [m, n], written; NaN where a row is not meant or has no embedding.
     """
     for row in range(len(codes)):
         if not allowed[row]:

@@ -1,7 +1,7 @@
-"""A copy of vectors with one byte a number, a quarter of the size: read first, so that few vectors themselves must be read.
+"""A copy of embeddings with one byte a number, a quarter of the size: read first, so that few embeddings themselves must be read.
 
-The copy knows for every row by how much a score from it can be off, so what is found is exactly what a reading of all vectors
-finds. It stands beside the file of vectors, is made once, and is made anew when it is damaged or the vectors have changed.
+The copy knows for every row by how much a score from it can be off, so what is found is exactly what a reading of all embeddings
+finds. It stands beside the file of embeddings, is made once, and is made anew when it is damaged or the embeddings have changed.
 """
 
 import json
@@ -14,8 +14,18 @@ from typing import BinaryIO
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray
-from weakspot.nearest.beside import file_of, mark_of, replacing
-from weakspot.nearest.shards import KEPT_MAPPED_BYTES, PIECE_BYTES, Piece, Queries, VectorShards, let_go, rounding_slack
+from weakspot.nearest.shards import (
+    KEPT_MAPPED_BYTES,
+    PIECE_BYTES,
+    EmbeddingShards,
+    Piece,
+    Queries,
+    file_of,
+    let_go,
+    mark_of,
+    replacing,
+    rounding_slack,
+)
 
 SUFFIX = ".int8"
 FORMAT = 1
@@ -31,7 +41,7 @@ class QuantisedRows:
 
     Args:
         codes: [n, d], memory-mapped.
-        factors: what sums of codes are multiplied by [n]; NaN for a row without a vector.
+        factors: what sums of codes are multiplied by [n]; NaN for a row without an embedding.
         slack: by how much scores can be off [n].
     """
 
@@ -58,11 +68,20 @@ class QuantisedShards:
         for shard, part in enumerate(self._parts):
             n_rows, step = len(part.codes), max(1, PIECE_BYTES // max(part.codes.shape[1], 1))
             for start in range(0, n_rows, step):
-                found.append(Piece(shard=shard, start=start, stop=min(start + step, n_rows), offset=offset + start))
+                found.append(
+                    Piece(
+                        shard=shard,
+                        start=start,
+                        stop=min(start + step, n_rows),
+                        offset=offset + start,
+                    )
+                )
             offset += n_rows
         return tuple(found)
 
-    def rough(self, piece: Piece, queries: Queries, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
+    def rough(
+        self, piece: Piece, queries: Queries, allowed: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Return scores [m, n] of the rows of a piece, NaN for rows that are not meant, and by how much they can be off [n]."""
         from weakspot.nearest.kernels import rough_code_scores
 
@@ -74,7 +93,9 @@ class QuantisedShards:
         return scores, part.slack[rows] + np.float32(rounding_slack(part.codes.shape[1]))
 
 
-def quantised(shards: VectorShards, *, progress: Progress = lambda _done, _total: None) -> QuantisedShards:
+def quantise_shards(
+    shards: EmbeddingShards, *, progress: Progress = lambda _done, _total: None
+) -> QuantisedShards:
     """Return smaller copies of all arrays, from the files beside them; those that are missing, damaged or old are made first.
 
     Args:
@@ -90,12 +111,17 @@ def quantised(shards: VectorShards, *, progress: Progress = lambda _done, _total
     for number, source in enumerate(sources):
         if found[number] is None:
             start = int(shards.starts[number])
-            _make(source, shards, number, lambda done, start=start: progress(start + done, len(shards)))  # type: ignore[misc]
+            _make(
+                source,
+                shards,
+                number,
+                lambda done, start=start: progress(start + done, len(shards)),  # type: ignore[misc]
+            )
             found[number] = _opened(source, _shape(shards, number))
     return QuantisedShards([part for part in found if part is not None])
 
 
-def _shape(shards: VectorShards, number: int) -> tuple[int, int]:
+def _shape(shards: EmbeddingShards, number: int) -> tuple[int, int]:
     return len(shards.arrays[number]), shards.dimension
 
 
@@ -105,20 +131,32 @@ def _opened(source: Path, shape: tuple[int, int]) -> QuantisedRows | None:
     try:
         with path.open("rb") as stream:
             head = json.loads(stream.read(HEAD_BYTES).rstrip(b"\0"))
-        if head.get("source") != mark_of(source) or head.get("format") != FORMAT or tuple(head.get("shape", ())) != shape:
+        if (
+            head.get("source") != mark_of(source)
+            or head.get("format") != FORMAT
+            or tuple(head.get("shape", ())) != shape
+        ):
             return None
         n_rows, dimension = shape
-        codes = np.memmap(path, dtype=np.int8, mode="r", offset=HEAD_BYTES, shape=(n_rows, dimension))
+        codes = np.memmap(
+            path, dtype=np.int8, mode="r", offset=HEAD_BYTES, shape=(n_rows, dimension)
+        )
         behind = HEAD_BYTES + n_rows * dimension
         tail = np.fromfile(path, dtype=np.float32, offset=behind, count=2 * n_rows)
     except (OSError, ValueError, AttributeError, TypeError):
         return None
-    if len(tail) != 2 * n_rows or head.get("tail") != zlib.crc32(tail.tobytes()) or head.get("codes") != _check(codes):
+    if (
+        len(tail) != 2 * n_rows
+        or head.get("tail") != zlib.crc32(tail.tobytes())
+        or head.get("codes") != _check(codes)
+    ):
         return None
     return QuantisedRows(codes=codes, factors=tail[:n_rows], slack=tail[n_rows:])
 
 
-def _make(source: Path, shards: VectorShards, number: int, progress: Callable[[int], None]) -> None:
+def _make(
+    source: Path, shards: EmbeddingShards, number: int, progress: Callable[[int], None]
+) -> None:
     from weakspot.nearest.kernels import quantise
 
     n_rows, dimension = _shape(shards, number)
@@ -127,7 +165,10 @@ def _make(source: Path, shards: VectorShards, number: int, progress: Callable[[i
     with replacing(_beside(source)) as temporary, temporary.open("wb") as stream:
         stream.write(b"\0" * HEAD_BYTES)
         for piece in (piece for piece in shards.pieces if piece.shard == number):
-            rows, codes = slice(piece.start, piece.stop), np.empty((len(piece), dimension), dtype=np.int8)
+            rows, codes = (
+                slice(piece.start, piece.stop),
+                np.empty((len(piece), dimension), dtype=np.int8),
+            )
             quantise(shards.arrays[number][rows], shards.first, codes, factors[rows], slack[rows])
             stream.write(codes.data)
             shards.release(piece)
@@ -135,13 +176,22 @@ def _make(source: Path, shards: VectorShards, number: int, progress: Callable[[i
         tail = np.concatenate([factors, _rounded_up(slack)]).tobytes()
         stream.write(tail)
         stream.flush()
-        codes = np.memmap(temporary, dtype=np.int8, mode="r", offset=HEAD_BYTES, shape=(n_rows, dimension))
-        _write_head(stream, {"format": FORMAT, "shape": [n_rows, dimension], "source": mark}, _check(codes), zlib.crc32(tail))
+        codes = np.memmap(
+            temporary, dtype=np.int8, mode="r", offset=HEAD_BYTES, shape=(n_rows, dimension)
+        )
+        _write_head(
+            stream,
+            {"format": FORMAT, "shape": [n_rows, dimension], "source": mark},
+            _check(codes),
+            zlib.crc32(tail),
+        )
 
 
 def _write_head(stream: BinaryIO, facts: dict[str, object], codes: list[int], tail: int) -> None:
     stream.seek(0)
-    stream.write(json.dumps({**facts, "codes": codes, "tail": tail}).encode().ljust(HEAD_BYTES, b"\0"))
+    stream.write(
+        json.dumps({**facts, "codes": codes, "tail": tail}).encode().ljust(HEAD_BYTES, b"\0")
+    )
 
 
 def _rounded_up(slack: FloatArray) -> FloatArray:
@@ -155,7 +205,9 @@ def _check(codes: AnyArray) -> list[int]:
     for number, start in enumerate(range(0, len(flat), CHECK_BYTES), start=1):
         block = flat[start : start + CHECK_BYTES]
         whole = len(block) // 8 * 8
-        value = int(block[:whole].view(np.uint64).sum(dtype=np.uint64)) + int(block[whole:].astype(np.int64).sum())
+        value = int(block[:whole].view(np.uint64).sum(dtype=np.uint64)) + int(
+            block[whole:].astype(np.int64).sum()
+        )
         plain, ordered = (plain + value) % (1 << 61), (ordered + number * value) % (1 << 61)
     return [plain, ordered]
 

@@ -1,14 +1,75 @@
-"""Vectors in one or several arrays, usually memory maps, read as rows of one space and never loaded whole."""
+"""Embeddings in one or several arrays, usually memory maps, read as rows of one space and never loaded whole.
+
+Files that are made once from a file of embeddings, stand beside it, and are made anew when it changes.
+"""
 
 import mmap
+import os
+import secrets
+import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
-from weakspot.core.errors import DataError
+from weakspot.core.errors import DataError, StoreError
+
+N_PROBES = 16
+PROBE_BYTES = 4096
+
+
+def file_of(array: AnyArray) -> Path:
+    """Return the file that an array is the memory map of.
+
+    Raises:
+        DataError: if it is none, or the file is gone.
+    """
+    name = getattr(array, "filename", None)
+    if name is None or not Path(name).exists():
+        raise DataError(
+            "The embeddings are not in a file of the project, so nothing that is made from them can stand beside it.",
+            fix="Use --index exact.",
+        )
+    return Path(name)
+
+
+def mark_of(path: Path) -> str:
+    """Return what tells one state of a file from another without reading all of it: size, time, and a few places of its content."""
+    facts = path.stat()
+    value = 0
+    with path.open("rb") as stream:
+        for probe in range(N_PROBES):
+            stream.seek(probe * max(facts.st_size - PROBE_BYTES, 0) // (N_PROBES - 1))
+            value = zlib.crc32(stream.read(PROBE_BYTES), value)
+    return f"{facts.st_size}-{facts.st_mtime_ns}-{value:08x}"
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Yield a temporary path beside `path`; when the block ends without an error it becomes `path`, on disk.
+
+    Raises:
+        StoreError: if the folder cannot be written.
+    """
+    temporary = path.with_name(f"{path.name}.tmp-{secrets.token_hex(4)}")
+    try:
+        yield temporary
+        with temporary.open("rb") as stream:
+            os.fsync(stream.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        raise StoreError(
+            f"A smaller copy of the embeddings cannot be written: {error.strerror or error}.",
+            where=str(path),
+            fix="Make room or the folder writable, or look with --index exact, which needs no copy.",
+        ) from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
 
 PIECE_BYTES = 1 << 23
 KEPT_MAPPED_BYTES = 1 << 32
@@ -31,13 +92,12 @@ class Piece:
     offset: int
 
     def __len__(self) -> int:
-        """Return how many rows it has."""
         return self.stop - self.start
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Queries:
-    """Vectors whose nearest rows are looked for.
+    """Embeddings whose nearest rows are looked for.
 
     Args:
         given: as they were given [m, d].
@@ -50,32 +110,34 @@ class Queries:
     unit: FloatArray
 
     @classmethod
-    def of(cls, vectors: AnyArray, *, dimension: int) -> "Queries":
-        """Return one vector [d] or several [m, d] as queries.
+    def of(cls, embeddings: AnyArray, *, dimension: int) -> "Queries":
+        """Return one embedding [d] or several [m, d] as queries.
 
         Raises:
             DataError: if they do not fit the rows, or one of them has no direction.
         """
-        given = np.ascontiguousarray(np.atleast_2d(vectors), dtype=np.float32)
+        given = np.ascontiguousarray(np.atleast_2d(embeddings), dtype=np.float32)
         if given.ndim != 2 or given.shape[1] != dimension:  # noqa: PLR2004 - rows and columns
-            raise DataError("The vector to look for has another length than the stored ones.", given=(given.shape[-1], dimension))
+            raise DataError(
+                "The embedding to look for has another length than the stored ones.",
+                given=(given.shape[-1], dimension),
+            )
         exact = given.astype(np.float64)
         lengths = np.sqrt((exact * exact).sum(axis=1))
         if not (np.isfinite(lengths) & (lengths > 0)).all():
-            raise DataError("The vector to look for has no direction: it is zero or not finite.")
+            raise DataError("The embedding to look for has no direction: it is zero or not finite.")
         return cls(given=given, lengths=lengths, unit=(exact / lengths[:, None]).astype(np.float32))
 
     def __len__(self) -> int:
-        """Return how many there are."""
         return len(self.given)
 
 
-class VectorShards:
+class EmbeddingShards:
     """Rows of several arrays, numbered through.
 
     Args:
         arrays: float32 [n, w] each, rows in one piece of memory; the n may differ.
-        first: column where vectors begin; what stands before is passed over.
+        first: column where embeddings begin; what stands before is passed over.
     """
 
     def __init__(self, arrays: Sequence[AnyArray], *, first: int = 0) -> None:
@@ -83,12 +145,15 @@ class VectorShards:
         self.first = first
         widths = {array.shape[1] - first for array in self.arrays}
         if len(widths) > 1:
-            raise DataError("The files of one space hold vectors of different lengths.", given=sorted(widths))
+            raise DataError(
+                "The files of one space hold embeddings of different lengths.", given=sorted(widths)
+            )
         self.dimension = widths.pop() if widths else 0
-        self.starts: IntArray = np.cumsum([0, *(len(array) for array in self.arrays)]).astype(np.int64)
+        self.starts: IntArray = np.cumsum([0, *(len(array) for array in self.arrays)]).astype(
+            np.int64
+        )
 
     def __len__(self) -> int:
-        """Return how many rows there are."""
         return int(self.starts[-1])
 
     @cached_property
@@ -96,34 +161,56 @@ class VectorShards:
         """Return all rows in pieces of a few megabytes, in order."""
         step = max(1, PIECE_BYTES // max(4 * (self.dimension + self.first), 1))
         return tuple(
-            Piece(shard=shard, start=start, stop=min(start + step, len(array)), offset=int(self.starts[shard]) + start)
+            Piece(
+                shard=shard,
+                start=start,
+                stop=min(start + step, len(array)),
+                offset=int(self.starts[shard]) + start,
+            )
             for shard, array in enumerate(self.arrays)
             for start in range(0, len(array), step)
         )
 
-    def rough(self, piece: Piece, queries: Queries, allowed: BoolArray) -> tuple[FloatArray, FloatArray]:
+    def rough(
+        self, piece: Piece, queries: Queries, allowed: BoolArray
+    ) -> tuple[FloatArray, FloatArray]:
         """Return scores [m, n] of the rows of a piece that are off by at most so much [n].
 
-        A score is NaN for rows that are not allowed [n] or have no vector; where nothing can be said it is off by infinity.
+        A score is NaN for rows that are not allowed [n] or have no embedding; where nothing can be said it is off by infinity.
         """
         from weakspot.nearest.kernels import rough_scores
 
-        scores, slack = np.empty((len(queries), len(piece)), np.float32), np.empty(len(piece), np.float32)
+        scores, slack = (
+            np.empty((len(queries), len(piece)), np.float32),
+            np.empty(len(piece), np.float32),
+        )
         values = self.arrays[piece.shard][piece.start : piece.stop]
-        rough_scores(values, self.first, queries.unit, allowed, rounding_slack(self.dimension), scores, slack)
+        rough_scores(
+            values, self.first, queries.unit, allowed, rounding_slack(self.dimension), scores, slack
+        )
         self.release(piece)
         return scores, slack
 
     def exact_scores(self, rows: IntArray, queries: Queries, query: int = 0) -> DoubleArray:
-        """Return the cosine of rows [n] with one query, in double precision and a fixed order; NaN without a vector."""
+        """Return the cosine of rows [n] with one query, in double precision and a fixed order; NaN without an embedding."""
         from weakspot.nearest.kernels import exact_scores
 
         found = np.empty(len(rows), dtype=np.float64)
         of_shard = np.searchsorted(self.starts, rows, side="right") - 1
         for shard in np.unique(of_shard):
             places = np.flatnonzero(of_shard == shard)
-            local, scores = rows[places] - self.starts[shard], np.empty(len(places), dtype=np.float64)
-            exact_scores(self.arrays[shard], self.first, local, queries.given[query], queries.lengths[query], scores)
+            local, scores = (
+                rows[places] - self.starts[shard],
+                np.empty(len(places), dtype=np.float64),
+            )
+            exact_scores(
+                self.arrays[shard],
+                self.first,
+                local,
+                queries.given[query],
+                queries.lengths[query],
+                scores,
+            )
             found[places] = scores
         return found
 
@@ -162,7 +249,12 @@ def _readable(array: AnyArray) -> AnyArray:
 def let_go(array: AnyArray, start: int, stop: int) -> None:
     """Give pages of a read-only memory map back; of any other array nothing."""
     file = getattr(array, "_mmap", None)
-    if not isinstance(array, np.memmap) or array.mode != "r" or file is None or not hasattr(file, "madvise"):
+    if (
+        not isinstance(array, np.memmap)
+        or array.mode != "r"
+        or file is None
+        or not hasattr(file, "madvise")
+    ):
         return
     page, row_bytes = mmap.PAGESIZE, array.strides[0]
     begin = (int(array.offset) % mmap.ALLOCATIONGRANULARITY + start * row_bytes) // page * page

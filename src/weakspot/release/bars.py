@@ -2,13 +2,87 @@
 
 import difflib
 from collections.abc import Iterator, Sequence
+from math import sqrt
 
 from weakspot.core.errors import ConfigError
+from weakspot.core.evidence import Interval
+from weakspot.core.statistics import exact_interval
 from weakspot.release.figures import Figures, SubjectKind, Tally
-from weakspot.release.intervals import accuracy_interval, gap_interval, shared_level
-from weakspot.release.outcome import PolicyEntry, Ruling
 from weakspot.release.policy import CountRule, GapRule, Judge, Judging, LeastRule, Policy
-from weakspot.release.wording import between, percent, samples, subject_words
+from weakspot.release.result import PolicyEntry, Ruling
+
+
+def percent(value: float) -> str:
+    """Return a share in per cent, with a decimal only where it says something.
+
+    >>> percent(0.5), percent(0.995), percent(-0.031)
+    ('50 %', '99.5 %', '-3.1 %')
+    """
+    rounded = round(100 * value, 1)
+    return f"{rounded:.0f} %" if rounded == round(rounded) else f"{rounded:.1f} %"
+
+
+def between(interval: Interval) -> str:
+    """Return an interval of a share.
+
+    >>> between(Interval(low=0.1, high=0.25))
+    '10 % to 25 %'
+    """
+    return f"{percent(interval.low)} to {percent(interval.high)}"
+
+
+def samples(count: int) -> str:
+    """Return a number of samples.
+
+    >>> samples(1), samples(2)
+    ('1 sample', '2 samples')
+    """
+    return f"{count} sample" if count == 1 else f"{count} samples"
+
+
+def subject_words(subject: str, kind: SubjectKind) -> str:
+    """Return a subject as the beginning of a sentence.
+
+    >>> subject_words("disc: green", SubjectKind.SLICE)
+    '“disc: green”'
+    """
+    return "The model" if kind is SubjectKind.OVERALL else f"“{subject}”"
+
+
+def shared_level(level: float, n_subjects: int) -> float:
+    """Return the level that each of several intervals needs so that all of them hold together.
+
+    >>> round(shared_level(0.95, 5), 4)
+    0.99
+    """
+    return 1.0 - (1.0 - level) / max(n_subjects, 1)
+
+
+def accuracy_interval(n_failed: int, n_samples: int, *, level: float) -> Interval:
+    """Return the exact interval of an accuracy (Clopper and Pearson)."""
+    low, high = exact_interval(n_samples - n_failed, n_samples, level=level)
+    return Interval(low=low, high=high, level=level)
+
+
+def gap_interval(table: tuple[int, int, int, int], *, level: float) -> Interval:
+    """Return the interval of a difference of two failure rates, put together from the exact intervals of both (after Newcombe).
+
+    Args:
+        table: failures and samples inside, failures and samples outside.
+        level: of the interval.
+    """
+    failed_inside, n_inside, failed_outside, n_outside = table
+    inside, outside = (
+        failed_inside / n_inside if n_inside else 0.0,
+        failed_outside / n_outside if n_outside else 0.0,
+    )
+    low_in, high_in = exact_interval(failed_inside, n_inside, level=level)
+    low_out, high_out = exact_interval(failed_outside, n_outside, level=level)
+    gap = inside - outside
+    low = gap - sqrt((inside - low_in) ** 2 + (high_out - outside) ** 2)
+    high = gap + sqrt((high_in - inside) ** 2 + (outside - low_out) ** 2)
+    return Interval(low=max(-1.0, low), high=min(1.0, high), level=level)
+
 
 SHOWN = 5
 
@@ -16,18 +90,21 @@ SHOWN = 5
 def overall_accuracy(rule: LeastRule, figures: Figures, judging: Judging) -> Iterator[PolicyEntry]:
     """Judge the accuracy on all samples of the evaluation splits."""
     for tally in figures.of(SubjectKind.OVERALL):
-        yield _accuracy_entry("overall_accuracy", tally, rule.min, rule.judge, judging, n_subjects=1)
+        yield _accuracy_entry(
+            "overall_accuracy", tally, rule.min, rule.judge, judging, n_subjects=1
+        )
 
 
 def class_accuracy(policy: Policy, figures: Figures) -> Iterator[PolicyEntry]:
-    """Judge the accuracy of every class on the evaluation splits."""
     rule, tallies = policy.class_accuracy, figures.of(SubjectKind.CLASS)
     if rule is None:
         return
     _refuse_unknown(rule.per_class, [tally.subject for tally in tallies])
     for tally in tallies:
         bar = rule.per_class.get(tally.subject, rule.min)
-        yield _accuracy_entry("class_accuracy", tally, bar, rule.judge, policy.judging, n_subjects=len(tallies))
+        yield _accuracy_entry(
+            "class_accuracy", tally, bar, rule.judge, policy.judging, n_subjects=len(tallies)
+        )
 
 
 def slice_accuracy(rule: LeastRule, figures: Figures, judging: Judging) -> Iterator[PolicyEntry]:
@@ -36,7 +113,9 @@ def slice_accuracy(rule: LeastRule, figures: Figures, judging: Judging) -> Itera
     if not tallies:
         yield _nothing("slice_accuracy", rule.min)
     for tally in tallies:
-        yield _accuracy_entry("slice_accuracy", tally, rule.min, rule.judge, judging, n_subjects=_n_subjects(figures))
+        yield _accuracy_entry(
+            "slice_accuracy", tally, rule.min, rule.judge, judging, n_subjects=_n_subjects(figures)
+        )
 
 
 def slice_gap(rule: GapRule, figures: Figures, judging: Judging) -> Iterator[PolicyEntry]:
@@ -53,8 +132,16 @@ def confirmed_slices(rule: CountRule, figures: Figures, accepted: Sequence[str])
     findings = [tally for tally in figures.of(SubjectKind.SLICE) if tally.is_finding]
     counted = [tally.subject for tally in findings if tally.slice_id not in accepted]
     is_kept = len(counted) <= rule.max
-    listed = f": {', '.join(f'“{name}”' for name in counted[:SHOWN])}{', …' if len(counted) > SHOWN else ''}" if counted else ""
-    left_out = f" {len(findings) - len(counted)} more are accepted." if len(counted) < len(findings) else ""
+    listed = (
+        f": {', '.join(f'“{name}”' for name in counted[:SHOWN])}{', …' if len(counted) > SHOWN else ''}"
+        if counted
+        else ""
+    )
+    left_out = (
+        f" {len(findings) - len(counted)} more are accepted."
+        if len(counted) < len(findings)
+        else ""
+    )
     return PolicyEntry(
         rule="confirmed_slices",
         subject="all slices",
@@ -65,8 +152,15 @@ def confirmed_slices(rule: CountRule, figures: Figures, accepted: Sequence[str])
     )
 
 
-def too_few(rule: str, subject: str, count: int, judging: Judging, *, slice_id: str = "", bar: float | None = None) -> PolicyEntry:
-    """Return the entry of a subject that has too few samples to be judged."""
+def too_few(
+    rule: str,
+    subject: str,
+    count: int,
+    judging: Judging,
+    *,
+    slice_id: str = "",
+    bar: float | None = None,
+) -> PolicyEntry:
     return PolicyEntry(
         rule=rule,
         subject=subject,
@@ -78,13 +172,21 @@ def too_few(rule: str, subject: str, count: int, judging: Judging, *, slice_id: 
     )
 
 
-def _accuracy_entry(rule: str, tally: Tally, bar: float, judge: Judge, judging: Judging, *, n_subjects: int) -> PolicyEntry:
+def _accuracy_entry(
+    rule: str, tally: Tally, bar: float, judge: Judge, judging: Judging, *, n_subjects: int
+) -> PolicyEntry:
     if tally.n_samples < judging.min_samples:
-        return too_few(rule, tally.subject, tally.n_samples, judging, slice_id=tally.slice_id, bar=bar)
-    interval = accuracy_interval(tally.n_failed, tally.n_samples, level=shared_level(judging.level, n_subjects))
+        return too_few(
+            rule, tally.subject, tally.n_samples, judging, slice_id=tally.slice_id, bar=bar
+        )
+    interval = accuracy_interval(
+        tally.n_failed, tally.n_samples, level=shared_level(judging.level, n_subjects)
+    )
     value = tally.accuracy
     is_violated = value < bar if judge == "point" else interval.high < bar
-    said = _comparison(is_violated=is_violated, is_beyond=value < bar, judge=judge, words=("below", "at least"))
+    said = _comparison(
+        is_violated=is_violated, is_beyond=value < bar, judge=judge, words=("below", "at least")
+    )
     return PolicyEntry(
         rule=rule,
         subject=tally.subject,
@@ -102,13 +204,20 @@ def _accuracy_entry(rule: str, tally: Tally, bar: float, judge: Judge, judging: 
 def _gap_entry(tally: Tally, rule: GapRule, judging: Judging, *, n_subjects: int) -> PolicyEntry:
     fewest = min(tally.n_samples, tally.n_outside)
     if fewest < judging.min_samples:
-        return too_few("slice_gap", tally.subject, fewest, judging, slice_id=tally.slice_id, bar=rule.max)
+        return too_few(
+            "slice_gap", tally.subject, fewest, judging, slice_id=tally.slice_id, bar=rule.max
+        )
     table = (tally.n_failed, tally.n_samples, tally.failed_outside, tally.n_outside)
     interval = gap_interval(table, level=shared_level(judging.level, n_subjects))
     inside, outside = tally.n_failed / tally.n_samples, tally.failed_outside / tally.n_outside
     gap = inside - outside
     is_violated = gap > rule.max if rule.judge == "point" else interval.low > rule.max
-    said = _comparison(is_violated=is_violated, is_beyond=gap > rule.max, judge=rule.judge, words=("above", "at most"))
+    said = _comparison(
+        is_violated=is_violated,
+        is_beyond=gap > rule.max,
+        judge=rule.judge,
+        words=("above", "at most"),
+    )
     return PolicyEntry(
         rule="slice_gap",
         subject=tally.subject,
@@ -134,12 +243,16 @@ def _comparison(*, is_violated: bool, is_beyond: bool, judge: Judge, words: tupl
 
 def _nothing(rule: str, bar: float) -> PolicyEntry:
     sentence = "No slice is confirmed and none is named in the policy."
-    return PolicyEntry(rule=rule, subject="all slices", verdict=Ruling.KEPT, bar=bar, sentence=sentence)
+    return PolicyEntry(
+        rule=rule, subject="all slices", verdict=Ruling.KEPT, bar=bar, sentence=sentence
+    )
 
 
 def _n_subjects(figures: Figures) -> int:
     """Return how many slices an interval shares its level with: all that were tested, and the named ones."""
-    return max(figures.n_tested, len(figures.of(SubjectKind.SLICE))) + len(figures.of(SubjectKind.NAMED))
+    return max(figures.n_tested, len(figures.of(SubjectKind.SLICE))) + len(
+        figures.of(SubjectKind.NAMED)
+    )
 
 
 def _refuse_unknown(named: dict[str, float], known: Sequence[str]) -> None:
@@ -147,7 +260,12 @@ def _refuse_unknown(named: dict[str, float], known: Sequence[str]) -> None:
         if name not in known:
             near = difflib.get_close_matches(name, known, n=1)
             hint = f"Did you mean {near[0]!r}?" if near else f"Choose one of {list(known)[:20]}."
-            raise ConfigError(f"There is no class {name!r}.", where="[class_accuracy] per_class", given=name, fix=hint)
+            raise ConfigError(
+                f"There is no class {name!r}.",
+                where="[class_accuracy] per_class",
+                given=name,
+                fix=hint,
+            )
 
 
 def _slices(count: int) -> str:

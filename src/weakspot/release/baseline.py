@@ -1,7 +1,8 @@
 """A run that others are held against, in one portable file: its record and what it said of held-out samples."""
 
 import json
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from pydantic import Field, ValidationError
@@ -18,7 +19,7 @@ BASELINE_VERSION = 1
 WRITE_AGAIN = "Write it again with `weakspot check --write-baseline`."
 
 
-class ClassOutcomes(Record):
+class ClassPredictions(Record):
     """The samples of one class and which of them failed, among the samples of a baseline.
 
     Args:
@@ -35,12 +36,11 @@ class ClassOutcomes(Record):
 
     @property
     def title(self) -> str:
-        """Return the class as people read it."""
         return f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
 
 
-class HeldOutOutcomes(Record):
-    """What a classifier said of samples that it was not trained on, every picture once.
+class HeldOutPredictions(Record):
+    """What a classifier said of samples that it was not trained on, every image once.
 
     Args:
         keys: of the samples.
@@ -50,7 +50,7 @@ class HeldOutOutcomes(Record):
     """
 
     keys: PackedKeys
-    classes: tuple[ClassOutcomes, ...]
+    classes: tuple[ClassPredictions, ...]
     discovery: dict[str, PackedBits] = Field(default_factory=dict)
     slice_members: dict[str, PackedBits] = Field(default_factory=dict)
 
@@ -70,14 +70,16 @@ class Baseline(Record):
         version: of the layout.
         run: its record, with published slices only and without anything that names a machine or a folder.
         class_names: the classes; empty for a mere record.
-        outcomes: what it said of held-out samples; None for a mere record.
+        predictions: what it said of held-out samples; None for a mere record.
     """
+
+    earlier_names: ClassVar[Mapping[str, str]] = {"outcomes": "predictions"}
 
     kind: Literal["weakspot baseline"] = BASELINE_KIND
     version: int = BASELINE_VERSION
     run: RunRecord
     class_names: tuple[str, ...] = ()
-    outcomes: HeldOutOutcomes | None = None
+    predictions: HeldOutPredictions | None = None
 
 
 def portable_record(record: RunRecord) -> RunRecord:
@@ -97,13 +99,13 @@ def portable_record(record: RunRecord) -> RunRecord:
     )
 
 
-def encoded(baseline: Baseline) -> bytes:
+def encode_baseline(baseline: Baseline) -> bytes:
     """Return a baseline as the content of its file."""
     return (baseline.model_dump_json(indent=1) + "\n").encode()
 
 
-def decoded(content: bytes, *, where: str) -> Baseline:
-    """Read a baseline file, or the run.json of a project, which has no outcomes.
+def decode_baseline(content: bytes, *, where: str) -> Baseline:
+    """Read a baseline file, or the run.json of a project, which has no predictions.
 
     Raises:
         StoreError: if it is neither, damaged, or written by a newer weakspot.
@@ -111,28 +113,53 @@ def decoded(content: bytes, *, where: str) -> Baseline:
     try:
         given: Any = json.loads(content)
     except ValueError as error:
-        raise StoreError(f"The baseline is no JSON: {error}.", where=where, fix=WRITE_AGAIN) from error
-    if not isinstance(given, dict) or ("run_id" not in given and given.get("kind") != BASELINE_KIND):
+        raise StoreError(
+            f"The baseline is no JSON: {error}.", where=where, fix=WRITE_AGAIN
+        ) from error
+    if not isinstance(given, dict) or (
+        "run_id" not in given and given.get("kind") != BASELINE_KIND
+    ):
         raise StoreError("The file is no baseline.", where=where, fix=WRITE_AGAIN)
-    newest = (given.get("record_version"), RECORD_VERSION) if "run_id" in given else (given.get("version"), BASELINE_VERSION)
+    newest = (
+        (given.get("record_version"), RECORD_VERSION)
+        if "run_id" in given
+        else (given.get("version"), BASELINE_VERSION)
+    )
     if isinstance(newest[0], int) and newest[0] > newest[1]:
-        raise StoreError("The baseline was written by a newer weakspot.", where=where, given=newest[0], fix="Upgrade weakspot.")
+        raise StoreError(
+            "The baseline was written by a newer weakspot.",
+            where=where,
+            given=newest[0],
+            fix="Upgrade weakspot.",
+        )
     try:
         if "run_id" in given:
             return Baseline(run=RunRecord.model_validate_json(content))
         baseline = Baseline.model_validate_json(content)
     except ValidationError as error:
         count = error.error_count()
-        raise StoreError(f"The baseline is damaged: {count} fields are wrong or missing.", where=where, fix=WRITE_AGAIN) from error
+        raise StoreError(
+            f"The baseline is damaged: {count} fields are wrong or missing.",
+            where=where,
+            fix=WRITE_AGAIN,
+        ) from error
     _refuse_torn(baseline, where)
     return baseline
 
 
 def _refuse_torn(baseline: Baseline, where: str) -> None:
-    outcomes = baseline.outcomes
+    predictions = baseline.predictions
     known = {found.slice_id for found in baseline.run.slices}
-    is_whole = {entry.slice_id for entry in baseline.run.evidence if entry.verdict is Verdict.CONFIRMED} <= known
-    if outcomes is not None:
-        is_whole = is_whole and outcomes.is_consistent and len(np.unique(outcomes.keys.values)) == outcomes.keys.count
+    is_whole = {
+        entry.slice_id for entry in baseline.run.evidence if entry.verdict is Verdict.CONFIRMED
+    } <= known
+    if predictions is not None:
+        is_whole = (
+            is_whole
+            and predictions.is_consistent
+            and len(np.unique(predictions.keys.values)) == predictions.keys.count
+        )
     if not is_whole:
-        raise StoreError("The baseline is damaged: its parts do not fit together.", where=where, fix=WRITE_AGAIN)
+        raise StoreError(
+            "The baseline is damaged: its parts do not fit together.", where=where, fix=WRITE_AGAIN
+        )

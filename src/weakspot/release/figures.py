@@ -3,7 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from weakspot.core.statistics import Control
+from weakspot.core.arrays import IntArray
+from weakspot.core.statistics import Correction
 
 
 class SubjectKind(StrEnum):
@@ -52,12 +53,14 @@ class PairedTally:
     Args:
         subject: how they are called.
         kind: what they are.
-        n_samples: samples that both classifiers have an outcome for.
+        n_samples: samples that both classifiers have a result for.
         right_before: of them right with the baseline.
         right_now: of them right now.
         gained: wrong before and right now.
         lost: right before and wrong now.
         slice_id: of a slice of the baseline.
+        units: the groups of samples in which something changed, by number [u]; None if every sample that changed is on its own.
+        nets: samples lost minus samples gained in each of them [u].
     """
 
     subject: str
@@ -68,6 +71,8 @@ class PairedTally:
     gained: int
     lost: int
     slice_id: str = ""
+    units: IntArray | None = field(default=None, compare=False, repr=False)
+    nets: IntArray | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,19 +112,18 @@ class Figures:
     Args:
         tallies: overall, classes, confirmed slices, named slices.
         n_tested: slices that were tested on the samples on which the confirmed ones were chosen.
-        control: which error rate was held over them.
+        correction: which error rate was held over them.
         sightings: one a finding; None without a baseline.
-        pairs: None without a baseline that has outcomes.
+        pairs: None without a baseline that has predictions.
         notes: what to know about them.
     """
 
     tallies: tuple[Tally, ...]
     n_tested: int = 0
-    control: Control = "fdr"
+    correction: Correction = "fdr"
     sightings: tuple[Sighting, ...] | None = None
     pairs: tuple[PairedTally, ...] | None = None
     notes: tuple[str, ...] = field(default=())
 
     def of(self, *kinds: SubjectKind) -> tuple[Tally, ...]:
-        """Return the tallies of some kinds."""
         return tuple(one for one in self.tallies if one.kind in kinds)

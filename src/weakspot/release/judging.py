@@ -1,18 +1,113 @@
 """A policy put to what was measured."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
 
 from weakspot.core.errors import ConfigError
-from weakspot.release.acceptance import Acceptances
-from weakspot.release.bars import class_accuracy, confirmed_slices, overall_accuracy, slice_accuracy, slice_gap
-from weakspot.release.comparisons import new_slices, regressions
-from weakspot.release.figures import Figures
-from weakspot.release.outcome import PolicyEntry
-from weakspot.release.policy import Policy
+from weakspot.release.bars import (
+    class_accuracy,
+    confirmed_slices,
+    overall_accuracy,
+    slice_accuracy,
+    slice_gap,
+)
+from weakspot.release.comparisons import new_slices
+from weakspot.release.figures import Figures, SubjectKind
+from weakspot.release.policy import AcceptedSlice, Policy
+from weakspot.release.regressions import regressions
+from weakspot.release.result import PolicyEntry, Ruling
+
+RULE = "accepted"
 
 
-def judged(policy: Policy, figures: Figures, *, today: date) -> tuple[PolicyEntry, ...]:
+class Acceptances:
+    """The accepted slices of a policy on a day.
+
+    Args:
+        listed: the list.
+        figures: what was measured; tells which slices there are and which of the baseline's they are.
+        today: the day.
+    """
+
+    def __init__(self, listed: Sequence[AcceptedSlice], figures: Figures, today: date) -> None:
+        self._listed = listed
+        self._today = today
+        self._names = _names(figures)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        return tuple(
+            slice_id
+            for slice_id in self._names
+            if (one := self._of(slice_id)) is not None and not self._is_over(one)
+        )
+
+    def applied(self, entry: PolicyEntry) -> PolicyEntry:
+        if entry.verdict is not Ruling.VIOLATED:
+            return entry
+        one = self._of(entry.slice_id) if entry.slice_id else self._by_name({entry.subject})
+        if one is None:
+            return entry
+        if self._is_over(one):
+            said = f"It was accepted until {one.until.isoformat()}, which is over ({one.reason})."
+            return entry.model_copy(update={"sentence": f"{entry.sentence} {said}"})
+        said = f"Accepted until {one.until.isoformat()}: {one.reason}."
+        return entry.model_copy(
+            update={
+                "verdict": Ruling.ACCEPTED,
+                "sentence": f"{entry.sentence} {said.replace('..', '.')}",
+            }
+        )
+
+    def entries(self) -> Iterator[PolicyEntry]:
+        """Yield one entry a listed slice: violated once its day is over while the slice is still there."""
+        for one in self._listed:
+            is_there = any(one.slice in names for names in self._names.values())
+            day = one.until.isoformat()
+            if not is_there:
+                verdict, sentence = (
+                    Ruling.KEPT,
+                    f"No slice is called “{one.slice}” any more; the entry can be removed.",
+                )
+            elif self._is_over(one):
+                verdict = Ruling.VIOLATED
+                sentence = f"“{one.slice}” was accepted until {day}, which is over: repair it, or decide anew ({one.reason})."
+            else:
+                verdict, sentence = (
+                    Ruling.KEPT,
+                    f"“{one.slice}” is accepted until {day}: {one.reason}.",
+                )
+            yield PolicyEntry(
+                rule=RULE, subject=one.slice, verdict=verdict, sentence=sentence.replace("..", ".")
+            )
+
+    def _of(self, slice_id: str) -> AcceptedSlice | None:
+        return self._by_name(self._names.get(slice_id, {slice_id}))
+
+    def _by_name(self, names: set[str]) -> AcceptedSlice | None:
+        return next((one for one in self._listed if one.slice in names), None)
+
+    def _is_over(self, one: AcceptedSlice) -> bool:
+        return self._today > one.until
+
+
+def _names(figures: Figures) -> Mapping[str, set[str]]:
+    """Return by slice id (named slices: by name) all names that a slice goes by."""
+    names: dict[str, set[str]] = {}
+    for tally in figures.of(SubjectKind.SLICE, SubjectKind.NAMED):
+        key = tally.slice_id or tally.subject
+        names.setdefault(key, {key}).add(tally.subject)
+    for pair in figures.pairs or ():
+        if pair.slice_id:
+            names.setdefault(pair.slice_id, {pair.slice_id}).add(pair.subject)
+    for one in figures.sightings or ():
+        names.setdefault(one.slice_id, {one.slice_id}).update(
+            {one.subject, one.known_id, one.known_as} - {""}
+        )
+    return names
+
+
+def judge_policy(policy: Policy, figures: Figures, *, today: date) -> tuple[PolicyEntry, ...]:
     """Return one entry a rule and subject.
 
     Args:
@@ -48,7 +143,7 @@ def _compared(policy: Policy, figures: Figures, acceptances: Acceptances) -> Ite
             figures.sightings or (),
             policy.judging,
             n_tested=figures.n_tested,
-            control=figures.control,
+            correction=figures.correction,
             accepted=acceptances.ids,
         )
     if policy.regressions is not None:
@@ -56,7 +151,10 @@ def _compared(policy: Policy, figures: Figures, acceptances: Acceptances) -> Ite
 
 
 def _refuse_without_baseline(policy: Policy, figures: Figures) -> None:
-    wanted = [("new_slices", policy.new_slices, figures.sightings), ("regressions", policy.regressions, figures.pairs)]
+    wanted = [
+        ("new_slices", policy.new_slices, figures.sightings),
+        ("regressions", policy.regressions, figures.pairs),
+    ]
     lacking = [name for name, rule, found in wanted if rule is not None and found is None]
     if lacking:
         raise ConfigError(

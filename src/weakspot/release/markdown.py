@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from weakspot.release.outcome import PolicyEntry, PolicyOutcome, Ruling
-from weakspot.release.wording import between, percent
+from weakspot.release.bars import between, percent
+from weakspot.release.result import PolicyEntry, PolicyResult, Ruling
 
 MOST_CHARACTERS = 60_000
 MARK = "<!-- weakspot check -->"
@@ -22,15 +22,15 @@ LONGEST_TEXT = 600
 RESERVE = 400
 
 
-def markdown_comment(outcome: PolicyOutcome, *, most_characters: int = MOST_CHARACTERS) -> str:
+def markdown_comment(result: PolicyResult, *, most_characters: int = MOST_CHARACTERS) -> str:
     """Return the comment, never longer than allowed; what does not fit is counted."""
-    sign = "✅" if outcome.is_kept else "❌"
-    head = [MARK, f"## {sign} weakspot: {_escaped(outcome.headline)}", ""]
-    tail = ["", f"<sub>{_facts(outcome)}</sub>", ""]
+    sign = "✅" if result.is_kept else "❌"
+    head = [MARK, f"## {sign} weakspot: {_escaped(result.headline)}", ""]
+    tail = ["", f"<sub>{_facts(result)}</sub>", ""]
     space = most_characters - _length(head) - _length(tail) - RESERVE
-    failing = _table(outcome.failing, space // 2) if outcome.failing else []
-    changes = _changes(outcome, (space - _length(failing)) // 2)
-    details = _details(outcome, space - _length(failing) - _length(changes))
+    failing = _table(result.failing, space // 2) if result.failing else []
+    changes = _changes(result, (space - _length(failing)) // 2)
+    details = _details(result, space - _length(failing) - _length(changes))
     return "\n".join([*head, *failing, *changes, *details, *tail])[:most_characters]
 
 
@@ -43,8 +43,10 @@ def _table(entries: Sequence[PolicyEntry], space: int) -> list[str]:
     return [*_fitting(lines, rows, space), ""]
 
 
-def _changes(outcome: PolicyOutcome, space: int) -> list[str]:
-    compared = [entry for entry in outcome.entries if entry.before is not None and entry.after is not None]
+def _changes(result: PolicyResult, space: int) -> list[str]:
+    compared = [
+        entry for entry in result.entries if entry.before is not None and entry.after is not None
+    ]
     if not compared:
         return []
     lines = [
@@ -62,16 +64,18 @@ def _changes(outcome: PolicyOutcome, space: int) -> list[str]:
     return [*_fitting(lines, rows, space), ""]
 
 
-def _details(outcome: PolicyOutcome, space: int) -> list[str]:
-    head = ["<details>", f"<summary>All {len(outcome.entries)} checks</summary>", ""]
+def _details(result: PolicyResult, space: int) -> list[str]:
+    head = ["<details>", f"<summary>All {len(result.entries)} checks</summary>", ""]
     foot = ["", "</details>"]
-    rows = [f"- {SIGNS[entry.verdict]} **{_escaped(entry.rule)}**: {_escaped(entry.sentence)}" for entry in outcome.entries]
-    rows += [f"- {_escaped(note)}" for note in outcome.notes]
+    rows = [
+        f"- {SIGNS[entry.verdict]} **{_escaped(entry.rule)}**: {_escaped(entry.sentence)}"
+        for entry in result.entries
+    ]
+    rows += [f"- {_escaped(note)}" for note in result.notes]
     return [*_fitting(head, rows, space - _length(foot)), *foot]
 
 
 def _fitting(head: list[str], rows: list[str], space: int) -> list[str]:
-    """Return the head and as many rows as there is space for, and how many more there are."""
     lines, left = list(head), space - _length(head)
     for number, row in enumerate(rows):
         if len(row) + 1 > left:
@@ -81,11 +85,11 @@ def _fitting(head: list[str], rows: list[str], space: int) -> list[str]:
     return lines
 
 
-def _facts(outcome: PolicyOutcome) -> str:
-    parts = [f"run {outcome.run_id}"]
-    parts += [f"classifier {outcome.classifier_id}"] if outcome.classifier_id else []
-    parts += [f"baseline {outcome.baseline_run_id}"] if outcome.baseline_run_id else []
-    parts.append(f"intervals hold together at {percent(outcome.level)}")
+def _facts(result: PolicyResult) -> str:
+    parts = [f"run {result.run_id}"]
+    parts += [f"classifier {result.classifier_id}"] if result.classifier_id else []
+    parts += [f"baseline {result.baseline_run_id}"] if result.baseline_run_id else []
+    parts.append(f"intervals hold together at {percent(result.level)}")
     return _escaped(" · ".join(parts))
 
 

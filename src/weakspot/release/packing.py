@@ -28,7 +28,10 @@ class PackedBits(Record):
     @classmethod
     def of(cls, values: AnyArray) -> "PackedBits":
         """Pack yes/no answers."""
-        return cls(count=len(values), data=_packed(np.packbits(np.asarray(values, dtype=np.bool_)).tobytes()))
+        return cls(
+            count=len(values),
+            data=_packed(np.packbits(np.asarray(values, dtype=np.bool_)).tobytes()),
+        )
 
     @property
     def values(self) -> BoolArray:
@@ -61,7 +64,9 @@ class PackedKeys(Record):
         Raises:
             StoreError: if they are damaged.
         """
-        return np.frombuffer(_unpacked(self.data, self.count * KEY_BYTES), dtype=">u8").astype(np.uint64)
+        return np.frombuffer(_unpacked(self.data, self.count * KEY_BYTES), dtype=">u8").astype(
+            np.uint64
+        )
 
 
 def _packed(content: bytes) -> str:
@@ -81,4 +86,7 @@ def _unpacked(data: str, size: int) -> bytes:
 
 
 def _damaged(why: str) -> StoreError:
-    return StoreError(f"The baseline is damaged: {why}.", fix="Write it again with `weakspot check --write-baseline`.")
+    return StoreError(
+        f"The baseline is damaged: {why}.",
+        fix="Write it again with `weakspot check --write-baseline`.",
+    )

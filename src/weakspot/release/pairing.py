@@ -9,7 +9,7 @@ from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.errors import DataError
 from weakspot.core.failures import Side
 from weakspot.core.slices import FailureSlice
-from weakspot.release.baseline import Baseline, ClassOutcomes, HeldOutOutcomes
+from weakspot.release.baseline import Baseline, ClassPredictions, HeldOutPredictions
 from weakspot.release.figures import PairedTally, SubjectKind
 
 ClassKey = tuple[str, Side | None]
@@ -30,9 +30,10 @@ class NamedMembers:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _ClassPair:
-    """The shared samples of one class that both classifiers have an outcome for."""
+    """The shared samples of one class that both classifiers have a result for; samples of the same unit belong together."""
 
     title: str
+    units: IntArray
     is_meant: BoolArray
     right_before: BoolArray
     right_now: BoolArray
@@ -40,7 +41,7 @@ class _ClassPair:
 
 @dataclass(frozen=True, kw_only=True)
 class Pairing:
-    """What came of putting two classifiers' outcomes beside each other.
+    """What came of putting two classifiers' predictions beside each other.
 
     Args:
         pairs: one a subject.
@@ -57,20 +58,34 @@ class Pairing:
     n_relabelled: int
 
 
-def paired(baseline: Baseline, now: HeldOutOutcomes, named: tuple[NamedMembers, ...] = ()) -> Pairing:
-    """Compare a baseline with outcomes of now, on the samples that both have.
+def pair_samples(
+    baseline: Baseline,
+    now: HeldOutPredictions,
+    named: tuple[NamedMembers, ...] = (),
+    groups: IntArray | None = None,
+) -> Pairing:
+    """Compare a baseline with predictions of now, on the samples that both have.
 
     A slice of the baseline is measured without the samples that it was found on.
 
+    Args:
+        baseline: what the run is compared with.
+        now: what the classifier says now.
+        named: slices that people named.
+        groups: the group of every sample of now; None if each is on its own.
+
     Raises:
-        DataError: if the baseline holds no outcomes, or no sample is in both.
+        DataError: if the baseline holds no predictions, or no sample is in both.
     """
-    before = baseline.outcomes
+    before = baseline.predictions
     if before is None:
         raise DataError(
-            "The baseline has no outcomes of samples.", fix="Write one with `weakspot check --write-baseline`, or name its project."
+            "The baseline has no predictions of samples.",
+            fix="Write one with `weakspot check --write-baseline`, or name its project.",
         )
-    _, old, new = np.intersect1d(before.keys.values, now.keys.values, assume_unique=True, return_indices=True)
+    _, old, new = np.intersect1d(
+        before.keys.values, now.keys.values, assume_unique=True, return_indices=True
+    )
     if not len(old):
         counts = {"baseline": before.keys.count, "now": now.keys.count}
         raise DataError(
@@ -78,15 +93,30 @@ def paired(baseline: Baseline, now: HeldOutOutcomes, named: tuple[NamedMembers, 
             given=counts,
             fix="Use a baseline that was written with the same validation and test samples.",
         )
-    classes = _class_pairs(before, now, old, new)
-    pairs = [*_whole(classes), *_sliced(baseline, before, classes, old), *_named(named, classes, new)]
+    units = np.arange(now.keys.count) if groups is None else groups
+    classes = _class_pairs(before, now, (old, new), np.asarray(units[new], dtype=np.int64))
+    pairs = [
+        *_whole(classes),
+        *_sliced(baseline, before, classes, old),
+        *_named(named, classes, new),
+    ]
     n_relabelled = _n_relabelled(before, now, old, new)
     return Pairing(
-        pairs=tuple(pairs), n_shared=len(old), n_before=before.keys.count, n_now=now.keys.count, n_relabelled=n_relabelled
+        pairs=tuple(pairs),
+        n_shared=len(old),
+        n_before=before.keys.count,
+        n_now=now.keys.count,
+        n_relabelled=n_relabelled,
     )
 
 
-def _class_pairs(before: HeldOutOutcomes, now: HeldOutOutcomes, old: IntArray, new: IntArray) -> Mapping[ClassKey, _ClassPair]:
+def _class_pairs(
+    before: HeldOutPredictions,
+    now: HeldOutPredictions,
+    shared: tuple[IntArray, IntArray],
+    units: IntArray,
+) -> Mapping[ClassKey, _ClassPair]:
+    old, new = shared
     later = {_key(one): one for one in now.classes}
     found: dict[ClassKey, _ClassPair] = {}
     for one in before.classes:
@@ -94,6 +124,7 @@ def _class_pairs(before: HeldOutOutcomes, now: HeldOutOutcomes, old: IntArray, n
         if other is not None:
             found[_key(one)] = _ClassPair(
                 title=one.title,
+                units=units,
                 is_meant=one.members.values[old] & other.members.values[new],
                 right_before=~one.failed.values[old],
                 right_now=~other.failed.values[new],
@@ -103,8 +134,15 @@ def _class_pairs(before: HeldOutOutcomes, now: HeldOutOutcomes, old: IntArray, n
 
 def _whole(classes: Mapping[ClassKey, _ClassPair]) -> Iterator[PairedTally]:
     own = [_tally(one, one.is_meant, one.title, SubjectKind.CLASS) for one in classes.values()]
-    sums = [sum(getattr(one, name) for one in own) for name in ("n_samples", "right_before", "right_now", "gained", "lost")]
+    sums = [
+        sum(getattr(one, name) for one in own)
+        for name in ("n_samples", "right_before", "right_now", "gained", "lost")
+    ]
     n_samples, right_before, right_now, gained, lost = sums
+    units, nets = _net_losses(
+        np.concatenate([_codes(one.units) for one in own] or [_codes(None)]),
+        np.concatenate([_codes(one.nets) for one in own] or [_codes(None)]),
+    )
     yield PairedTally(
         subject="overall",
         kind=SubjectKind.OVERALL,
@@ -113,15 +151,23 @@ def _whole(classes: Mapping[ClassKey, _ClassPair]) -> Iterator[PairedTally]:
         right_now=right_now,
         gained=gained,
         lost=lost,
+        units=units,
+        nets=nets,
     )
     yield from own
 
 
 def _sliced(
-    baseline: Baseline, before: HeldOutOutcomes, classes: Mapping[ClassKey, _ClassPair], old: IntArray
+    baseline: Baseline,
+    before: HeldOutPredictions,
+    classes: Mapping[ClassKey, _ClassPair],
+    old: IntArray,
 ) -> Iterator[PairedTally]:
     for found, _ in baseline.run.published():
-        own, members = classes.get((found.class_name, found.side)), before.slice_members.get(found.slice_id)
+        own, members = (
+            classes.get((found.class_name, found.side)),
+            before.slice_members.get(found.slice_id),
+        )
         seen = before.discovery.get(found.found_on.digest)
         if own is not None and members is not None:
             unseen = np.ones(len(old), dtype=np.bool_) if seen is None else ~seen.values[old]
@@ -129,15 +175,22 @@ def _sliced(
             yield _tally(own, chosen, found.title, SubjectKind.SLICE, slice_id=found.slice_id)
 
 
-def _named(named: tuple[NamedMembers, ...], classes: Mapping[ClassKey, _ClassPair], new: IntArray) -> Iterator[PairedTally]:
+def _named(
+    named: tuple[NamedMembers, ...], classes: Mapping[ClassKey, _ClassPair], new: IntArray
+) -> Iterator[PairedTally]:
     for one in named:
         own = classes.get((one.found.class_name, one.found.side))
         if own is not None:
-            yield _tally(own, own.is_meant & one.members[new], one.found.names[0].contrast, SubjectKind.NAMED)
+            yield _tally(
+                own, own.is_meant & one.members[new], one.found.names[0].contrast, SubjectKind.NAMED
+            )
 
 
-def _tally(own: _ClassPair, chosen: BoolArray, subject: str, kind: SubjectKind, *, slice_id: str = "") -> PairedTally:
+def _tally(
+    own: _ClassPair, chosen: BoolArray, subject: str, kind: SubjectKind, *, slice_id: str = ""
+) -> PairedTally:
     before, now = own.right_before[chosen], own.right_now[chosen]
+    units, nets = _net_losses(own.units[chosen], before.astype(np.int64) - now.astype(np.int64))
     return PairedTally(
         subject=subject,
         kind=kind,
@@ -147,10 +200,27 @@ def _tally(own: _ClassPair, chosen: BoolArray, subject: str, kind: SubjectKind, 
         gained=int((~before & now).sum()),
         lost=int((before & ~now).sum()),
         slice_id=slice_id,
+        units=units,
+        nets=nets,
     )
 
 
-def _n_relabelled(before: HeldOutOutcomes, now: HeldOutOutcomes, old: IntArray, new: IntArray) -> int:
+def _net_losses(units: IntArray, changes: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the units in which more samples were lost than gained, or fewer, and by how many."""
+    is_changed = changes != 0
+    codes, places = np.unique(units[is_changed], return_inverse=True)
+    nets = np.zeros(len(codes), dtype=np.int64)
+    np.add.at(nets, places, changes[is_changed])
+    return codes[nets != 0], nets[nets != 0]
+
+
+def _codes(given: IntArray | None) -> IntArray:
+    return np.zeros(0, dtype=np.int64) if given is None else given
+
+
+def _n_relabelled(
+    before: HeldOutPredictions, now: HeldOutPredictions, old: IntArray, new: IntArray
+) -> int:
     later = {_key(one): one.members.values[new] for one in now.classes}
     nobody = np.zeros(len(old), dtype=np.bool_)
     differs, known_before, known_now = nobody.copy(), nobody.copy(), nobody.copy()
@@ -162,5 +232,5 @@ def _n_relabelled(before: HeldOutOutcomes, now: HeldOutOutcomes, old: IntArray, 
     return int((differs & known_before & known_now).sum())
 
 
-def _key(one: ClassOutcomes) -> ClassKey:
+def _key(one: ClassPredictions) -> ClassKey:
     return one.class_name, one.side

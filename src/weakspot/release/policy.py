@@ -27,8 +27,15 @@ class Section(BaseModel):
 class Judging(Section):
     """How all rules are judged."""
 
-    level: float = Field(default=0.95, ge=0.5, lt=1.0, description="Confidence that an interval holds for all subjects of a rule.")
-    min_samples: int = Field(default=10, ge=1, description="A subject with fewer samples is not judged.")
+    level: float = Field(
+        default=0.95,
+        ge=0.5,
+        lt=1.0,
+        description="Confidence that an interval holds for all subjects of a rule.",
+    )
+    min_samples: int = Field(
+        default=10, ge=1, description="A subject with fewer samples is not judged."
+    )
     when_unsure: Literal["pass", "fail"] = Field(
         default="pass", description="What an entry that is not judged does to the verdict."
     )
@@ -38,20 +45,30 @@ class LeastRule(Section):
     """An accuracy that must be reached."""
 
     min: Fraction = Field(description="Least accuracy.")
-    judge: Judge = Field(default="interval", description="interval: violated if clearly below; point: violated if below.")
+    judge: Judge = Field(
+        default="interval",
+        description="interval: violated if clearly below; point: violated if below.",
+    )
 
 
 class ClassRule(LeastRule):
     """An accuracy that every class must reach."""
 
-    per_class: dict[str, Fraction] = Field(default_factory=dict, description="Other bars for single classes, by name.")
+    per_class: dict[str, Fraction] = Field(
+        default_factory=dict, description="Other bars for single classes, by name."
+    )
 
 
 class GapRule(Section):
     """A gap that no slice may exceed."""
 
-    max: Fraction = Field(description="Largest gap between the failure rates inside a slice and in the rest of its class.")
-    judge: Judge = Field(default="interval", description="interval: violated if clearly above; point: violated if above.")
+    max: Fraction = Field(
+        description="Largest gap between the failure rates inside a slice and in the rest of its class."
+    )
+    judge: Judge = Field(
+        default="interval",
+        description="interval: violated if clearly above; point: violated if above.",
+    )
 
 
 class CountRule(Section):
@@ -64,39 +81,80 @@ class NewSliceRule(Section):
     """How many confirmed slices the baseline may lack."""
 
     max: int = Field(ge=0, description="Most new confirmed slices.")
-    same_at: float = Field(default=0.5, gt=0.0, le=1.0, description="Overlap of members from which on two slices are the same.")
+    same_at: float = Field(
+        default=0.5,
+        gt=0.0,
+        le=1.0,
+        description="Overlap of members from which on two slices are the same.",
+    )
 
 
 class RegressionRule(Section):
     """How much accuracy may fall against the baseline, on the same samples."""
 
     max_drop: Fraction = Field(description="Largest fall of accuracy that is let pass.")
-    judge: Judge = Field(
-        default="interval", description="interval: violated if it clearly fell by more; point: if it fell by more."
+    drop_that_matters: float | None = Field(
+        default=None,
+        gt=0.0,
+        le=1.0,
+        description="The fall that the check must be able to see; a subject with too few samples to see it is not judged.",
     )
-    of: tuple[Group, ...] = Field(default=("overall", "classes", "slices"), min_length=1, description="What is compared.")
+    judge: Judge = Field(
+        default="interval",
+        description="interval: violated if it clearly fell by more; point: if it fell by more.",
+    )
+    of: tuple[Group, ...] = Field(
+        default=("overall", "classes", "slices"), min_length=1, description="What is compared."
+    )
+
+    @model_validator(mode="after")
+    def _check_drops(self) -> Self:
+        if self.drop_that_matters is not None and self.drop_that_matters <= self.max_drop:
+            message = "drop_that_matters must be larger than max_drop, which is let pass"
+            raise ValueError(message)
+        return self
 
 
 class NamedSlice(Section):
     """A slice that people named: samples of a class by a metadata column, or by words."""
 
     name: str = Field(min_length=1, description="What the slice is called in every output.")
-    class_name: str = Field(alias="class", min_length=1, description="The class; `no x` for samples that lack the label x.")
+    class_name: str = Field(
+        alias="class",
+        min_length=1,
+        description="The class; `no x` for samples that lack the label x.",
+    )
     column: str = Field(default="", description="Metadata column.")
-    value: str | int | float | bool | None = Field(default=None, description="One value of the column.")
-    values: tuple[str | int | float | bool, ...] = Field(default=(), description="Several values of the column.")
+    value: str | int | float | bool | None = Field(
+        default=None, description="One value of the column."
+    )
+    values: tuple[str | int | float | bool, ...] = Field(
+        default=(), description="Several values of the column."
+    )
     low: float | None = Field(default=None, description="Least number in the column.")
     high: float | None = Field(default=None, description="Numbers in the column lie below this.")
-    phrase: str = Field(default="", description="Words: samples that are nearer to the class with them than to the class alone.")
+    phrase: str = Field(
+        default="",
+        description="Words: samples that are nearer to the class with them than to the class alone.",
+    )
 
     @model_validator(mode="after")
     def _check_rule(self) -> Self:
-        has_values = self.value is not None or bool(self.values) or self.low is not None or self.high is not None
+        has_values = (
+            self.value is not None
+            or bool(self.values)
+            or self.low is not None
+            or self.high is not None
+        )
         if bool(self.column) == bool(self.phrase):
             message = "give either a column or a phrase"
             raise ValueError(message)
         if bool(self.column) != has_values:
-            message = "a column needs value, values, low or high" if self.column else "values belong to a column"
+            message = (
+                "a column needs value, values, low or high"
+                if self.column
+                else "values belong to a column"
+            )
             raise ValueError(message)
         return self
 
@@ -133,7 +191,10 @@ class Policy(Section):
         if not self.rules:
             message = f"there is no rule (known: {', '.join(RULES)})"
             raise ValueError(message)
-        for listed, what in (([one.name for one in self.slices], "slices"), ([one.slice for one in self.accepted], "accepted")):
+        for listed, what in (
+            ([one.name for one in self.slices], "slices"),
+            ([one.slice for one in self.accepted], "accepted"),
+        ):
             twice = sorted({name for name in listed if listed.count(name) > 1})
             if twice:
                 message = f"{what}: listed twice: {', '.join(twice)}"
@@ -142,7 +203,6 @@ class Policy(Section):
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Return the names of the rules that are there."""
         return tuple(name for name in RULES if getattr(self, name) is not None)
 
     @property
@@ -178,12 +238,16 @@ def load_policy(path: Path) -> Policy:
         given = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise ConfigError(
-            "There is no policy file here.", where=str(path), fix="Name it with --policy; docs/guide/release.md shows one."
+            "There is no policy file here.",
+            where=str(path),
+            fix="Name it with --policy; docs/guide/release.md shows one.",
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"The policy is not valid TOML: {error}.", where=str(path)) from error
     except OSError as error:
-        raise ConfigError(f"The policy cannot be read: {error.strerror}.", where=str(path)) from error
+        raise ConfigError(
+            f"The policy cannot be read: {error.strerror}.", where=str(path)
+        ) from error
     return parse_policy(given, where=str(path))
 
 
@@ -193,7 +257,13 @@ def parse_policy(given: dict[str, Any], *, where: str) -> Policy:
         return Policy.model_validate(given)
     except ValidationError as error:
         problems = [_problem(dict(item)) for item in error.errors()]
-        raise_all(problems, error=ConfigError, what="The policy cannot be used:", where=where, fix="Correct it and start again.")
+        raise_all(
+            problems,
+            error=ConfigError,
+            what="The policy cannot be used:",
+            where=where,
+            fix="Correct it and start again.",
+        )
         raise
 
 
@@ -226,5 +296,9 @@ def _known_keys(location: tuple[str | int, ...]) -> set[str]:
 def _section(annotation: Any) -> Any:
     """Return the section inside an annotation such as `X | None` or `tuple[X, ...]`."""
     if get_origin(annotation) in (Union, UnionType, tuple):
-        return next(part for part in map(_section, get_args(annotation)) if isinstance(part, type) and issubclass(part, Section))
+        return next(
+            part
+            for part in map(_section, get_args(annotation))
+            if isinstance(part, type) and issubclass(part, Section)
+        )
     return annotation

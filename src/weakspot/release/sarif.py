@@ -5,7 +5,7 @@ import json
 from typing import Any
 from urllib.parse import quote
 
-from weakspot.release.outcome import PolicyEntry, PolicyOutcome, Ruling
+from weakspot.release.result import PolicyEntry, PolicyResult, Ruling
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 TITLES = {
@@ -21,29 +21,46 @@ TITLES = {
 DEFAULT_PLACE = "policy.toml"
 
 
-def sarif_json(outcome: PolicyOutcome, *, version: str) -> str:
+def sarif_json(result: PolicyResult, *, version: str) -> str:
     """Return the log: a result a violated entry, a notification an entry that was not judged.
 
     Args:
-        outcome: what became of the policy.
+        result: what became of the policy.
         version: of weakspot.
     """
-    rules = list(dict.fromkeys(entry.rule for entry in outcome.entries))
+    rules = list(dict.fromkeys(entry.rule for entry in result.entries))
     run = {
-        "tool": {"driver": {"name": "weakspot", "semanticVersion": version, "rules": [_rule(name) for name in rules]}},
-        "automationDetails": {"id": f"weakspot/{outcome.run_id}"},
+        "tool": {
+            "driver": {
+                "name": "weakspot",
+                "semanticVersion": version,
+                "rules": [_rule(name) for name in rules],
+            }
+        },
+        "automationDetails": {"id": f"weakspot/{result.run_id}"},
         "invocations": [
             {
                 "executionSuccessful": True,
-                "exitCode": outcome.exit_code,
-                "toolExecutionNotifications": [_notification(entry) for entry in outcome.of(Ruling.NOT_JUDGED)],
+                "exitCode": result.exit_code,
+                "toolExecutionNotifications": [
+                    _notification(entry) for entry in result.of(Ruling.NOT_JUDGED)
+                ],
             }
         ],
-        "results": [_result(outcome, entry, rules.index(entry.rule)) for entry in outcome.failing],
+        "results": [_result(result, entry, rules.index(entry.rule)) for entry in result.failing],
         "columnKind": "unicodeCodePoints",
-        "properties": {"runId": outcome.run_id, "baselineRunId": outcome.baseline_run_id, "headline": outcome.headline},
+        "properties": {
+            "runId": result.run_id,
+            "baselineRunId": result.baseline_run_id,
+            "headline": result.headline,
+        },
     }
-    return json.dumps({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False
+        )
+        + "\n"
+    )
 
 
 def _rule(name: str) -> dict[str, Any]:
@@ -56,9 +73,12 @@ def _rule(name: str) -> dict[str, Any]:
     }
 
 
-def _result(outcome: PolicyOutcome, entry: PolicyEntry, rule_index: int) -> dict[str, Any]:
+def _result(result: PolicyResult, entry: PolicyEntry, rule_index: int) -> dict[str, Any]:
     mark = hashlib.sha256(f"{entry.rule}\n{entry.slice_id or entry.subject}".encode()).hexdigest()
-    figures = entry.model_dump(mode="json", include={"subject", "slice_id", "value", "interval", "bar", "n_samples", "p_value"})
+    figures = entry.model_dump(
+        mode="json",
+        include={"subject", "slice_id", "value", "interval", "bar", "n_samples", "p_value"},
+    )
     return {
         "ruleId": f"weakspot/{entry.rule}",
         "ruleIndex": rule_index,
@@ -68,7 +88,10 @@ def _result(outcome: PolicyOutcome, entry: PolicyEntry, rule_index: int) -> dict
         "locations": [
             {
                 "physicalLocation": {
-                    "artifactLocation": {"uri": quote(outcome.policy or DEFAULT_PLACE), "uriBaseId": "%SRCROOT%"},
+                    "artifactLocation": {
+                        "uri": quote(result.policy or DEFAULT_PLACE),
+                        "uriBaseId": "%SRCROOT%",
+                    },
                     "region": {"startLine": 1},
                 },
                 "logicalLocations": [{"name": entry.subject, "kind": "object"}],

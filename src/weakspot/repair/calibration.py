@@ -14,7 +14,9 @@ LEAST_GAIN = 1e-9
 CHUNK_ROWS = 4_096
 
 
-def calibrated(head: Head, features: FloatArray, targets: AnyArray, *, weights: DoubleArray | None = None) -> tuple[Head, float]:
+def calibrated(
+    head: Head, features: FloatArray, targets: AnyArray, *, weights: DoubleArray | None = None
+) -> tuple[Head, float]:
     """Return the head whose logits are divided by the temperature with the lowest loss on given samples, and that temperature.
 
     The samples must not be those the head was trained on. What a head predicts stays the same. Where samples cannot tell, the
@@ -42,9 +44,16 @@ def calibrated(head: Head, features: FloatArray, targets: AnyArray, *, weights: 
 
 def _check(features: AnyArray, truth: BoolArray, counts: DoubleArray, head: Head) -> None:
     if not len(features) == len(truth) == len(counts):
-        raise DataError("Features, targets and weights must have the same length.", given=(len(features), len(truth), len(counts)))
+        raise DataError(
+            "Features, targets and weights must have the same length.",
+            given=(len(features), len(truth), len(counts)),
+        )
     if len(features) and np.shape(features)[1] != head.weights.shape[1]:
-        raise DataError("Features have another width than the head.", given=np.shape(features)[1], fix=f"{head.weights.shape[1]}.")
+        raise DataError(
+            "Features have another width than the head.",
+            given=np.shape(features)[1],
+            fix=f"{head.weights.shape[1]}.",
+        )
     if not np.isfinite(counts).all() or np.any(counts < 0):
         raise DataError("Weights must be numbers that are not negative.")
 
@@ -54,7 +63,11 @@ def _label_matrix(targets: AnyArray, n_classes: int) -> BoolArray:
     if given.ndim == 1:
         return np.asarray(given[:, None] == np.arange(n_classes))
     if given.shape[1] != n_classes:
-        raise DataError("Targets have another number of classes than the head.", given=given.shape[1], fix=f"{n_classes} columns.")
+        raise DataError(
+            "Targets have another number of classes than the head.",
+            given=given.shape[1],
+            fix=f"{n_classes} columns.",
+        )
     return np.asarray(given, dtype=np.bool_)
 
 
@@ -64,7 +77,11 @@ def _is_degenerate(logits: FloatArray, truth: BoolArray, task: Task) -> bool:
     if task is Task.MULTI_LABEL:
         return bool(truth.all() or not truth.any() or not np.any(logits))
     is_labelled = truth.sum(axis=1) == 1
-    return bool(not is_labelled.all() or np.count_nonzero(truth.any(axis=0)) < 2 or np.ptp(logits, axis=1).max() == 0)  # noqa: PLR2004
+    return bool(
+        not is_labelled.all()
+        or np.count_nonzero(truth.any(axis=0)) <= 1
+        or np.ptp(logits, axis=1).max() == 0
+    )
 
 
 def _coolest(logits: FloatArray, truth: BoolArray, shares: DoubleArray, task: Task) -> float | None:
@@ -74,13 +91,17 @@ def _coolest(logits: FloatArray, truth: BoolArray, shares: DoubleArray, task: Ta
     def loss(logarithm: float) -> float:
         return _loss(logits, truth, shares, factor=float(np.exp(-logarithm)), task=task)
 
-    found = minimize_scalar(loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded", options={"xatol": 1e-5})
+    found = minimize_scalar(
+        loss, bounds=(np.log(COLDEST), np.log(HOTTEST)), method="bounded", options={"xatol": 1e-5}
+    )
     temperature = float(np.exp(found.x))
     is_inside = COLDEST * NEAR_AN_END < temperature < HOTTEST / NEAR_AN_END
     return temperature if is_inside and found.fun < loss(0.0) - LEAST_GAIN else None
 
 
-def _loss(logits: FloatArray, truth: BoolArray, shares: DoubleArray, *, factor: float, task: Task) -> float:
+def _loss(
+    logits: FloatArray, truth: BoolArray, shares: DoubleArray, *, factor: float, task: Task
+) -> float:
     """Return the weighted mean loss of logits [n, c] times a factor."""
     total = 0.0
     for first in range(0, len(logits), CHUNK_ROWS):

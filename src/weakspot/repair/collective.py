@@ -18,7 +18,7 @@ from weakspot.core.record import Record
 from weakspot.core.repairs import RepairArm
 from weakspot.core.slices import DataUse
 from weakspot.core.statistics import mcnemar_p
-from weakspot.core.training_sets import Contest, TrainingSelection, with_mean_one
+from weakspot.core.training_sets import TrainingSelection, WorstGroupObjective, with_mean_one
 
 FamilyType = Literal[1, 2]
 
@@ -31,13 +31,13 @@ class RepairSet:
         sample_ids: who is in it, no sample twice.
         weights: how much each counts; their mean is one.
         note: one sentence on what was done.
-        contests: groups of positions of which only the worst served counts.
+        group_objectives: groups of positions of which only the worst served counts.
     """
 
     sample_ids: tuple[str, ...]
     weights: DoubleArray
     note: str
-    contests: tuple[Contest, ...] = ()
+    group_objectives: tuple[WorstGroupObjective, ...] = ()
 
     @classmethod
     def of(cls, selection: TrainingSelection, dataset: Dataset) -> "RepairSet":
@@ -46,7 +46,7 @@ class RepairSet:
             sample_ids=tuple(dataset.sample_ids(selection.rows)),
             weights=selection.weights,
             note=selection.note,
-            contests=selection.contests,
+            group_objectives=selection.group_objectives,
         )
 
 
@@ -54,10 +54,10 @@ def pooled(sets: Sequence[RepairSet]) -> RepairSet:
     """Return the set of several models: every sample with the mean of its weights, where a model that did not choose it says zero.
 
     Raises:
-        ConfigError: if a set has contests, which have no mean.
+        ConfigError: if a set has group_objectives, which have no mean.
         NotEnoughDataError: if nothing is in any set.
     """
-    if any(one.contests for one in sets):
+    if any(one.group_objectives for one in sets):
         raise ConfigError(
             "A strategy that trains on the worst served group cannot be pooled over models.",
             fix="Choose a strategy that weighs samples, such as slice-balanced, or the set of one model (--type 2).",
@@ -87,7 +87,9 @@ def applied(repair_set: RepairSet, dataset: Dataset, allowed: IntArray) -> Train
         NotEnoughDataError: if none of the samples is there.
     """
     row_of = dict(zip(dataset.sample_ids(allowed), allowed.tolist(), strict=True))
-    places = np.array([place for place, one in enumerate(repair_set.sample_ids) if one in row_of], dtype=np.int64)
+    places = np.array(
+        [place for place, one in enumerate(repair_set.sample_ids) if one in row_of], dtype=np.int64
+    )
     if not len(places) or not repair_set.weights[places].sum() > 0:
         raise NotEnoughDataError(
             "None of the samples of the repair set is among the samples that this model may be trained on.",
@@ -99,38 +101,46 @@ def applied(repair_set: RepairSet, dataset: Dataset, allowed: IntArray) -> Train
     new_place = np.full(len(repair_set.sample_ids), -1, dtype=np.int64)
     new_place[places[order]] = np.arange(len(places))
     n_missing = len(repair_set.sample_ids) - len(places)
-    note = f"{repair_set.note} {n_missing} of them are not among this model's samples." if n_missing else repair_set.note
+    note = (
+        f"{repair_set.note} {n_missing} of them are not among this model's samples."
+        if n_missing
+        else repair_set.note
+    )
     return TrainingSelection(
         rows=rows[order],
         weights=with_mean_one(repair_set.weights[places[order]]),
         note=note,
-        contests=tuple(kept for contest in repair_set.contests if (kept := _kept(contest, new_place))),
+        group_objectives=tuple(
+            kept
+            for group_objective in repair_set.group_objectives
+            if (kept := _kept(group_objective, new_place))
+        ),
     )
 
 
-def _kept(contest: Contest, new_place: IntArray) -> Contest:
-    groups = [np.sort(new_place[group][new_place[group] >= 0]) for group in contest]
+def _kept(group_objective: WorstGroupObjective, new_place: IntArray) -> WorstGroupObjective:
+    groups = [np.sort(new_place[group][new_place[group] >= 0]) for group in group_objective]
     return tuple(group for group in groups if len(group))
 
 
 class FamilyFigures(Record):
-    """One model of a family on one set of samples: before, with its own repair, with the collective one and with its random twin.
+    """One model of a family on one set of samples: before, after its own repair, the collective one and its random control.
 
     Args:
         measured_on: the samples.
         before: right before.
         individual: right with the model's own repair.
         collective: right with the collective repair.
-        random: right with the random twin of the collective set.
+        random: right with the random control of the collective set.
         resolved_individual: of the former failures, right with the model's own repair.
         resolved_collective: the same with the collective repair.
-        resolved_random: the same with the random twin.
+        resolved_random: the same with the random control.
         clean_individual: of the formerly right, still right with the model's own repair.
         clean_collective: the same with the collective repair.
         shared: of the failures that the model's own repair resolves, those that the collective one resolves too.
-        shared_random: of the same, those that the random twin resolves too.
+        shared_random: of the same, those that the random control resolves too.
         p_value: McNemar's exact test of the collective repair against before.
-        p_against_random: the same against the random twin.
+        p_against_random: the same against the random control.
         relative_accuracy: accuracy with the collective repair as a part of that with the model's own; None if the latter is zero.
     """
 
@@ -160,7 +170,7 @@ class FamilyModel(Record):
         n_individual: samples in its own repair set.
         n_collective: samples of the collective set that it was trained on.
         figures: on test samples, then on the discovery half (seed) and the confirmation half (held-out).
-        arms: its own repair, the collective one and the random twin, with all groups.
+        arms: its own repair, the collective one and the random control, with all groups.
         notes: what to know.
     """
 
@@ -187,7 +197,7 @@ class CollectiveRepair(Record):
         models: one entry a model.
         shared: over the test samples of all models but the source, the individually resolved failures that the collective set
             resolves too.
-        shared_random: of the same, those that the random twins resolve too.
+        shared_random: of the same, those that the random controls resolve too.
         notes: what to know.
     """
 
@@ -210,7 +220,7 @@ def over_models(shares: Sequence[Share]) -> Share:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class FamilyOutcomes:
+class FamilyPredictions:
     """Which decisions on the same samples are right [n], in one order."""
 
     before: BoolArray
@@ -219,15 +229,18 @@ class FamilyOutcomes:
     random: BoolArray
 
 
-def family_figures(measured_on: DataUse, right: FamilyOutcomes) -> FamilyFigures:
+def family_figures(measured_on: DataUse, right: FamilyPredictions) -> FamilyFigures:
     """Count what each repair of a model resolves, keeps and shares.
 
     Raises:
-        DataError: if the outcomes are not of the same samples.
+        DataError: if the predictions are not of the same samples.
     """
     arms = (right.before, right.individual, right.collective, right.random)
     if len({len(one) for one in arms}) != 1:
-        raise DataError("All repairs of a model need an outcome for the same samples.", given=[len(one) for one in arms])
+        raise DataError(
+            "All repairs of a model need a result for the same samples.",
+            given=[len(one) for one in arms],
+        )
     failed = ~right.before
     own = failed & right.individual
     return FamilyFigures(
@@ -245,7 +258,9 @@ def family_figures(measured_on: DataUse, right: FamilyOutcomes) -> FamilyFigures
         shared_random=_share(right.random[own]),
         p_value=_paired_p(right.before, right.collective),
         p_against_random=_paired_p(right.random, right.collective),
-        relative_accuracy=float(right.collective.sum() / right.individual.sum()) if right.individual.any() else None,
+        relative_accuracy=float(right.collective.sum() / right.individual.sum())
+        if right.individual.any()
+        else None,
     )
 
 

@@ -28,7 +28,12 @@ class MixedFeatures:
 
 
 def mixed_features(
-    features: FloatArray, targets: AnyArray, *, n_mixed: int, random: np.random.Generator, concentration: float = 1.0
+    features: FloatArray,
+    targets: AnyArray,
+    *,
+    n_mixed: int,
+    random: np.random.Generator,
+    concentration: float = 1.0,
 ) -> MixedFeatures:
     """Return so many mixtures of two training samples each, drawn with replacement.
 
@@ -44,9 +49,14 @@ def mixed_features(
         ConfigError: if a number is not positive.
     """
     if not len(features) or len(features) != len(targets):
-        raise DataError("Samples to mix need features and one target each.", given=(len(features), len(targets)))
+        raise DataError(
+            "Samples to mix need features and one target each.", given=(len(features), len(targets))
+        )
     if n_mixed < 1 or not concentration > 0:
-        raise ConfigError("The number of mixtures and their concentration must be positive.", given=(n_mixed, concentration))
+        raise ConfigError(
+            "The number of mixtures and their concentration must be positive.",
+            given=(n_mixed, concentration),
+        )
     first, second = random.integers(len(features), size=(2, n_mixed))
     shares = random.beta(concentration, concentration, size=n_mixed)
     part = shares[:, None].astype(np.float32)

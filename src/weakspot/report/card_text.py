@@ -13,7 +13,6 @@ INDENT = "  "
 
 
 def render_model_card(document: ReportDocument) -> str:
-    """Return the card with its front matter."""
     text = render_template("model-card.md", document)
     return f"---\n{front_matter(document)}---\n\n{text}"
 
@@ -35,7 +34,10 @@ def _content(document: ReportDocument) -> dict[str, object]:
                 "name": card.classifier,
                 "results": [
                     {
-                        "task": {"type": "image-classification", "name": f"Image classification, {task}"},
+                        "task": {
+                            "type": "image-classification",
+                            "name": f"Image classification, {task}",
+                        },
                         "dataset": {"type": _slug(name), "name": name, "split": _splits(document)},
                         "metrics": list(_metrics(document)),
                     }
@@ -56,12 +58,20 @@ def _metrics(document: ReportDocument) -> Iterator[dict[str, object]]:
             "name": f"Accuracy on the worst slice ({card.worst.title})",
             "value": round(1 - evidence.rate_inside, 6),
         }
-        yield {"type": "accuracy-gap", "name": "Gap of the worst slice to the rest of its class", "value": round(evidence.gap, 6)}
+        yield {
+            "type": "accuracy-gap",
+            "name": "Gap of the worst slice to the rest of its class",
+            "value": round(evidence.headline_gap, 6),
+        }
 
 
 def _splits(document: ReportDocument) -> str:
     data = document.card.data
-    return " and ".join(data.evaluated_splits) if data is not None and data.evaluated_splits else "evaluation"
+    return (
+        " and ".join(data.evaluated_splits)
+        if data is not None and data.evaluated_splits
+        else "evaluation"
+    )
 
 
 def _slug(name: str) -> str:
@@ -69,7 +79,6 @@ def _slug(name: str) -> str:
 
 
 def _yaml(value: object, indent: str = "") -> Iterator[str]:
-    """Yield the lines of nested mappings and lists."""
     if isinstance(value, Mapping):
         for key, item in value.items():
             yield from _entry(f"{indent}{key}:", item, indent)
@@ -103,4 +112,7 @@ def _scalar(value: object) -> str:
     if isinstance(value, int | float):
         return repr(value)
     text = _SPACES.sub(" ", str(value))
-    return json.dumps("".join(character if character.isprintable() else " " for character in text), ensure_ascii=False)
+    return json.dumps(
+        "".join(character if character.isprintable() else " " for character in text),
+        ensure_ascii=False,
+    )

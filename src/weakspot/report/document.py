@@ -19,12 +19,20 @@ from weakspot.report.findings import (
     methods_of,
     unconfirmed_slices,
 )
-from weakspot.report.model_card import ClassAccuracy, DataFacts, ModelCard, class_accuracies, model_card
-from weakspot.report.pictures import SlicePictures
+from weakspot.report.image_budget import SliceImages
+from weakspot.report.model_card import (
+    ClassAccuracy,
+    DataFacts,
+    ModelCard,
+    class_accuracies,
+    model_card,
+)
 from weakspot.report.repairs import RepairSection, repair_section
 from weakspot.report.strategies import StrategyComparison, compare_strategies
 
-_SECRET = re.compile(r"token|secret|password|passwd|api_?key|authorization|credential", re.IGNORECASE)
+_SECRET = re.compile(
+    r"token|secret|password|passwd|api_?key|authorization|credential", re.IGNORECASE
+)
 _ADDRESS_WITH_PASSWORD = re.compile(r"(?<=://)[^/@\s]+@")
 
 
@@ -39,14 +47,14 @@ class ReportDocument:
         not_confirmed: what was tested and not confirmed.
         repairs: what repairs did.
         methods: what every discoverer did.
-        control: which error rate is held.
+        correction: which error rate is held.
         record: the run.
         card: the model card.
         classes: accuracy by class.
         dismissed: slices that people dismissed.
         settings: dotted names and values, secrets left out.
         strategies: side by side, None if there are not several.
-        picture_note: said if fewer pictures are shown than asked for.
+        image_note: said if fewer images are shown than asked for.
     """
 
     headline: str
@@ -55,26 +63,28 @@ class ReportDocument:
     not_confirmed: tuple[TestedSlice, ...]
     repairs: tuple[RepairSection, ...]
     methods: tuple[MethodRecord, ...]
-    control: str
+    correction: str
     record: RunRecord
     card: ModelCard
     classes: tuple[ClassAccuracy, ...] = ()
     dismissed: tuple[DismissedSlice, ...] = ()
     settings: tuple[tuple[str, str], ...] = field(default=())
     strategies: StrategyComparison | None = None
-    picture_note: str = ""
+    image_note: str = ""
 
 
 def build_document(
-    record: RunRecord, pictures: Mapping[str, SlicePictures] | None = None, data: DataFacts | None = None
+    record: RunRecord,
+    images: Mapping[str, SliceImages] | None = None,
+    data: DataFacts | None = None,
 ) -> ReportDocument:
-    """Order and word the facts of a run; pictures are given by slice id."""
-    shown = pictures or {}
+    """Order and word the facts of a run; images are given by slice id."""
+    shown = images or {}
     findings = tuple(
-        finding(number, found, evidence, record, shown.get(found.slice_id, SlicePictures()))
+        finding(number, found, evidence, record, shown.get(found.slice_id, SliceImages()))
         for number, (found, evidence) in enumerate(record.published(), start=1)
     )
-    repairs = tuple(repair_section(outcome) for outcome in record.repairs)
+    repairs = tuple(repair_section(result) for result in record.repairs)
     dismissed = dismissed_slices(record)
     return ReportDocument(
         headline=_headline(findings, record),
@@ -83,7 +93,9 @@ def build_document(
         not_confirmed=unconfirmed_slices(record),
         repairs=repairs,
         methods=methods_of(record),
-        control=wording.CONTROL_WORDS[record.evidence[0].control] if record.evidence else "",
+        correction=wording.CORRECTION_WORDS[record.evidence[0].correction]
+        if record.evidence
+        else "",
         record=record,
         card=model_card(record, findings, repairs=repairs, dismissed=dismissed, data=data),
         classes=class_accuracies(record),
@@ -113,8 +125,8 @@ def _summary(record: RunRecord, findings: Sequence[Finding]) -> Iterator[str]:
         yield f"People dismissed {wording.count(len(dismissed), 'slice')}; see who and why below."
     if any(item.has_suspect_labels for item in findings):
         yield "Some failures look like wrong labels; see the findings that say so."
-    for outcome in record.repairs[:1]:
-        yield from repair_section(outcome).sentences[:1]
+    for result in record.repairs[:1]:
+        yield from repair_section(result).sentences[:1]
     if len(record.repairs) > 1:
         yield f"{wording.count(len(record.repairs), 'way')} of repairing were compared; see the table."
 

@@ -9,11 +9,40 @@ from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.report import wording
 from weakspot.report.curves import CurveChart, curve_chart
-from weakspot.report.pictures import SlicePictures
+from weakspot.report.image_budget import SliceImages
 
 
 @dataclass(frozen=True, kw_only=True)
-class Finding:
+class SliceSentences:
+    """One slice in words; what is not known is empty.
+
+    Args:
+        sentence: what it says.
+        proof: how it was tested.
+        effect: how large the gap is.
+        strength: how consistent it was where it was found.
+        doubts: what a second witness said of names, where it disagrees or could be asked.
+        cause: the probable cause.
+        confused_with: what its samples are taken for.
+        labels: what was seen of its labels.
+        explained: why it is no finding of its own; empty if it is one.
+        people: what people decided about it.
+    """
+
+    sentence: str = ""
+    proof: str = ""
+    effect: str = ""
+    strength: str = ""
+    doubts: tuple[str, ...] = ()
+    cause: tuple[str, ...] = ()
+    confused_with: str = ""
+    labels: str = ""
+    explained: str = ""
+    people: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finding(SliceSentences):
     """One confirmed slice.
 
     Args:
@@ -22,24 +51,14 @@ class Finding:
         title: its name in two or three words.
         method: who found it.
         phrase: its name as a caption, empty if it has none.
-        sentence: what it says.
-        proof: how it was tested.
-        effect: how large the gap is.
         evidence: the figures.
-        strength: how consistent it was where it was found, in words.
         names: all its names, best first.
         easy_names: names of the other end.
-        doubts: what a second witness said of names, where it disagrees or could be asked.
         curve: accuracy by closeness to the names, None if it was not measured.
-        cause: the probable cause in words.
-        pull: what its samples are taken for, in words.
-        labels: what was seen of its labels, in words.
         has_suspect_labels: whether labels should be looked at first.
         elsewhere: the slice on other data.
-        explained: why it is no finding of its own; empty if it is one.
         also_found: other slices with nearly the same members, as `title (method)`.
-        pictures: what to show.
-        people: what people decided about it, in words; empty if nobody did.
+        images: what to show.
     """
 
     number: int
@@ -47,24 +66,14 @@ class Finding:
     title: str
     method: str
     phrase: str
-    sentence: str
-    proof: str
-    effect: str
     evidence: Evidence
-    strength: str
     names: tuple[SliceName, ...]
     easy_names: tuple[SliceName, ...]
-    doubts: tuple[str, ...]
     curve: CurveChart | None
-    cause: tuple[str, ...]
-    pull: str
-    labels: str
     has_suspect_labels: bool
     elsewhere: tuple[Measurement, ...]
-    explained: str
     also_found: tuple[str, ...]
-    pictures: SlicePictures
-    people: str = ""
+    images: SliceImages
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,34 +120,49 @@ class TestedSlice:
     evidence: Evidence
 
 
-def finding(number: int, found: FailureSlice, evidence: Evidence, record: RunRecord, pictures: SlicePictures) -> Finding:
-    """Word one confirmed slice."""
-    cause, labels = evidence.cause, evidence.labels
-    causes = () if cause is None else (wording.CAUSE_WORDS[cause.cause], cause.sentence)
+def finding(
+    number: int, found: FailureSlice, evidence: Evidence, record: RunRecord, images: SliceImages
+) -> Finding:
+    labels = evidence.labels
     return Finding(
         number=number,
         slice_id=found.slice_id,
         title=found.title,
         method=found.method,
         phrase=found.names[0].phrase if found.names else "",
-        sentence=wording.finding_sentence(found, evidence),
-        proof=wording.proof_sentence(evidence),
-        effect=wording.effect_sentence(evidence),
         evidence=evidence,
-        strength=_strength(found),
         names=found.names,
         easy_names=found.easy_names,
-        doubts=tuple(wording.witness_sentence(name) for name in found.names if name.witness),
         curve=curve_chart(found.names, found.easy_names),
-        cause=tuple(sentence for sentence in causes if sentence),
-        pull=cause.pull.sentence if cause is not None and cause.pull is not None else "",
-        labels="" if labels is None else labels.sentence,
         has_suspect_labels=labels is not None and labels.is_flagged,
         elsewhere=evidence.elsewhere,
-        explained=_explained(evidence, record),
         also_found=tuple(_also_found(found.slice_id, record)),
-        pictures=pictures,
-        people=_people(found.slice_id, record.decisions),
+        images=images,
+        **vars(slice_sentences(found, evidence, record)),
+    )
+
+
+def slice_sentences(
+    slice_: FailureSlice, evidence: Evidence | None, record: RunRecord
+) -> SliceSentences:
+    """Word a slice; of one that was not measured only what is known of its names."""
+    doubts = tuple(wording.witness_sentence(name) for name in slice_.names if name.witness)
+    if evidence is None:
+        return SliceSentences(doubts=doubts)
+    cause, labels = evidence.cause, evidence.labels
+    causes = () if cause is None else (wording.CAUSE_WORDS[cause.cause], cause.sentence)
+    confused_with = None if cause is None else cause.confused_with
+    return SliceSentences(
+        sentence=wording.finding_sentence(slice_, evidence),
+        proof=wording.proof_sentence(evidence),
+        effect=wording.effect_sentence(evidence),
+        strength=_strength(slice_),
+        doubts=doubts,
+        cause=tuple(sentence for sentence in causes if sentence),
+        confused_with="" if confused_with is None else confused_with.sentence,
+        labels="" if labels is None else labels.sentence,
+        explained=_explained(evidence, record),
+        people=_people(slice_.slice_id, record.decisions),
     )
 
 
@@ -151,7 +175,9 @@ def dismissed_slices(record: RunRecord) -> tuple[DismissedSlice, ...]:
             title=known[slice_id].title,
             slice_id=slice_id,
             method=known[slice_id].method,
-            verdict=wording.VERDICT_WORDS[evidence[slice_id].verdict] if slice_id in evidence else "",
+            verdict=wording.VERDICT_WORDS[evidence[slice_id].verdict]
+            if slice_id in evidence
+            else "",
             by=decision.by,
             time=decision.time,
             reason=decision.reason,
@@ -163,7 +189,6 @@ def dismissed_slices(record: RunRecord) -> tuple[DismissedSlice, ...]:
 
 
 def _people(slice_id: str, decisions: Sequence[Decision]) -> str:
-    """Return who accepted, renamed or merged a slice, each once."""
     words = {
         DecisionKind.ACCEPTED: "Accepted by",
         DecisionKind.RENAMED: "Put in words by",
@@ -171,7 +196,9 @@ def _people(slice_id: str, decisions: Sequence[Decision]) -> str:
     }
     own = [one for one in decisions if one.slice_id == slice_id]
     found = {kind: list(dict.fromkeys(one.by for one in own if one.kind is kind)) for kind in words}
-    return " ".join(f"{words[kind]} {', '.join(people)}." for kind, people in found.items() if people)
+    return " ".join(
+        f"{words[kind]} {', '.join(people)}." for kind, people in found.items() if people
+    )
 
 
 def _strength(found: FailureSlice) -> str:
@@ -184,7 +211,9 @@ def _strength(found: FailureSlice) -> str:
 def _explained(evidence: Evidence, record: RunRecord) -> str:
     if evidence.explained is None:
         return ""
-    return wording.explanation_sentence(evidence.explained, record.slice_by_id(evidence.explained.slice_id).title)
+    return wording.explanation_sentence(
+        evidence.explained, record.slice_by_id(evidence.explained.slice_id).title
+    )
 
 
 def _also_found(slice_id: str, record: RunRecord) -> Iterator[str]:
@@ -197,9 +226,19 @@ def _also_found(slice_id: str, record: RunRecord) -> Iterator[str]:
 def unconfirmed_slices(record: RunRecord) -> tuple[TestedSlice, ...]:
     """Return the slices that were neither confirmed nor dismissed, smallest q-value first and those without a test last."""
     dismissed = record.dismissed()
-    others = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED and entry.slice_id not in dismissed]
+    others = [
+        entry
+        for entry in record.evidence
+        if entry.verdict is not Verdict.CONFIRMED and entry.slice_id not in dismissed
+    ]
     ordered = sorted(
-        others, key=lambda entry: (entry.verdict is not Verdict.NOT_CONFIRMED, entry.q_value, entry.p_value, entry.slice_id)
+        others,
+        key=lambda entry: (
+            entry.verdict is not Verdict.NOT_CONFIRMED,
+            entry.q_value,
+            entry.p_value,
+            entry.slice_id,
+        ),
     )
     known = record.slices_by_id()
     return tuple(_tested(entry, known) for entry in ordered)
@@ -211,17 +250,25 @@ def _tested(entry: Evidence, known: Mapping[str, FailureSlice]) -> TestedSlice:
     if entry.same_as is not None:
         verdict = f"{verdict}: {known[entry.same_as].title}"
     was_tested = entry.verdict is Verdict.NOT_CONFIRMED
-    return TestedSlice(title=found.title, method=found.method, verdict=verdict, was_tested=was_tested, evidence=entry)
+    return TestedSlice(
+        title=found.title,
+        method=found.method,
+        verdict=verdict,
+        was_tested=was_tested,
+        evidence=entry,
+    )
 
 
 def n_tested(record: RunRecord) -> int:
     """Return how many tests were made: over all turns, each with its own samples."""
+    if any(entry.batch for entry in record.evidence):
+        # Slices that were asked about before are counted with the others of that time.
+        return sum(entry.batch > 0 for entry in record.evidence)
     by_data = {entry.measured_on.digest: entry.n_tested for entry in record.evidence}
     return sum(by_data.values())
 
 
 def methods_of(record: RunRecord) -> tuple[MethodRecord, ...]:
-    """Return what every method did, over all turns."""
     merged: dict[str, MethodRecord] = {}
     for one in record.methods:
         before = merged.get(one.method, MethodRecord(method=one.method))
@@ -237,9 +284,12 @@ def methods_of(record: RunRecord) -> tuple[MethodRecord, ...]:
 
 
 def count_sentence(record: RunRecord, findings: Sequence[Finding]) -> str:
-    """Return how many candidates there were at every step."""
     considered = sum(one.n_considered for one in record.methods)
-    looked_at = f"{wording.count(considered, 'candidate')} looked at on the discovery samples, " if considered else ""
+    looked_at = (
+        f"{wording.count(considered, 'candidate')} looked at on the discovery samples, "
+        if considered
+        else ""
+    )
     return (
         f"{looked_at}{wording.count(len(record.slices), 'slice')} found, {n_tested(record)} tested on held-out samples, "
         f"{len(findings)} confirmed."

@@ -90,13 +90,12 @@ class ModelCard:
 
     @property
     def worst_sentence(self) -> str:
-        """Return where it does worst, in a sentence."""
         if self.worst is None:
             return "No slice was confirmed, so there is no worst one."
         evidence = self.worst.evidence
         return (
             f"“{self.worst.title}”: right on {wording.percent(1 - evidence.rate_inside)} of {evidence.n_inside:,}, "
-            f"{round(100 * evidence.gap)} points below the rest of the class."
+            f"about {round(100 * evidence.headline_gap)} points below the rest of the class."
         )
 
 
@@ -108,7 +107,6 @@ def model_card(
     dismissed: Sequence[DismissedSlice] = (),
     data: DataFacts | None = None,
 ) -> ModelCard:
-    """Return the card of a run, from the same findings and repairs that its report shows."""
     facts = record.classifier
     own = [found for found in findings if not found.explained]
     return ModelCard(
@@ -116,7 +114,9 @@ def model_card(
         data=data,
         evaluation=tuple(_evaluation(record, data)),
         criterion=record.criterion or "the answer is wrong",
-        accuracy=None if facts is None or not facts.n_samples else _right(facts.n_failed, facts.n_samples),
+        accuracy=None
+        if facts is None or not facts.n_samples
+        else _right(facts.n_failed, facts.n_samples),
         per_class=_per_class(record),
         worst=own[0] if own else None,
         known_failures=tuple(found.sentence for found in own),
@@ -135,7 +135,9 @@ def class_accuracies(record: RunRecord) -> tuple[ClassAccuracy, ...]:
 
 
 def _per_class(record: RunRecord) -> tuple[ClassAccuracy, ...]:
-    return tuple(sorted(class_accuracies(record), key=lambda one: (one.right.value, one.class_name)))
+    return tuple(
+        sorted(class_accuracies(record), key=lambda one: (one.right.value, one.class_name))
+    )
 
 
 def _right(n_failed: int, n_samples: int) -> Share:
@@ -159,7 +161,9 @@ def _evaluation(record: RunRecord, data: DataFacts | None) -> Iterator[str]:
 def _repairs(sections: Sequence[RepairSection]) -> Iterator[str]:
     """Yield what the chosen repair did to slices and overall, and what got worse; the report says the rest."""
     for section in sections[:1]:
-        n_slices = sum(change.kind is GroupKind.SLICE for arm in section.arms[:1] for change in arm.changes)
+        n_slices = sum(
+            change.kind is GroupKind.SLICE for arm in section.arms[:1] for change in arm.changes
+        )
         yield from section.sentences[: n_slices + 1]
         yield from (sentence for arm in section.arms[:1] for sentence in worse_sentences(arm))
     if len(sections) > 1:
@@ -167,7 +171,10 @@ def _repairs(sections: Sequence[RepairSection]) -> Iterator[str]:
 
 
 def _caveats(
-    record: RunRecord, findings: Sequence[Finding], dismissed: Sequence[DismissedSlice], data: DataFacts | None
+    record: RunRecord,
+    findings: Sequence[Finding],
+    dismissed: Sequence[DismissedSlice],
+    data: DataFacts | None,
 ) -> Iterator[str]:
     verdicts = [entry.verdict for entry in record.evidence]
     if n_few := verdicts.count(Verdict.TOO_FEW):

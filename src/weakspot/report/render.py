@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from weakspot.report import wording
+from weakspot.report.curves import trade_off_plot
 from weakspot.report.document import ReportDocument
 from weakspot.report.findings import DismissedSlice
 from weakspot.report.model_card import ModelCard
-from weakspot.report.repair_wording import FATE_WORDS, fine_interval, fine_points, signed_points
+from weakspot.report.repair_wording import STATUS_WORDS, fine_interval, fine_points, signed_points
 from weakspot.report.repairs import RepairSection
 from weakspot.report.strategies import Move, StrategyComparison
-from weakspot.report.strategy_plot import trade_off_plot
 
 _NUMBER_AND_PERCENT = re.compile(r"(\d) %")
 MOST_LISTED = 500
@@ -23,25 +23,34 @@ _MARKDOWN = re.compile(r"([\\`*_\[\]<>|])")
 
 def render_html(document: ReportDocument, thumbnails: Mapping[str, bytes] | None = None) -> str:
     """Return the page; thumbnails are JPEG files by sample id and become part of it."""
-    pictures = {name: "data:image/jpeg;base64," + base64.b64encode(data).decode() for name, data in (thumbnails or {}).items()}
+    images = {
+        name: "data:image/jpeg;base64," + base64.b64encode(data).decode()
+        for name, data in (thumbnails or {}).items()
+    }
     from markupsafe import Markup
 
     plot = "" if document.strategies is None else Markup(trade_off_plot(document.strategies))
     page = (
         _environment(escape=True)
         .get_template("report.html")
-        .render(report=document, thumbnails=pictures, words=wording, plot=plot, fates=FATE_WORDS, most_listed=MOST_LISTED)
+        .render(
+            report=document,
+            thumbnails=images,
+            words=wording,
+            plot=plot,
+            statuses=STATUS_WORDS,
+            most_listed=MOST_LISTED,
+        )
     )
     return _NUMBER_AND_PERCENT.sub("\\1\u00a0%", page)
 
 
 def render_markdown(document: ReportDocument) -> str:
-    """Return the report as Markdown, without pictures."""
+    """Return the report as Markdown, without images."""
     return render_template("report.md", document)
 
 
 def render_template(name: str, document: ReportDocument) -> str:
-    """Return a Markdown template filled with a report."""
     text = _environment(escape=False).get_template(name).render(report=document, words=wording)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
@@ -63,20 +72,25 @@ def render_json(document: ReportDocument) -> str:
                 "names": [name.model_dump(mode="json") for name in item.names],
                 "easy_names": [name.model_dump(mode="json") for name in item.easy_names],
                 "evidence": item.evidence.model_dump(mode="json"),
-                "hard_samples": [picture.sample_id for picture in item.pictures.hard],
-                "easy_samples": [picture.sample_id for picture in item.pictures.easy],
+                "hard_samples": [image.sample_id for image in item.images.hard],
+                "easy_samples": [image.sample_id for image in item.images.easy],
                 "people": item.people,
             }
             for item in document.findings
         ],
         "not_confirmed": [
-            {"title": item.title, "method": item.method, "verdict": item.verdict, "evidence": item.evidence.model_dump(mode="json")}
+            {
+                "title": item.title,
+                "method": item.method,
+                "verdict": item.verdict,
+                "evidence": item.evidence.model_dump(mode="json"),
+            }
             for item in document.not_confirmed
         ],
         "dismissed": [_dismissed_content(item) for item in document.dismissed],
         "model_card": _card_content(document.card),
         "methods": [one.model_dump(mode="json") for one in document.methods],
-        "control": document.control,
+        "correction": document.correction,
         "repairs": [_repair_content(item) for item in document.repairs],
         "strategies": _strategies_content(document.strategies),
     }
@@ -85,7 +99,10 @@ def render_json(document: ReportDocument) -> str:
 
 def _dismissed_content(item: DismissedSlice) -> dict[str, Any]:
     content = dataclasses.asdict(dataclasses.replace(item, evidence=None))
-    return {**content, "evidence": None if item.evidence is None else item.evidence.model_dump(mode="json")}
+    return {
+        **content,
+        "evidence": None if item.evidence is None else item.evidence.model_dump(mode="json"),
+    }
 
 
 def _card_content(card: ModelCard) -> dict[str, Any]:
@@ -114,12 +131,18 @@ def _repair_content(item: RepairSection) -> dict[str, Any]:
         "accounting": [
             {
                 "samples": row.data,
-                "share": "formerly right, still right" if row.is_clean else "former failures, now right",
-                "arms": [None if share is None else share.model_dump(mode="json") for share in row.shares],
+                "share": "formerly right, still right"
+                if row.is_clean
+                else "former failures, now right",
+                "arms": [
+                    None if share is None else share.model_dump(mode="json") for share in row.shares
+                ],
             }
             for row in item.accounting
         ],
-        "aftermath": None if item.looked_again is None else item.looked_again.model_dump(mode="json"),
+        "aftermath": None
+        if item.looked_again is None
+        else item.looked_again.model_dump(mode="json"),
         "calibration": item.calibration,
         "labelling": None if item.request is None else item.request.model_dump(mode="json"),
         "files": list(item.files),
@@ -134,10 +157,14 @@ def _strategies_content(compared: StrategyComparison | None) -> list[dict[str, A
             "is_baseline": row.is_baseline,
             "is_chosen": row.is_chosen,
             "slices": _move_content(row.on_slices),
-            "best_baseline": None if row.rival is None else {"arm": row.rival[0], **(_move_content(row.rival[1]) or {})},
+            "best_baseline": None
+            if row.rival is None
+            else {"arm": row.rival[0], **(_move_content(row.rival[1]) or {})},
             "rest_of_class": _move_content(row.on_rest),
             "overall": _move_content(row.overall),
-            "spread": None if row.arm is None or row.arm.spread is None else row.arm.spread.model_dump(mode="json"),
+            "spread": None
+            if row.arm is None or row.arm.spread is None
+            else row.arm.spread.model_dump(mode="json"),
             "got_worse": list(row.got_worse),
             "n_lower": row.n_lower,
             "note": row.note,

@@ -3,7 +3,16 @@
 from collections.abc import Iterator, Sequence
 
 from weakspot.core.evidence import Interval, Share
-from weakspot.core.repairs import Aftermath, GroupChange, GroupKind, LabellingRequest, RepairArm, SliceAfter, SliceFate, Spread
+from weakspot.core.repairs import (
+    Aftermath,
+    GroupChange,
+    GroupKind,
+    LabellingRequest,
+    RepairArm,
+    SliceAfter,
+    SliceStatus,
+    Spread,
+)
 from weakspot.core.slices import DataUse
 from weakspot.report.wording import CERTAIN, arm_name, count, interval, p_value, percent
 
@@ -11,11 +20,11 @@ MOST_NAMED = 12
 MANY_GROUPS = 20
 FINE_POINTS = 10
 FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
-FATE_WORDS = {
-    SliceFate.GONE: "gone",
-    SliceFate.SMALLER: "smaller, but still there",
-    SliceFate.STAYS: "still there",
-    SliceFate.NEW: "new",
+STATUS_WORDS = {
+    SliceStatus.GONE: "gone",
+    SliceStatus.SMALLER: "smaller, but still there",
+    SliceStatus.STAYS: "still there",
+    SliceStatus.NEW: "new",
 }
 
 
@@ -84,7 +93,6 @@ def quoted(group: str) -> str:
 
 
 def movement(change: GroupChange) -> str:
-    """Return how the accuracy of a group moved, and whether that may be chance."""
     before, after = from_to(change.accuracy_before, change.accuracy_after)
     if not change.gained and not change.lost:
         return f"stayed at {before}"
@@ -92,20 +100,27 @@ def movement(change: GroupChange) -> str:
         return f"stayed at {before}, with {change.gained} samples gained and as many lost"
     if change.p_value > CERTAIN:
         return f"went from {before} to {after}, which may be chance ({p_words(change.p_value)})"
-    return f"{'rose' if change.right_after > change.right_before else 'fell'} from {before} to {after}"
+    return (
+        f"{'rose' if change.right_after > change.right_before else 'fell'} from {before} to {after}"
+    )
 
 
 def repair_sentence(change: GroupChange) -> str:
-    """Return what a repair did to a slice, without the full stop."""
     return (
         f"Accuracy on {quoted(change.group)} {movement(change)}: {change.right_before} of {count(change.n_samples, 'sample')} "
         f"right before, {change.right_after} after ({interval(change.interval_after)})"
     )
 
 
-def rival_words(arm: str, rival: GroupChange, repaired: GroupChange, overall: GroupChange | None) -> str:
+def rival_words(
+    arm: str, rival: GroupChange, repaired: GroupChange, overall: GroupChange | None
+) -> str:
     """Return how far the best baseline came on the same slice, and at what cost overall."""
-    cost = f"; overall {percent(overall.accuracy_after)}" if overall is not None and overall.n_samples else ""
+    cost = (
+        f"; overall {percent(overall.accuracy_after)}"
+        if overall is not None and overall.n_samples
+        else ""
+    )
     reached = f"{percent(rival.accuracy_after)} ({rival.right_after} of {rival.n_samples}{cost})"
     if rival.right_after >= repaired.right_after:
         return f"; the baseline “{arm_name(arm)}” came as far or farther: {reached}"
@@ -113,7 +128,6 @@ def rival_words(arm: str, rival: GroupChange, repaired: GroupChange, overall: Gr
 
 
 def overall_sentence(change: GroupChange) -> str:
-    """Return what a repair did to all samples."""
     return (
         f"Overall accuracy, on {count(change.n_samples, 'sample')}, {movement(change)}; "
         f"{change.gained:,} gained, {change.lost:,} lost."
@@ -122,7 +136,10 @@ def overall_sentence(change: GroupChange) -> str:
 
 def spread_sentence(spread: Spread) -> str:
     """Return what a repair did to the worst served group, the average over groups and the gap."""
-    worst, average = from_to(spread.worst_before, spread.worst_after), from_to(spread.average_before, spread.average_after)
+    worst, average = (
+        from_to(spread.worst_before, spread.worst_after),
+        from_to(spread.average_before, spread.average_after),
+    )
     change, gap = spread.worst_change, spread.gap_change
     verb = "rose" if change.low > 0 else "fell" if change.high < 0 else "went"
     doubt = ", which may be chance" if verb == "went" else ""
@@ -156,20 +173,31 @@ def resolved(change: GroupChange) -> Share:
 
 
 def accounting_sentence(use: DataUse, overall: GroupChange) -> str:
-    """Return clean accuracy and resolved failures on one set of samples."""
     right, wrong = kept_right(overall), resolved(overall)
-    failures = f"{_share_words(wrong)} former failures are now right" if wrong.total else "nothing had failed"
-    clean = f"{_share_words(right)} formerly right samples still are" if right.total else "nothing had been right"
+    failures = (
+        f"{_share_words(wrong)} former failures are now right"
+        if wrong.total
+        else "nothing had failed"
+    )
+    clean = (
+        f"{_share_words(right)} formerly right samples still are"
+        if right.total
+        else "nothing had been right"
+    )
     return f"On {data_words(use)}: {failures}; {clean}."
 
 
 def _share_words(share: Share) -> str:
-    return f"{share.count:,} of {share.total:,} ({percent(share.value)}, {interval(share.interval)})"
+    return (
+        f"{share.count:,} of {share.total:,} ({percent(share.value)}, {interval(share.interval)})"
+    )
 
 
 def fallen_groups(arm: RepairArm) -> tuple[GroupChange, ...]:
     """Return the groups whose accuracy fell, surest first; formerly right samples can do nothing else and are left out."""
-    fallen = [one for one in arm.changes if one.right_after < one.right_before and one.kind not in FORMER]
+    fallen = [
+        one for one in arm.changes if one.right_after < one.right_before and one.kind not in FORMER
+    ]
     return tuple(sorted(fallen, key=lambda one: (one.p_value, one.change)))
 
 
@@ -180,7 +208,11 @@ def worse_sentences(arm: RepairArm) -> Iterator[str]:
     sure = [one for one in fallen if one.p_value <= CERTAIN]
     unsure = [one for one in fallen if one.p_value > CERTAIN]
     if sure:
-        by_chance = f" Among {n_groups} groups, one in twenty can seem so by chance." if n_groups > MANY_GROUPS else ""
+        by_chance = (
+            f" Among {n_groups} groups, one in twenty can seem so by chance."
+            if n_groups > MANY_GROUPS
+            else ""
+        )
         yield f"Got worse, by more than chance: {_named(sure)}.{by_chance}"
     if unsure:
         yield f"Lower, which may be chance: {_named(unsure)}."
@@ -201,11 +233,11 @@ def aftermath_sentences(aftermath: Aftermath) -> Iterator[str]:
     """Yield what became of slices when failures were looked for again."""
     tested = f", {count(aftermath.n_tested, 'slice')} tested" if aftermath.n_tested else ""
     yield f"Failures were looked for again after the repair, in the same way (on {aftermath.measured_on.name}{tested})."
-    for fate, words in FATE_WORDS.items():
-        chosen = [one for one in aftermath.slices if one.fate is fate]
+    for status, words in STATUS_WORDS.items():
+        chosen = [one for one in aftermath.slices if one.status is status]
         if chosen:
             yield f"{words.capitalize()}: {', '.join(map(_after_words, chosen))}."
-    if not any(one.fate is SliceFate.NEW for one in aftermath.slices):
+    if not any(one.status is SliceStatus.NEW for one in aftermath.slices):
         yield "No new slice was confirmed."
     if aftermath.note:
         yield aftermath.note
@@ -217,7 +249,9 @@ def _after_words(one: SliceAfter) -> str:
 
 def calibration_sentence(arm: RepairArm) -> str:
     """Return how well probabilities fit what happens, empty if it was not measured."""
-    divided = f"; logits were divided by {arm.temperature:.2f}" if arm.temperature is not None else ""
+    divided = (
+        f"; logits were divided by {arm.temperature:.2f}" if arm.temperature is not None else ""
+    )
     if arm.calibration_after is None:
         return f"Probabilities were calibrated{divided}." if divided else ""
     before = "" if arm.calibration_before is None else f"{arm.calibration_before:.3f} before, "
@@ -225,9 +259,12 @@ def calibration_sentence(arm: RepairArm) -> str:
 
 
 def labelling_sentence(request: LabellingRequest) -> str:
-    """Return which labels a repair waits for."""
     missing = request.n_samples - request.n_labelled
     if missing <= 0:
         return f"Every label that was asked for has come back ({request.n_samples:,})."
-    back = f"; {request.n_labelled:,} of {request.n_samples:,} have come back" if request.n_labelled else ""
-    return f"Waiting for {count(missing, 'label')}: {request.file} (pictures alone: {request.picture_list}){back}."
+    back = (
+        f"; {request.n_labelled:,} of {request.n_samples:,} have come back"
+        if request.n_labelled
+        else ""
+    )
+    return f"Waiting for {count(missing, 'label')}: {request.file} (images alone: {request.image_list}){back}."

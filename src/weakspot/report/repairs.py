@@ -11,7 +11,7 @@ from weakspot.core.repairs import (
     GroupKind,
     LabellingRequest,
     RepairArm,
-    RepairOutcome,
+    RepairResult,
     Spread,
 )
 from weakspot.report import repair_wording as words
@@ -94,49 +94,52 @@ class RepairSection:
     notes: tuple[str, ...] = ()
 
 
-def main_arm(outcome: RepairOutcome) -> RepairArm | None:
-    """Return the arm of an outcome's own strategy, which may itself be a baseline; None while labels are awaited."""
-    named = [arm for arm in outcome.arms if arm.arm == outcome.plan.repairer]
-    repaired = [arm for arm in outcome.arms if not arm.is_baseline]
-    return next(iter([*named, *repaired, *outcome.arms]), None)
+def main_arm(result: RepairResult) -> RepairArm | None:
+    """Return the arm of a result's own strategy, which may itself be a baseline; None while labels are awaited."""
+    named = [arm for arm in result.arms if arm.arm == result.plan.repairer]
+    repaired = [arm for arm in result.arms if not arm.is_baseline]
+    return next(iter([*named, *repaired, *result.arms]), None)
 
 
-def arms_in_order(outcome: RepairOutcome) -> tuple[RepairArm, ...]:
-    """Return the arms of an outcome, its own first."""
-    main = main_arm(outcome)
-    return () if main is None else (main, *(arm for arm in outcome.arms if arm is not main))
+def arms_in_order(result: RepairResult) -> tuple[RepairArm, ...]:
+    main = main_arm(result)
+    return () if main is None else (main, *(arm for arm in result.arms if arm is not main))
 
 
-def repair_section(outcome: RepairOutcome) -> RepairSection:
-    """Order and word one outcome; one without arms says what it waits for."""
-    arms = arms_in_order(outcome)
+def repair_section(result: RepairResult) -> RepairSection:
+    """Order and word one result; one without arms says what it waits for."""
+    arms = arms_in_order(result)
     rows, n_unchanged = _rows(arms)
-    labelling = "" if outcome.labelling is None else words.labelling_sentence(outcome.labelling)
-    sentences = tuple(repair_sentences(outcome)) or (labelling or "Nothing was measured.",)
+    labelling = "" if result.labelling is None else words.labelling_sentence(result.labelling)
+    sentences = tuple(repair_sentences(result)) or (labelling or "Nothing was measured.",)
     return RepairSection(
-        strategy=outcome.plan.repairer,
-        title=f"Repair: {arm_name(outcome.plan.repairer)}",
+        strategy=result.plan.repairer,
+        title=f"Repair: {arm_name(result.plan.repairer)}",
         sentences=sentences,
         arms=arms,
         rows=rows,
         n_unchanged=n_unchanged,
-        measured_on=outcome.measured_on.name,
+        measured_on=result.measured_on.name,
         got_worse=tuple(change.group for change in words.fallen_groups(arms[0])) if arms else (),
-        accounting=tuple(_accounting(outcome, arms)),
-        spread=tuple(SpreadRow(arm=arm, spread=arm.spread) for arm in arms if arm.spread is not None),
-        aftermath=() if outcome.aftermath is None else tuple(words.aftermath_sentences(outcome.aftermath)),
-        looked_again=outcome.aftermath,
+        accounting=tuple(_accounting(result, arms)),
+        spread=tuple(
+            SpreadRow(arm=arm, spread=arm.spread) for arm in arms if arm.spread is not None
+        ),
+        aftermath=()
+        if result.aftermath is None
+        else tuple(words.aftermath_sentences(result.aftermath)),
+        looked_again=result.aftermath,
         calibration=words.calibration_sentence(arms[0]) if arms else "",
         labelling=labelling if labelling not in sentences else "",
-        request=outcome.labelling,
-        files=outcome.files or ((outcome.head_file,) if outcome.head_file else ()),
-        notes=outcome.notes,
+        request=result.labelling,
+        files=result.files or ((result.head_file,) if result.head_file else ()),
+        notes=result.notes,
     )
 
 
-def repair_sentences(outcome: RepairOutcome) -> Iterator[str]:
+def repair_sentences(result: RepairResult) -> Iterator[str]:
     """Yield what a repair did; nothing while labels are awaited."""
-    arms = arms_in_order(outcome)
+    arms = arms_in_order(result)
     if not arms:
         return
     for change in arms[0].changes:
@@ -147,7 +150,7 @@ def repair_sentences(outcome: RepairOutcome) -> Iterator[str]:
         yield words.overall_sentence(overall)
     if arms[0].spread is not None:
         yield words.spread_sentence(arms[0].spread)
-    for one, change in _measured_overall(outcome, arms[0]):
+    for one, change in _measured_overall(result, arms[0]):
         yield words.accounting_sentence(one.measured_on, change)
     yield from words.worse_sentences(arms[0])
 
@@ -155,9 +158,17 @@ def repair_sentences(outcome: RepairOutcome) -> Iterator[str]:
 def _slice_sentence(change: GroupChange, baselines: Sequence[RepairArm]) -> str:
     if not change.n_samples:
         return f"No measured sample is a member of “{change.group}”, so nothing can be said of it."
-    rivals = [(arm, same) for arm in baselines if (same := arm.change_of(change.kind, change.group)) is not None]
+    rivals = [
+        (arm, same)
+        for arm in baselines
+        if (same := arm.change_of(change.kind, change.group)) is not None
+    ]
     best = max(rivals, key=lambda pair: pair[1].right_after, default=None)
-    rival = "" if best is None else words.rival_words(best[0].arm, best[1], change, best[0].change_of(GroupKind.OVERALL))
+    rival = (
+        ""
+        if best is None
+        else words.rival_words(best[0].arm, best[1], change, best[0].change_of(GroupKind.OVERALL))
+    )
     return f"{words.repair_sentence(change)}{rival}."
 
 
@@ -168,27 +179,46 @@ def _rows(arms: Sequence[RepairArm]) -> tuple[tuple[RepairRow, ...], int]:
         if change.kind in words.FORMER:
             continue
         after = tuple(changes.get(key) for changes in by_group)
-        if change.kind is GroupKind.CLASS and not any(one is not None and (one.gained or one.lost) for one in after):
+        if change.kind is GroupKind.CLASS and not any(
+            one is not None and (one.gained or one.lost) for one in after
+        ):
             n_unchanged += 1
             continue
         rows.append(RepairRow(group=change.group, kind=change.kind, before=change, after=after))
     return tuple(rows), n_unchanged
 
 
-def _measured_overall(outcome: RepairOutcome, arm: RepairArm) -> Iterator[tuple[ArmMeasurement, GroupChange]]:
+def _measured_overall(
+    result: RepairResult, arm: RepairArm
+) -> Iterator[tuple[ArmMeasurement, GroupChange]]:
     """Yield the decisive data and then the halves, with the change over all their samples."""
-    for one in (ArmMeasurement(measured_on=outcome.measured_on, changes=arm.changes), *arm.elsewhere):
-        overall = next((change for change in one.changes if change.kind is GroupKind.OVERALL and change.n_samples), None)
+    for one in (
+        ArmMeasurement(measured_on=result.measured_on, changes=arm.changes),
+        *arm.elsewhere,
+    ):
+        overall = next(
+            (
+                change
+                for change in one.changes
+                if change.kind is GroupKind.OVERALL and change.n_samples
+            ),
+            None,
+        )
         if overall is not None:
             yield one, overall
 
 
-def _accounting(outcome: RepairOutcome, arms: Sequence[RepairArm]) -> Iterator[AccountingRow]:
-    by_arm = [{one.measured_on.digest: overall for one, overall in _measured_overall(outcome, arm)} for arm in arms]
+def _accounting(result: RepairResult, arms: Sequence[RepairArm]) -> Iterator[AccountingRow]:
+    by_arm = [
+        {one.measured_on.digest: overall for one, overall in _measured_overall(result, arm)}
+        for arm in arms
+    ]
     if not arms:
         return
-    for one, _ in _measured_overall(outcome, arms[0]):
+    for one, _ in _measured_overall(result, arms[0]):
         changes = [overalls.get(one.measured_on.digest) for overalls in by_arm]
         for is_clean, share_of in ((False, words.resolved), (True, words.kept_right)):
             shares = tuple(None if change is None else share_of(change) for change in changes)
-            yield AccountingRow(data=words.data_words(one.measured_on), is_clean=is_clean, shares=shares)
+            yield AccountingRow(
+                data=words.data_words(one.measured_on), is_clean=is_clean, shares=shares
+            )

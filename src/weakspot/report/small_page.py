@@ -1,4 +1,4 @@
-"""A page of its own for one question: the frame, tables and pictures that such pages share; nothing is fetched from outside."""
+"""A page of its own for one question: the frame, tables and images that such pages share; nothing is fetched from outside."""
 
 import base64
 import io
@@ -35,11 +35,12 @@ def small_page(title: str, parts: Iterable[str]) -> str:
         "<!doctype html><html lang='en'><head><meta charset='utf-8'><meta name='viewport' content='width=device-width'>"
         f"<title>weakspot: {escape(title)}</title><style>{STYLE}</style></head><body>"
     )
-    return "\n".join([head, f"<h1>{escape(title)}</h1>", *(part for part in parts if part), "</body></html>"])
+    return "\n".join(
+        [head, f"<h1>{escape(title)}</h1>", *(part for part in parts if part), "</body></html>"]
+    )
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph of plain text, nothing for no text."""
     return f"<p>{escape(text)}</p>" if text else ""
 
 
@@ -52,7 +53,9 @@ def table(titles: Sequence[str], rows: Iterable[Sequence[str]], *, caption: str 
         caption: plain text above it.
     """
     head = "".join(f"<th scope='col'>{escape(title)}</th>" for title in titles)
-    lines = "".join(f"<tr><th scope='row'>{escape(first)}</th>{''.join(others)}</tr>" for first, *others in rows)
+    lines = "".join(
+        f"<tr><th scope='row'>{escape(first)}</th>{''.join(others)}</tr>" for first, *others in rows
+    )
     above = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f"<div class='scroll' tabindex='0'><table>{above}<thead><tr>{head}</tr></thead><tbody>{lines}</tbody></table></div>"
 
@@ -67,14 +70,12 @@ def share_cell(share: Share) -> str:
 
 
 def text_cell(text: str, quiet: str = "") -> str:
-    """Return plain text as a cell, with a quiet second line if there is one."""
     below = f"<br><small>{escape(quiet)}</small>" if quiet else ""
     return f"<td>{escape(text)}{below}</td>"
 
 
-def figure(picture: Image.Image, *, alt: str) -> str:
-    """Return a picture inside the page."""
+def figure(image: Image.Image, *, alt: str) -> str:
     stream = io.BytesIO()
-    picture.convert("RGB").save(stream, format="JPEG", quality=JPEG_QUALITY)
+    image.convert("RGB").save(stream, format="JPEG", quality=JPEG_QUALITY)
     data = base64.b64encode(stream.getvalue()).decode()
     return f"<figure><img src='data:image/jpeg;base64,{data}' alt='{escape(alt, quote=True)}'></figure>"

@@ -1,11 +1,12 @@
 """Several strategies of repair in one table: what each did to slices, to the rest of their classes and overall."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from weakspot.core.evidence import Interval
-from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairOutcome
-from weakspot.core.statistics import change_interval, mcnemar_p
+from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
+from weakspot.core.statistics import adjusted_p_values, change_interval, mcnemar_p
 from weakspot.report.repair_wording import fallen_groups, labelling_sentence
 from weakspot.report.repairs import main_arm
 from weakspot.report.wording import CERTAIN, arm_name
@@ -45,8 +46,15 @@ class Move:
             return None
         gained, lost = sum(one.gained for one in groups), sum(one.lost for one in groups)
         bounds = [change_interval(one.gained, one.lost, one.n_samples) for one in groups]
-        low, high = (sum(one.n_samples * bound[end] for one, bound in zip(groups, bounds, strict=True)) for end in (0, 1))
-        alike = [mcnemar_p(one.gained, one.lost) for one in groups if (one.gained - one.lost) * (gained - lost) > 0]
+        low, high = (
+            sum(one.n_samples * bound[end] for one, bound in zip(groups, bounds, strict=True))
+            for end in (0, 1)
+        )
+        alike = [
+            mcnemar_p(one.gained, one.lost)
+            for one in groups
+            if (one.gained - one.lost) * (gained - lost) > 0
+        ]
         return cls(
             change=(gained - lost) / n_samples,
             interval=Interval(low=low / n_samples, high=high / n_samples),
@@ -58,7 +66,6 @@ class Move:
 
     @property
     def is_certain(self) -> bool:
-        """Return whether it is more than chance, by test and by interval."""
         return self.p_value <= CERTAIN and (self.interval.low > 0 or self.interval.high < 0)
 
 
@@ -94,7 +101,6 @@ class StrategyRow:
 
     @property
     def title(self) -> str:
-        """Return the strategy as people read it."""
         return arm_name(self.strategy)
 
 
@@ -116,52 +122,76 @@ class StrategyComparison:
 
     @property
     def points(self) -> tuple[StrategyRow, ...]:
-        """Return the rows that have a place in the plot."""
-        return tuple(row for row in self.rows if row.on_slices is not None and row.overall is not None)
+        return tuple(
+            row for row in self.rows if row.on_slices is not None and row.overall is not None
+        )
 
 
-def compare_strategies(outcomes: Sequence[RepairOutcome]) -> StrategyComparison | None:
-    """Return strategies side by side, None if there are not several; the first outcome is the chosen one."""
-    if len(outcomes) < FEWEST:
+def compare_strategies(predictions: Sequence[RepairResult]) -> StrategyComparison | None:
+    """Return strategies side by side, None if there are not several; the first result is the chosen one."""
+    if len(predictions) < FEWEST:
         return None
-    strategies = [_strategy(outcome, is_chosen=number == 0) for number, outcome in enumerate(outcomes)]
+    strategies = [
+        _strategy(result, is_chosen=number == 0) for number, result in enumerate(predictions)
+    ]
     ordered = strategies[:1] + sorted(strategies[1:], key=_by_gain)
-    baselines = sorted(_baselines(outcomes, {row.strategy for row in strategies}), key=_by_gain)
-    rows = [row for row in ordered if not row.is_baseline] + [row for row in ordered if row.is_baseline] + baselines
-    return StrategyComparison(
-        rows=tuple(rows),
-        measured_on=outcomes[0].measured_on.name,
-        n_samples=outcomes[0].measured_on.n_samples,
-        n_slices=len(outcomes[0].plan.slice_ids),
+    baselines = sorted(_baselines(predictions, {row.strategy for row in strategies}), key=_by_gain)
+    rows = (
+        [row for row in ordered if not row.is_baseline]
+        + [row for row in ordered if row.is_baseline]
+        + baselines
     )
+    return StrategyComparison(
+        rows=_over_arms(rows),
+        measured_on=predictions[0].measured_on.name,
+        n_samples=predictions[0].measured_on.n_samples,
+        n_slices=len(predictions[0].plan.slice_ids),
+    )
+
+
+def _over_arms(rows: Sequence[StrategyRow]) -> tuple[StrategyRow, ...]:
+    """Return rows whose p-values allow for all arms of the table (Holm), one column at a time: whoever compares looks for the best."""
+    adjusted = list(rows)
+    for column in ("on_slices", "on_rest", "overall"):
+        places = [place for place, row in enumerate(rows) if getattr(row, column) is not None]
+        moves: list[Move] = [getattr(rows[place], column) for place in places]
+        p_values = adjusted_p_values([move.p_value for move in moves], correction="fwer").tolist()
+        for place, move, p_value in zip(places, moves, p_values, strict=True):
+            changed: dict[str, Any] = {column: replace(move, p_value=p_value)}
+            adjusted[place] = replace(adjusted[place], **changed)
+    return tuple(adjusted)
 
 
 def _by_gain(row: StrategyRow) -> tuple[float, str]:
     return (float("inf") if row.on_slices is None else -row.on_slices.change, row.strategy)
 
 
-def _strategy(outcome: RepairOutcome, *, is_chosen: bool) -> StrategyRow:
-    arm = main_arm(outcome)
+def _strategy(result: RepairResult, *, is_chosen: bool) -> StrategyRow:
+    arm = main_arm(result)
     if arm is None:
-        waits = "" if outcome.labelling is None else labelling_sentence(outcome.labelling)
-        note = " ".join([*filter(None, [waits]), *outcome.notes]) or "Nothing was measured."
-        return StrategyRow(strategy=outcome.plan.repairer, is_baseline=False, is_chosen=is_chosen, note=note)
-    others = [other for other in outcome.arms if other is not arm and not other.is_reference]
+        waits = "" if result.labelling is None else labelling_sentence(result.labelling)
+        note = " ".join([*filter(None, [waits]), *result.notes]) or "Nothing was measured."
+        return StrategyRow(
+            strategy=result.plan.repairer, is_baseline=False, is_chosen=is_chosen, note=note
+        )
+    others = [other for other in result.arms if other is not arm and not other.is_reference]
     rivals = [(other.arm, move) for other in others if (move := _on(other, GroupKind.SLICE))]
     rival = max(rivals, key=lambda pair: pair[1].change, default=None)
     return _row(arm, is_chosen=is_chosen, rival=rival)
 
 
-def _baselines(outcomes: Sequence[RepairOutcome], listed: set[str]) -> Iterator[StrategyRow]:
-    """Yield the baselines of the chosen strategy, and those that only others have; twins of others are their rivals."""
-    for outcome in outcomes:
-        for arm in outcome.arms:
+def _baselines(predictions: Sequence[RepairResult], listed: set[str]) -> Iterator[StrategyRow]:
+    """Yield the baselines of the chosen strategy, and those that only others have; matched controls of others are their rivals."""
+    for result in predictions:
+        for arm in result.arms:
             if arm.is_baseline and arm.arm not in listed:
                 listed = listed | {arm.arm}
                 yield _row(arm)
 
 
-def _row(arm: RepairArm, *, is_chosen: bool = False, rival: tuple[str, Move] | None = None) -> StrategyRow:
+def _row(
+    arm: RepairArm, *, is_chosen: bool = False, rival: tuple[str, Move] | None = None
+) -> StrategyRow:
     fallen = fallen_groups(arm)
     return StrategyRow(
         strategy=arm.arm,

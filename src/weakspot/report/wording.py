@@ -25,7 +25,7 @@ VERDICT_WORDS = {
     Verdict.CIRCULAR: "cannot be tested: it is defined by what the classifier said",
 }
 
-CONTROL_WORDS = {
+CORRECTION_WORDS = {
     "fdr": "Held: the expected share of false findings among all confirmed slices (Benjamini and Hochberg).",
     "fwer": "Held: the chance that any confirmed slice is a false finding (Holm).",
     "fdr-dependent": "Held: the expected share of false findings among all confirmed slices, however they depend on each other "
@@ -33,12 +33,13 @@ CONTROL_WORDS = {
 }
 
 CAUSE_WORDS = {
-    Cause.RARE: "The classifier saw too few such samples in training.",
-    Cause.SHIFT: "Such samples are much more common here than in training.",
-    Cause.LABELS: "The labels, not the predictions, look wrong.",
-    Cause.SPURIOUS: "The classifier goes by a cue that usually belongs to another class.",
-    Cause.HARD: "Such samples are common in training and still hard; more of the same may not help.",
-    Cause.UNKNOWN: "The training samples do not tell why.",
+    Cause.RARE: "Evidence points to too few such samples in training.",
+    Cause.SHIFT: "Evidence points to such samples being much more common here than in training.",
+    Cause.LABELS: "Evidence points to wrong labels rather than wrong predictions.",
+    Cause.SPURIOUS: "Evidence points to a cue that usually belongs to another class.",
+    Cause.CONFUSABLE: "Evidence points to two classes that look alike: the images alone may not tell them apart.",
+    Cause.HARD: "Evidence points to a kind that is common in training and still hard; more of the same may not help.",
+    Cause.UNKNOWN: "The samples do not tell why.",
 }
 
 
@@ -87,8 +88,11 @@ def p_value(value: float) -> str:
 
 
 def class_words(found: FailureSlice) -> str:
-    """Return the class of a slice as it stands in a sentence."""
-    return f"pictures without {found.class_name}" if found.side is Side.ABSENT else f"“{found.class_name}” pictures"
+    return (
+        f"images without {found.class_name}"
+        if found.side is Side.ABSENT
+        else f"“{found.class_name}” images"
+    )
 
 
 def title_with_method(found: FailureSlice) -> str:
@@ -97,14 +101,12 @@ def title_with_method(found: FailureSlice) -> str:
 
 
 def slice_words(found: FailureSlice) -> str:
-    """Return the members of a slice as they stand in a sentence."""
     if not found.names:
         return f"one kind of {class_words(found)}, for which no words were found,"
     return f"{class_words(found)} that fit “{found.names[0].contrast}”"
 
 
 def finding_sentence(found: FailureSlice, evidence: Evidence) -> str:
-    """Return what a confirmed slice says."""
     return (
         f"On {slice_words(found)} the classifier fails {percent(evidence.rate_inside)} of the time "
         f"({interval(evidence.interval_inside)}), against {percent(evidence.rate_outside)} on the other {class_words(found)}."
@@ -112,13 +114,37 @@ def finding_sentence(found: FailureSlice, evidence: Evidence) -> str:
 
 
 def proof_sentence(evidence: Evidence) -> str:
-    """Return how the finding was tested."""
-    together = f"; corrected for the {evidence.n_tested} slices tested together: {p_value(evidence.q_value)}"
+    others = f"the {evidence.n_tested} slices tested together"
+    before = " and everything that these samples were asked before"
+    asked = others if evidence.n_tested > 1 else "everything that these samples were asked before"
+    asked += before if evidence.n_tested > 1 and evidence.batch > 1 else ""
+    together = f"; corrected for {asked}: {p_value(evidence.q_value)}"
     return (
         f"Measured on {evidence.n_inside + evidence.n_outside} samples that took no part in finding it: "
         f"{evidence.failures_inside} of {evidence.n_inside} inside failed, {evidence.failures_outside} of {evidence.n_outside} "
         f"outside. A gap like this or larger would arise by chance with probability {p_value(evidence.p_value)}"
-        f"{together if evidence.n_tested > 1 else ''}."
+        f"{together if evidence.n_tested > 1 or evidence.batch > 1 else ''}.{groups_sentence(evidence)}"
+    )
+
+
+def groups_sentence(evidence: Evidence) -> str:
+    """Return how many groups the images belong to, empty if every image is its own."""
+    if not evidence.groups_inside and not evidence.groups_outside:
+        return ""
+    return (
+        f" These are {evidence.n_inside} images of {evidence.groups_inside} groups inside and {evidence.n_outside} of "
+        f"{evidence.groups_outside} outside; groups were counted, not images."
+    )
+
+
+def gap_sentence(evidence: Evidence) -> str:
+    """Return the gap that allows for selection beside the measured one, empty if there is none."""
+    if evidence.adjusted_gap is None or evidence.adjusted_interval is None:
+        return ""
+    low, high = evidence.adjusted_interval.low, evidence.adjusted_interval.high
+    return (
+        f"About {round(100 * evidence.adjusted_gap)} points above the rest ({round(100 * low)} to {round(100 * high)}), allowing "
+        f"for the fact that only large gaps are confirmed; {round(100 * evidence.gap)} as measured. "
     )
 
 
@@ -129,15 +155,18 @@ def effect_sentence(evidence: Evidence) -> str:
         return ""
     size = next((word for bound, word in EFFECT_WORDS if effect.cohens_h < bound), "large")
     low, high = effect.ratio_interval.low, effect.ratio_interval.high
-    times = "None of the others failed" if effect.risk_ratio is None else f"Members fail {effect.risk_ratio:.1f} times as often"
+    times = (
+        "None of the others failed"
+        if effect.risk_ratio is None
+        else f"Members fail {effect.risk_ratio:.1f} times as often"
+    )
     return (
-        f"{times} ({100 * effect.ratio_interval.level:.0f} % interval of the ratio {low:.1f} to {high:.1f}); "
+        f"{gap_sentence(evidence)}{times} ({100 * effect.ratio_interval.level:.0f} % interval of the ratio {low:.1f} to {high:.1f}); "
         f"a {size} effect (Cohen's h {effect.cohens_h:.2f})."
     )
 
 
 def witness_sentence(name: SliceName) -> str:
-    """Return what a second witness says of a name."""
     if name.witness_score is None:
         return f"“{name.contrast}”: {name.witness} could not tell."
     fits = "does not fit" if name.is_doubtful else "fits"
@@ -152,8 +181,16 @@ def explanation_sentence(explanation: Explanation, title: str) -> str:
     '90 % of its failures are members of “apple: green”. Its other members fail on 2 of 10, samples in neither on 5 of 30.'
     """
     shared = percent(explanation.shared_failures)
-    others = f"{explanation.failures_inside} of {explanation.n_inside}" if explanation.n_inside else "none: there are none"
-    rest = f"{explanation.failures_outside} of {explanation.n_outside}" if explanation.n_outside else "none: there are none"
+    others = (
+        f"{explanation.failures_inside} of {explanation.n_inside}"
+        if explanation.n_inside
+        else "none: there are none"
+    )
+    rest = (
+        f"{explanation.failures_outside} of {explanation.n_outside}"
+        if explanation.n_outside
+        else "none: there are none"
+    )
     return f"{shared} of its failures are members of “{title}”. Its other members fail on {others}, samples in neither on {rest}."
 
 
@@ -185,5 +222,4 @@ def count(number: int, noun: str) -> str:
 
 
 def arm_name(arm: str) -> str:
-    """Return an arm as people read it."""
     return ARM_NAMES.get(arm, arm)

@@ -35,21 +35,25 @@ class ArrayWriter:
         self._n_written = 0
 
     def __enter__(self) -> Self:
-        """Open the file and write its head."""
         self._stream = self._path.open("wb")
         _write_head(self._stream, self._kind, self._shape)
         return self
 
     def write(self, rows: AnyArray) -> None:
-        """Append rows."""
         self._stream.write(np.ascontiguousarray(rows, dtype=self._kind).tobytes())
         self._n_written += len(rows)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        """Close the file."""
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         self._stream.close()
         if error is None and self._n_written != self._shape[0]:
-            raise ValueError(f"{self._n_written} rows were written, {self._shape[0]} were announced")
+            raise ValueError(
+                f"{self._n_written} rows were written, {self._shape[0]} were announced"
+            )
 
 
 def mapped(path: Path, *, n_rows: int | None = None) -> AnyArray:
@@ -85,7 +89,12 @@ def grow(path: Path, target: Path, blocks: Iterable[AnyArray], *, n_rows: int) -
     array = mapped(path)
     if not isinstance(array, np.memmap):
         return False
-    kind, shape, begin, end = array.dtype, array.shape, int(array.offset), int(array.offset) + array.nbytes
+    kind, shape, begin, end = (
+        array.dtype,
+        array.shape,
+        int(array.offset),
+        int(array.offset) + array.nbytes,
+    )
     head = io.BytesIO()
     _write_head(head, kind, (n_rows, *shape[1:]))
     if head.tell() != begin or not array.flags.c_contiguous:

@@ -3,8 +3,12 @@
 import json
 import os
 import secrets
+import socket
+import time
+import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 from pydantic import JsonValue
@@ -12,16 +16,18 @@ from pydantic import JsonValue
 from weakspot.core.errors import StoreError
 
 TEMPORARY_MARK = ".tmp-"
+ABANDONED_SECONDS = 24 * 3600.0
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
     """Yield a temporary path beside `path`; when the block ends without an error it becomes `path`, on disk.
 
-    The temporary path may be written as a file or made a folder.
+    The temporary path may be written as a file or made a folder. What killed writers of the same path left behind is removed.
     """
-    temporary = path.with_name(f"{path.name}{TEMPORARY_MARK}{secrets.token_hex(4)}")
+    temporary = path.with_name(f"{path.name}{TEMPORARY_MARK}{_writer()}-{secrets.token_hex(4)}")
     try:
+        _remove_abandoned(path)
         yield temporary
         flush_to_disk(temporary)
         os.replace(temporary, path)
@@ -32,13 +38,11 @@ def replacing(path: Path) -> Iterator[Path]:
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Replace a file by the given bytes."""
     with replacing(path) as temporary:
         temporary.write_bytes(content)
 
 
 def write_json(path: Path, content: Mapping[str, JsonValue]) -> None:
-    """Replace a JSON file."""
     write_bytes(path, (json.dumps(content, indent=1, sort_keys=True) + "\n").encode())
 
 
@@ -97,6 +101,62 @@ def remove(path: Path) -> None:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete what interrupted writes left behind under a folder; only while no one else writes there."""
-    for found in sorted(folder.rglob(f"*{TEMPORARY_MARK}*")):
-        remove(found)
+    """Delete what interrupted writes left behind under a folder; only while no other machine writes there."""
+    for path in sorted(folder.rglob(f"*{TEMPORARY_MARK}*")):
+        remove_leftover(path)
+
+
+def remove_leftover(path: Path) -> None:
+    """Delete a path if it is a temporary that nobody on this machine is writing."""
+    if TEMPORARY_MARK in path.name and not _is_being_written(path):
+        remove(path)
+
+
+def _remove_abandoned(path: Path) -> None:
+    """Delete temporaries of a path whose writer is gone; a writer on another machine is given a day."""
+    prefix = f"{path.name}{TEMPORARY_MARK}"
+    with suppress(
+        OSError
+    ):  # whoever writes next removes them, and the write itself tells what is wrong
+        for temporary in [one for one in path.parent.iterdir() if one.name.startswith(prefix)]:
+            is_ours = temporary.name.startswith(f"{prefix}{_machine()}-")
+            if is_ours or time.time() - temporary.stat().st_mtime > ABANDONED_SECONDS:
+                remove_leftover(temporary)
+
+
+def _is_being_written(temporary: Path) -> bool:
+    """Say whether the process that a temporary is named after is alive on this machine."""
+    machine, _, rest = temporary.name.rpartition(TEMPORARY_MARK)[2].partition("-")
+    process, _, rest = rest.partition("-")
+    started = rest.partition("-")[0]
+    return machine == _machine() and process.isdecimal() and started == _started(int(process))
+
+
+def _writer() -> str:
+    process = os.getpid()
+    return f"{_machine()}-{process}-{_started(process)}"
+
+
+def _started(process: int) -> str:
+    """Return when a process started, as the system counts: a number that is used again is another process; "" if it is gone."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[19]
+    except OSError:
+        pass
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return ""
+    except OSError:
+        return "0"
+    return "0"
+
+
+@cache
+def _machine() -> str:
+    """Return a short name of this machine since its start, or of this container: where process numbers mean the same."""
+    facts = [socket.gethostname()]
+    with suppress(OSError):
+        facts.append(Path("/proc/sys/kernel/random/boot_id").read_text())
+        facts.append(os.readlink("/proc/self/ns/pid"))
+    return f"{zlib.crc32(chr(10).join(facts).encode()):08x}"

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from weakspot.core.attributes import BOOK_VERSION, AttributeBook
 from weakspot.store import atomic
 
+EARLIER_COLUMNS = {"had_vector": "had_embedding", "meta.picture size": "meta.image size"}
 BOOK_FILE, COLUMNS_FILE = "book.json", "columns.arrow"
 LATEST_FILE = "attributes.json"
 
@@ -27,7 +28,7 @@ class ShelvedColumns:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ColumnShelf:
+class ColumnCache:
     """Computed columns by key, one folder each; book and columns of a key appear together or not at all.
 
     Args:
@@ -46,7 +47,8 @@ class ColumnShelf:
             return None
         if book.book_version != BOOK_VERSION or columns.num_rows != n_rows:
             return None
-        return ShelvedColumns(book=book, columns=columns)
+        names = [EARLIER_COLUMNS.get(name, name) for name in columns.column_names]
+        return ShelvedColumns(book=book, columns=columns.rename_columns(names))
 
     def written(self, key: str) -> int:
         """Return when a key was last written, in nanoseconds; 0 if it is not there."""
@@ -62,7 +64,9 @@ class ColumnShelf:
         except OSError:
             return 0
 
-    def save(self, key: str, book: AttributeBook, columns: pa.Table, *, group: str, is_whole: bool = True) -> None:
+    def save(
+        self, key: str, book: AttributeBook, columns: pa.Table, *, group: str, is_whole: bool = True
+    ) -> None:
         """Store columns; the caller holds the project's lock.
 
         Args:
@@ -79,7 +83,10 @@ class ColumnShelf:
         with atomic.replacing(folder) as temporary:
             temporary.mkdir()
             (temporary / BOOK_FILE).write_bytes(content)
-            with pa.OSFile(str(temporary / COLUMNS_FILE), "wb") as sink, pa.ipc.new_file(sink, columns.schema) as writer:
+            with (
+                pa.OSFile(str(temporary / COLUMNS_FILE), "wb") as sink,
+                pa.ipc.new_file(sink, columns.schema) as writer,
+            ):
                 writer.write_table(columns)
         if is_whole:
             self.show(book)
@@ -89,7 +96,9 @@ class ColumnShelf:
 
     def show(self, book: AttributeBook) -> None:
         """Write a book where people find it; the caller holds the project's lock."""
-        atomic.write_bytes(self.data / LATEST_FILE, (book.model_dump_json(indent=1) + "\n").encode())
+        atomic.write_bytes(
+            self.data / LATEST_FILE, (book.model_dump_json(indent=1) + "\n").encode()
+        )
 
     def _folder(self, key: str) -> Path:
         return self.data / "attributes" / key

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray, FloatArray
+from weakspot.store.embeddings import EmbeddingCache
 from weakspot.store.names import KEY_TYPE, packed_hashes
-from weakspot.store.vectors import VectorCache
 
 MANY_WAITING = 512
 
@@ -21,14 +21,13 @@ class KeyedRows:
         cache: what is on disk; read once.
     """
 
-    def __init__(self, cache: VectorCache) -> None:
+    def __init__(self, cache: EmbeddingCache) -> None:
         self._cache = cache
         keys, rows = cache.everything()
         self._rows: dict[bytes, FloatArray] = dict(zip(_names(keys), rows, strict=True))
         self._waiting: dict[bytes, FloatArray] = {}
 
     def __len__(self) -> int:
-        """Return how many rows there are."""
         return len(self._rows)
 
     def rows(self, keys: Sequence[str], compute: Compute) -> FloatArray:
@@ -39,7 +38,9 @@ class KeyedRows:
             compute: missing hashes to their rows.
         """
         names = _names(packed_hashes(pa.array(list(keys), pa.string())))
-        missing = {name: key for name, key in zip(names, keys, strict=True) if name not in self._rows}
+        missing = {
+            name: key for name, key in zip(names, keys, strict=True) if name not in self._rows
+        }
         if missing:
             found = np.asarray(compute(list(missing.values())), dtype=np.float32)
             new = dict(zip(missing, found, strict=True))
@@ -50,9 +51,11 @@ class KeyedRows:
         return np.stack([self._rows[name] for name in names])
 
     def flush(self) -> None:
-        """Write what is not on disk yet."""
         if self._waiting:
-            self._cache.append(np.array(list(self._waiting), dtype=KEY_TYPE), np.stack(list(self._waiting.values())))
+            self._cache.append(
+                np.array(list(self._waiting), dtype=KEY_TYPE),
+                np.stack(list(self._waiting.values())),
+            )
             self._cache.compact()
             self._waiting = {}
 

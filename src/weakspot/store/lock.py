@@ -49,7 +49,11 @@ def _take(stream: IO[bytes], path: Path, deadline: float) -> None:
 
 
 def _sign(stream: IO[bytes]) -> None:
-    holder = {"process": os.getpid(), "host": socket.gethostname(), "since": datetime.now(UTC).isoformat(timespec="seconds")}
+    holder = {
+        "process": os.getpid(),
+        "host": socket.gethostname(),
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
     stream.truncate(0)
     stream.write(json.dumps(holder).encode())
     stream.flush()

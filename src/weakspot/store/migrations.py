@@ -3,6 +3,7 @@
     version   layout of the folder .weakspot
     0         samples.parquet, quarantine.parquet, duplicates.parquet and dataset.json directly in it, no format.json
     1         tables in tables/<key>/, named by current.json; format.json says the version
+    2         vectors/, outcomes/, drawn/ and drawing-results/ are embeddings/, predictions/, generated/ and generation-results/
 
 Every step may be interrupted and is then simply done again; the version is written last.
 """
@@ -13,11 +14,20 @@ from pathlib import Path
 from weakspot.core.errors import StoreError
 from weakspot.store import atomic
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 FORMAT_FILE = "format.json"
 CURRENT_FILE = "current.json"
 FLAT_TABLES = ("samples.parquet", "quarantine.parquet", "duplicates.parquet", "dataset.json")
 FLAT_KEY = "from-version-0"
+RENAMED_FOLDERS = {
+    "vectors": "embeddings",
+    "outcomes": "predictions",
+    "drawing-results": "generation-results",
+    "drawn": "generated",
+    "generated/pictures": "generated/images",
+    "generated/vectors": "generated/embeddings",
+    "generated/outcomes": "generated/predictions",
+}
 
 
 def layout_version(data: Path) -> int:
@@ -49,7 +59,6 @@ def migrate(data: Path) -> None:
 
 
 def write_version(data: Path, version: int) -> None:
-    """Note the layout version of a data folder."""
     atomic.write_json(data / FORMAT_FILE, {"schema_version": version})
 
 
@@ -63,4 +72,10 @@ def _tables_into_folder(data: Path) -> None:
         atomic.write_json(data / CURRENT_FILE, {"tables": FLAT_KEY})
 
 
-MIGRATIONS: dict[int, Callable[[Path], None]] = {0: _tables_into_folder}
+def _rename_folders(data: Path) -> None:
+    for old, new in RENAMED_FOLDERS.items():
+        if (data / old).is_dir() and not (data / new).exists():
+            (data / old).rename(data / new)
+
+
+MIGRATIONS: dict[int, Callable[[Path], None]] = {0: _tables_into_folder, 1: _rename_folders}

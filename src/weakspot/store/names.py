@@ -44,7 +44,13 @@ def _packed_chunk(chunk: pa.Array) -> AnyArray:
         if values.max() != _NO_DIGIT:
             pairs = np.ascontiguousarray(values[:, ::2] << 4 | values[:, 1::2])
             return pairs.view(KEY_TYPE)[:, 0]
-    return np.array([hashlib.blake2b(str(text).encode(), digest_size=HASH_BYTES).digest() for text in chunk.to_pylist()], KEY_TYPE)
+    return np.array(
+        [
+            hashlib.blake2b(str(text).encode(), digest_size=HASH_BYTES).digest()
+            for text in chunk.to_pylist()
+        ],
+        KEY_TYPE,
+    )
 
 
 def _characters(chunk: pa.Array) -> ByteArray:

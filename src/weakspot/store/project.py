@@ -10,15 +10,15 @@ from typing import ClassVar
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import StoreError
 from weakspot.store import atomic, lock, migrations
+from weakspot.store.embeddings import EmbeddingCache
 from weakspot.store.names import folder_name
-from weakspot.store.outcomes import OutcomeCache
+from weakspot.store.predictions import PredictionCache
 from weakspot.store.runs import RunStore
 from weakspot.store.sample_parts import SampleParts
 from weakspot.store.samples import SampleTables
-from weakspot.store.vectors import VectorCache
 
-DATA_FOLDER, DRAWN_FOLDER = ".weakspot", "drawn"
-OWN_CARE = frozenset({DRAWN_FOLDER, "thumbnails"})
+DATA_FOLDER, GENERATED_FOLDER = ".weakspot", "generated"
+OWN_CARE = frozenset({GENERATED_FOLDER, "thumbnails"})
 
 
 class ProjectStore:
@@ -48,7 +48,11 @@ class ProjectStore:
         """
         project = cls(Path(root))
         if not project.data.is_dir():
-            raise StoreError("There is no weakspot data here yet.", where=str(project.root), fix="Run `weakspot ingest` first.")
+            raise StoreError(
+                "There is no weakspot data here yet.",
+                where=str(project.root),
+                fix="Run `weakspot ingest` first.",
+            )
         if migrations.layout_version(project.data) < migrations.SCHEMA_VERSION:
             with project.writing():
                 migrations.migrate(project.data)
@@ -64,7 +68,9 @@ class ProjectStore:
                 migrations.write_version(data, migrations.SCHEMA_VERSION)
                 atomic.write_bytes(data / ".gitignore", b"*\n")
         except OSError as error:
-            raise StoreError(f"The project folder cannot be made: {error.strerror}.", where=str(root)) from error
+            raise StoreError(
+                f"The project folder cannot be made: {error.strerror}.", where=str(root)
+            ) from error
         return cls.open(root)
 
     @contextmanager
@@ -90,33 +96,30 @@ class ProjectStore:
                     self._depth -= 1
 
     def _remove_leftovers(self) -> None:
-        """Clean up after interrupted writers, but not among drawings and thumbnails: very many files that look after themselves."""
-        for found in sorted(self.data.iterdir()):
-            if found.is_dir() and found.name not in OWN_CARE:
-                atomic.remove_leftovers(found)
-            elif atomic.TEMPORARY_MARK in found.name:
-                atomic.remove(found)
+        """Clean up after interrupted writers, except among generated images and thumbnails: very many, cared for elsewhere."""
+        for path in sorted(self.data.iterdir()):
+            atomic.remove_leftover(path)
+            if path.is_dir() and path.name not in OWN_CARE:
+                atomic.remove_leftovers(path)
 
     @property
-    def drawn(self) -> Path:
-        """Return where generated pictures and what models say of them are kept."""
-        return self.data / DRAWN_FOLDER
+    def generated(self) -> Path:
+        return self.data / GENERATED_FOLDER
 
     def sample_parts(self, fingerprint: str) -> SampleParts:
-        """Return what a reading of the source with this fingerprint has brought."""
         return SampleParts(self._packs / hashlib.sha256(fingerprint.encode()).hexdigest()[:16])
 
     def earlier_parts(self, parts: SampleParts) -> list[SampleParts]:
         """Return what other readings have brought, of this source before it changed or of another; they need not be complete."""
         folders = sorted(self._packs.iterdir()) if self._packs.is_dir() else []
-        return [SampleParts(folder) for folder in folders if folder.is_dir() and folder != parts.folder]
+        return [
+            SampleParts(folder) for folder in folders if folder.is_dir() and folder != parts.folder
+        ]
 
     def tables(self, key: str) -> SampleTables:
-        """Return the tables of a key, whether they exist or not."""
         return SampleTables(folder=self.data / "tables" / key, packs=self._packs)
 
     def current_tables(self) -> SampleTables | None:
-        """Return the tables that the project works with, or None before the first ingest."""
         path = self.data / migrations.CURRENT_FILE
         if not path.exists():
             return None
@@ -141,20 +144,25 @@ class ProjectStore:
         """
         tables = self.current_tables()
         if tables is None:
-            raise StoreError("The project has no samples yet.", where=str(self.root), fix="Run `weakspot ingest` first.")
+            raise StoreError(
+                "The project has no samples yet.",
+                where=str(self.root),
+                fix="Run `weakspot ingest` first.",
+            )
         return tables.dataset()
 
-    def vectors(self, encoder_id: str) -> VectorCache:
-        """Return the vectors of an encoder."""
-        return VectorCache(self.data / "vectors" / folder_name(encoder_id), identity=encoder_id)
+    def embeddings(self, encoder_id: str) -> EmbeddingCache:
+        return EmbeddingCache(
+            self.data / "embeddings" / folder_name(encoder_id), identity=encoder_id
+        )
 
-    def outcomes(self, classifier_id: str) -> OutcomeCache:
-        """Return what a classifier said."""
-        return OutcomeCache(self.data / "outcomes" / folder_name(classifier_id), identity=classifier_id)
+    def predictions(self, classifier_id: str) -> PredictionCache:
+        return PredictionCache(
+            self.data / "predictions" / folder_name(classifier_id), identity=classifier_id
+        )
 
     @property
     def runs(self) -> RunStore:
-        """Return the runs of the project."""
         return RunStore(folder=self.data / "runs")
 
     @property

@@ -35,14 +35,24 @@ class RunStore:
         """
         path = self._path(run_id, RECORD_FILE)
         if not path.exists():
-            raise StoreError(f"There is no run {run_id!r}.", where=str(self.folder), fix=f"Choose one of {self.run_ids()}.")
+            raise StoreError(
+                f"There is no run {run_id!r}.",
+                where=str(self.folder),
+                fix=f"Choose one of {self.run_ids()}.",
+            )
         version = atomic.read_json(path).get("record_version")
         if isinstance(version, int) and version > RECORD_VERSION:
-            raise StoreError(f"The run {run_id!r} was written by a newer weakspot.", given=version, fix="Upgrade weakspot.")
+            raise StoreError(
+                f"The run {run_id!r} was written by a newer weakspot.",
+                given=version,
+                fix="Upgrade weakspot.",
+            )
         try:
             return RunRecord.model_validate_json(path.read_bytes())
         except ValidationError as error:
-            raise atomic.damaged(path, f"{error.error_count()} fields are wrong or missing") from error
+            raise atomic.damaged(
+                path, f"{error.error_count()} fields are wrong or missing"
+            ) from error
 
     def run_ids(self) -> list[str]:
         """Return the ids of all runs, oldest first."""
@@ -54,12 +64,10 @@ class RunStore:
             yield self.load(run_id)
 
     def latest(self) -> RunRecord | None:
-        """Return the record of the newest run, or None."""
         run_ids = self.run_ids()
         return self.load(run_ids[-1]) if run_ids else None
 
     def run_folder(self, run_id: str) -> Path:
-        """Return the folder of a run, made if need be."""
         folder = self._path(run_id)
         folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -72,7 +80,6 @@ class RunStore:
         return path
 
     def load_artefact(self, run_id: str, name: str) -> bytes:
-        """Read a file of a run."""
         path = self._path(run_id, name)
         if not path.is_file():
             raise StoreError(f"The run {run_id!r} has no file {name!r}.", where=str(path.parent))
@@ -81,5 +88,8 @@ class RunStore:
     def _path(self, *names: str) -> Path:
         for name in names:
             if not SAFE_NAME.fullmatch(name):
-                raise StoreError("A run id or file name may hold only letters, digits, dots, hyphens and underscores.", given=name)
+                raise StoreError(
+                    "A run id or file name may hold only letters, digits, dots, hyphens and underscores.",
+                    given=name,
+                )
         return self.folder.joinpath(*names)

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from weakspot.core.errors import StoreError
 from weakspot.store import atomic
-from weakspot.store.pictures import PackPosition, PicturePack
+from weakspot.store.images import ImagePack, PackPosition
 
 SOURCE_FILE = "source.json"
 START_KEY, STOP_KEY, PACK_KEY = b"weakspot.start", b"weakspot.stop", b"weakspot.pack"
@@ -23,7 +23,7 @@ class Part:
         path: where it is.
         start: position in the source of its first sample.
         stop: position in the source after its last sample.
-        pack: how far the pack of pictures was filled when it was written.
+        pack: how far the pack of images was filled when it was written.
     """
 
     path: Path
@@ -41,11 +41,11 @@ class SampleParts:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.pictures = PicturePack(folder)
+        self.images = ImagePack(folder)
         self._parts: list[Part] = []
 
     def resume(self) -> int:
-        """Keep every sound part, drop the rest, cut torn pictures, and return the source position to go on from."""
+        """Keep every sound part, drop the rest, cut torn images, and return the source position to go on from."""
         marker = self.folder / SOURCE_FILE
         if not marker.exists():
             atomic.remove(self.folder)
@@ -59,12 +59,13 @@ class SampleParts:
             path.unlink()
         if dropped:
             atomic.write_json(marker, {"n_read": None})
-        self.pictures.cut_back(self._parts[-1].pack if self._parts else PackPosition(shard=0, length=0))
+        self.images.cut_back(
+            self._parts[-1].pack if self._parts else PackPosition(shard=0, length=0)
+        )
         return self.reached
 
     @property
     def reached(self) -> int:
-        """Return how many samples of the source were read."""
         return self._parts[-1].stop if self._parts else 0
 
     @property
@@ -78,9 +79,18 @@ class SampleParts:
         """Write the samples that were read since the last part; `stop` is the source position reached."""
         import pyarrow.parquet as pq
 
-        self.pictures.flush()
-        part = Part(path=self._path(len(self._parts)), start=self.reached, stop=stop, pack=self.pictures.position)
-        marks = {START_KEY: str(part.start), STOP_KEY: str(part.stop), PACK_KEY: f"{part.pack.shard}:{part.pack.length}"}
+        self.images.flush()
+        part = Part(
+            path=self._path(len(self._parts)),
+            start=self.reached,
+            stop=stop,
+            pack=self.images.position,
+        )
+        marks = {
+            START_KEY: str(part.start),
+            STOP_KEY: str(part.stop),
+            PACK_KEY: f"{part.pack.shard}:{part.pack.length}",
+        }
         with atomic.replacing(part.path) as temporary:
             marked = table.replace_schema_metadata(marks)
             pq.write_table(marked, temporary, compression="zstd", write_page_checksum=True)
@@ -96,19 +106,16 @@ class SampleParts:
 
     @property
     def is_mixed(self) -> bool:
-        """Return whether the source changed while it was read."""
         marker = self.folder / SOURCE_FILE
         return marker.exists() and bool(atomic.read_json(marker).get("is_mixed"))
 
     def start_over(self) -> None:
-        """Forget everything that was read."""
         self.close()
         atomic.remove(self.folder)
         self.resume()
 
     def close(self) -> None:
-        """Close the file that pictures are written to."""
-        self.pictures.close()
+        self.images.close()
 
     def tables(self, columns: Sequence[str] | None = None) -> Iterator[pa.Table]:
         """Yield the parts in order; one is in memory at a time."""
@@ -126,7 +133,6 @@ class SampleParts:
                 yield table
 
     def count_rows(self) -> int:
-        """Return how many rows the readable parts have."""
         import pyarrow.parquet as pq
 
         n_rows = 0
@@ -143,7 +149,7 @@ class SampleParts:
         number, reached = 0, 0
         while (path := self._path(number)).exists():
             part = _sound_part(path)
-            if part is None or part.start != reached or not self.pictures.is_whole(part.pack):
+            if part is None or part.start != reached or not self.images.is_whole(part.pack):
                 return
             yield part
             number, reached = number + 1, part.stop

@@ -5,11 +5,14 @@ project of a million samples opens at once and uses memory only for what is look
 """
 
 import hashlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import JsonValue
@@ -17,9 +20,94 @@ from pydantic import JsonValue
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Dataset, Task
 from weakspot.store import atomic
-from weakspot.store.array_files import mapped
-from weakspot.store.pictures import PACK_SCHEME
-from weakspot.store.table_writer import OUTCOME_FILES, TableWriter
+from weakspot.store.array_files import ArrayWriter, mapped
+from weakspot.store.images import PACK_SCHEME
+
+PREDICTION_FILES: dict[str, type[np.generic]] = {
+    "predictions": np.int64,
+    "predicted_matrix": np.bool_,
+    "probabilities": np.float32,
+}
+
+
+GROUP_ROWS = 1 << 16
+
+
+class TableWriter:
+    """Takes batches of samples and what came with them, then the tables about them.
+
+    Args:
+        folder: an empty folder.
+        n_samples: how many samples will come.
+    """
+
+    def __init__(self, folder: Path, *, n_samples: int) -> None:
+        self._folder = folder
+        self._n_samples = n_samples
+        self._samples: Any = None
+        self._waiting: list[pa.Table] = []
+        self._arrays: dict[str, ArrayWriter] = {}
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None and self._samples is not None:
+            self._write_waiting()
+        self._open.__exit__(kind, error, trace)
+
+    def add(self, samples: pa.Table, predictions: Mapping[str, AnyArray]) -> None:
+        """Write a batch of samples; `predictions` has the same names (see `PREDICTION_FILES`) for every batch."""
+        import pyarrow.parquet as pq
+
+        if self._samples is None:
+            writer = pq.ParquetWriter(
+                self._folder / "samples.parquet",
+                samples.schema,
+                compression="zstd",
+                write_page_checksum=True,
+            )
+            self._samples = self._open.enter_context(writer)
+            for name, rows in predictions.items():
+                path, shape = self._folder / f"{name}.npy", (self._n_samples, *rows.shape[1:])
+                self._arrays[name] = self._open.enter_context(
+                    ArrayWriter(path, shape, PREDICTION_FILES[name])
+                )
+        self._waiting.append(samples)
+        if sum(table.num_rows for table in self._waiting) >= GROUP_ROWS:
+            self._write_waiting()
+        for name, rows in predictions.items():
+            self._arrays[name].write(rows)
+
+    def _write_waiting(self) -> None:
+        if self._waiting:
+            self._samples.write_table(pa.concat_tables(self._waiting).combine_chunks())
+        self._waiting = []
+
+    def add_side_tables(self, *, quarantine: Iterator[pa.Table], duplicates: pa.Table) -> None:
+        """Write what was set aside and what occurs more than once."""
+        import pyarrow.parquet as pq
+
+        first = next(quarantine)
+        with pq.ParquetWriter(
+            self._folder / "quarantine.parquet", first.schema, compression="zstd"
+        ) as writer:
+            writer.write_table(first)
+            for table in quarantine:
+                if table.num_rows:
+                    writer.write_table(table)
+        pq.write_table(duplicates, self._folder / "duplicates.parquet", compression="zstd")
+
+    def note(self, facts: Mapping[str, JsonValue]) -> None:
+        """Write the facts about the tables; needs `class_names`, `task` and `n_samples`."""
+        atomic.write_json(self._folder / "dataset.json", facts)
+
 
 DATASET_FILE = "dataset.json"
 MAPPED_ROWS = 1 << 18
@@ -31,7 +119,7 @@ class SampleTables:
 
     Args:
         folder: where they are; its name is their key.
-        packs: folder of the packs of pictures that locations may point into.
+        packs: folder of the packs of images that locations may point into.
     """
 
     folder: Path
@@ -39,12 +127,10 @@ class SampleTables:
 
     @property
     def exists(self) -> bool:
-        """Return whether the tables were written to their end."""
         return (self.folder / DATASET_FILE).exists()
 
     @property
     def facts(self) -> dict[str, JsonValue]:
-        """Return what was noted when the tables were written."""
         return atomic.read_json(self.folder / DATASET_FILE)
 
     @contextmanager
@@ -60,11 +146,22 @@ class SampleTables:
     def dataset(self) -> Dataset:
         """Return the data set with the predictions that came with it; columns are memory-mapped."""
         facts = self.facts
-        class_names, task, n_samples = facts.get("class_names"), facts.get("task"), facts.get("n_samples")
-        if not isinstance(class_names, list) or not isinstance(n_samples, int) or task not in list(Task):
-            raise atomic.damaged(self.folder / DATASET_FILE, "it does not name the classes, the task and the number of samples")
+        class_names, task, n_samples = (
+            facts.get("class_names"),
+            facts.get("task"),
+            facts.get("n_samples"),
+        )
+        if (
+            not isinstance(class_names, list)
+            or not isinstance(n_samples, int)
+            or task not in list(Task)
+        ):
+            raise atomic.damaged(
+                self.folder / DATASET_FILE,
+                "it does not name the classes, the task and the number of samples",
+            )
         table = self._mapped_samples(n_samples)
-        arrays = {name: self._outcome(name, n_samples) for name in OUTCOME_FILES}
+        arrays = {name: self._prediction(name, n_samples) for name in PREDICTION_FILES}
         return Dataset(
             class_names=tuple(str(name) for name in class_names),
             task=Task(str(task)),
@@ -79,20 +176,25 @@ class SampleTables:
         return _read_parquet(self.folder / "quarantine.parquet")
 
     def duplicates(self) -> pa.Table:
-        """Return the pictures that occur more than once."""
         return _read_parquet(self.folder / "duplicates.parquet")
 
-    def _outcome(self, name: str, n_samples: int) -> AnyArray | None:
+    def _prediction(self, name: str, n_samples: int) -> AnyArray | None:
         path = self.folder / f"{name}.npy"
         return mapped(path, n_rows=n_samples) if path.exists() else None
 
     def _mapped_samples(self, n_samples: int) -> pa.Table:
-        path = self.folder / f"samples-{hashlib.sha256(str(self.packs).encode()).hexdigest()[:8]}.arrow"
+        path = (
+            self.folder
+            / f"samples-{hashlib.sha256(str(self.packs).encode()).hexdigest()[:8]}.arrow"
+        )
         table = _open_mapped(path)
         if table is None or table.num_rows != n_samples:
             table = self._map_anew(path)
         if table.num_rows != n_samples:
-            raise atomic.damaged(self.folder / "samples.parquet", f"it has {table.num_rows} rows instead of {n_samples}")
+            raise atomic.damaged(
+                self.folder / "samples.parquet",
+                f"it has {table.num_rows} rows instead of {n_samples}",
+            )
         return table
 
     def _map_anew(self, path: Path) -> pa.Table:
@@ -118,7 +220,9 @@ class SampleTables:
             with pq.ParquetFile(path, page_checksum_verification=True) as source:
                 for batch in source.iter_batches(batch_size=MAPPED_ROWS):
                     column = batch.schema.get_field_index("location")
-                    yield batch.set_column(column, "location", self._real_paths(batch.column(column)))
+                    yield batch.set_column(
+                        column, "location", self._real_paths(batch.column(column))
+                    )
         except (OSError, pa.ArrowException) as error:
             raise atomic.damaged(path, str(error)) from error
 
@@ -126,7 +230,11 @@ class SampleTables:
         packed = pc.fill_null(pc.starts_with(locations, PACK_SCHEME), False)  # noqa: FBT003 - the fill value
         if not pc.any(packed).as_py():
             return locations
-        return pc.if_else(packed, pc.replace_substring(locations, PACK_SCHEME, f"{self.packs}/", max_replacements=1), locations)
+        return pc.if_else(
+            packed,
+            pc.replace_substring(locations, PACK_SCHEME, f"{self.packs}/", max_replacements=1),
+            locations,
+        )
 
 
 def _copy_as_arrow(batches: Iterator[pa.RecordBatch], path: Path) -> None:

@@ -40,16 +40,24 @@ class TextCache:
         self._n_shards = 0
         self._last_number = -1
 
+    def keys(self) -> AnyArray:
+        """Return the keys for which there is a text [n]."""
+        self._read()
+        return self._keys
+
     def missing(self, keys: AnyArray) -> BoolArray:
         """Return for which keys [n] there is no text yet."""
         self._read()
         return np.isin(keys, self._keys, invert=True)
 
     def texts(self, keys: AnyArray) -> list[str | None]:
-        """Return the text of every key, None where there is none."""
         table = self._read()
         places = self._places(keys)
-        found = table.column("text").take(pa.array(np.maximum(places, 0))).to_pylist() if len(self._keys) else []
+        found = (
+            table.column("text").take(pa.array(np.maximum(places, 0))).to_pylist()
+            if len(self._keys)
+            else []
+        )
         return [found[row] if place >= 0 else None for row, place in enumerate(places)]
 
     def append(self, keys: AnyArray, texts: Sequence[str]) -> None:
@@ -79,7 +87,9 @@ class TextCache:
         content = stream.getvalue()
         self._last_number += 1
         self._n_shards += 1
-        atomic.write_bytes(self.folder / f"shard-{self._last_number:06d}-{zlib.crc32(content):08x}.arrow", content)
+        atomic.write_bytes(
+            self.folder / f"shard-{self._last_number:06d}-{zlib.crc32(content):08x}.arrow", content
+        )
 
     def _read(self) -> pa.Table:
         if self._table is None:
@@ -90,7 +100,9 @@ class TextCache:
                     path.unlink(missing_ok=True)
             sound = [rows for _, rows in found if rows is not None]
             self._n_shards = len(sound)
-            numbers = [int(match[1]) for path in paths if (match := SHARD_NAME.fullmatch(path.name))]
+            numbers = [
+                int(match[1]) for path in paths if (match := SHARD_NAME.fullmatch(path.name))
+            ]
             self._last_number = max(numbers, default=-1)
             self._keep(pa.concat_tables([_SCHEMA.empty_table(), *sound]))
         return self._table
@@ -125,13 +137,14 @@ def text_cache(data: Path, identity: str) -> TextCache:
 
 
 def text_keys(texts: Sequence[str]) -> AnyArray:
-    """Return a key for each of any texts."""
     return packed_hashes(pa.array(list(texts), pa.string()))
 
 
 def _rows(keys: AnyArray, texts: Sequence[str]) -> pa.Table:
     packed = np.ascontiguousarray(keys, dtype=KEY_TYPE)
-    column = pa.Array.from_buffers(pa.binary(HASH_BYTES), len(packed), [None, pa.py_buffer(packed.tobytes())])
+    column = pa.Array.from_buffers(
+        pa.binary(HASH_BYTES), len(packed), [None, pa.py_buffer(packed.tobytes())]
+    )
     return pa.table([column, pa.array(list(texts), pa.string())], schema=_SCHEMA)
 
 

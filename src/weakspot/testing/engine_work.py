@@ -24,7 +24,6 @@ def doubled_in_odd_time(number: int) -> int:
 
 
 def refusing_seven(number: int) -> int:
-    """Return the number, but for seven."""
     if number == BAD_ITEM:
         raise KeyError("seven")
     return number
@@ -72,13 +71,11 @@ class NumberWork:
     built: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def prepare(self, item: int) -> int:
-        """Return twice the number."""
         if item == self.refused_by_prepare:
             raise KeyError("prepare")
         return doubled_in_odd_time(item)
 
     def run(self, ready: Sequence[int]) -> RunBatch:
-        """Return all of them."""
         if self.refused_by_run is not None and 2 * self.refused_by_run in ready:
             raise LookupError("run")
         return RunBatch(doubled=tuple(ready), built=self.built, process=os.getpid())
@@ -99,7 +96,6 @@ class Deadly:
     then: Callable[[int], int] | None = None
 
     def __call__(self, number: int) -> int:
-        """Return twice the number, if the process lives to tell."""
         if number in self.numbers and self._is_due(number):
             if self.then is not None:
                 return self.then(number)
@@ -123,11 +119,9 @@ class DeadlyWork:
     function: Callable[[int], int]
 
     def prepare(self, item: int) -> int:
-        """Return what the function makes of the number."""
         return self.function(item)
 
     def run(self, ready: Sequence[int]) -> list[int]:
-        """Return the batch."""
         return list(ready)
 
 
@@ -148,7 +142,7 @@ def asking_for_torch(_number: int) -> int:
 
 
 class OnnxWork:
-    """Puts random pictures of 64 x 64, one a number, through an ONNX graph with the input `pixels`."""
+    """Puts random images of 64 x 64, one a number, through an ONNX graph with the input `pixels`."""
 
     def __init__(self, path: str) -> None:
         import onnxruntime
@@ -156,10 +150,8 @@ class OnnxWork:
         self._session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
 
     def prepare(self, item: int) -> FloatArray:
-        """Return the picture of a number."""
         return np.random.default_rng(item).normal(size=(3, 64, 64)).astype(np.float32)
 
     def run(self, ready: Sequence[FloatArray]) -> FloatArray:
-        """Return what the graph gives."""
         rows: FloatArray = self._session.run(None, {"pixels": np.stack(ready)})[0]
         return rows

@@ -1,6 +1,6 @@
-"""Deterministic stand-ins for every model role, exact on planted pictures.
+"""Deterministic stand-ins for every model role, exact on planted images.
 
-They read the machine-readable strip of a planted picture and know what is in it. They are for tests: given any other picture they
+They read the machine-readable strip of a planted image and know what is in it. They are for tests: given any other image they
 raise an error, and no part of weakspot chooses one of them by itself.
 """
 
@@ -16,78 +16,88 @@ from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError
 from weakspot.core.heads import Head
-from weakspot.core.roles import ClassifierOutput, GeneratedPicture
+from weakspot.core.roles import ClassifierOutput, GeneratedImage
 from weakspot.core.seeding import generator
 from weakspot.testing.marker import N_INSTANCES, read_marker
 from weakspot.testing.planted import PlantedWorld
-from weakspot.testing.planted_features import ENCODER_ID, JOINT_DIMENSION, OwnFeatures, phrase_vectors, scene_vectors
+from weakspot.testing.planted_features import (
+    CLIP_DIMENSION,
+    ENCODER_ID,
+    OwnFeatures,
+    phrase_embeddings,
+    scene_embeddings,
+)
 from weakspot.testing.proposals import propose
 from weakspot.testing.renderer import SIDE, render
 from weakspot.testing.scenes import FACTOR_NAMES, Scene, factors_of, scene_from_phrase, words_of
 
 
-def _prepared(picture: Image.Image) -> IntArray:
-    scene = read_marker(picture)
+def _prepared(image: Image.Image) -> IntArray:
+    scene = read_marker(image)
     return np.array([*scene.codes, scene.instance], dtype=np.int64)
 
 
 def _stacked(prepared: Sequence[AnyArray]) -> tuple[ByteArray, IntArray]:
-    rows = np.stack(prepared) if len(prepared) else np.zeros((0, len(FACTOR_NAMES) + 1), dtype=np.int64)
+    rows = (
+        np.stack(prepared)
+        if len(prepared)
+        else np.zeros((0, len(FACTOR_NAMES) + 1), dtype=np.int64)
+    )
     return rows[:, :-1].astype(np.uint8), rows[:, -1].astype(np.int64)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedEmbedder:
-    """Embeds planted pictures by what is in them, and phrases by the words they share with that world.
+    """Embeds planted images by what is in them, and phrases by the words they share with that world.
 
     Args:
-        noise_scale: noise on every dimension, the same for the same picture; with the default a picture gets the very vector that
-            `PlantedWorld.vectors` gives.
+        noise_scale: noise on every dimension, the same for the same image; with the default an image gets the very embedding that
+            `PlantedWorld.embeddings` gives.
     """
 
     noise_scale: float = 0.05
 
     @property
     def encoder_id(self) -> str:
-        """Name, and the noise if it is not the usual."""
-        return ENCODER_ID if self.noise_scale == PlantedEmbedder().noise_scale else f"{ENCODER_ID}-noise-{self.noise_scale:g}"
+        return (
+            ENCODER_ID
+            if self.noise_scale == PlantedEmbedder().noise_scale
+            else f"{ENCODER_ID}-noise-{self.noise_scale:g}"
+        )
 
     @property
     def dimension(self) -> int:
-        """Length of the vectors."""
-        return JOINT_DIMENSION
+        return CLIP_DIMENSION
 
     @property
-    def picture_side(self) -> int | None:
+    def image_side(self) -> int | None:
         """Full size, because the strip must be whole."""
         return None
 
     @property
     def has_text(self) -> bool:
-        """Yes."""
         return True
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Read what is in a planted picture."""
-        return _prepared(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return _prepared(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
         """Return unit vectors [n, 64]."""
         codes, instances = _stacked(prepared)
-        return scene_vectors(codes, instances, noise_scale=self.noise_scale)
+        return scene_embeddings(codes, instances, noise_scale=self.noise_scale)
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, 64] of phrases."""
-        return phrase_vectors(texts)
+        return phrase_embeddings(texts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedCaptioner:
-    """Says exactly what is in a planted picture, goes on from a beginning, and knows how true a caption is.
+    """Says exactly what is in a planted image, goes on from a beginning, and knows how true a caption is.
 
     Args:
         word_cost: what every word of a caption takes from its log-likelihood.
-        falsehood_cost: what every value that a caption names and the picture does not show takes from it.
+        falsehood_cost: what every value that a caption names and the image does not show takes from it.
     """
 
     word_cost: float = 0.01
@@ -95,27 +105,35 @@ class PlantedCaptioner:
 
     @property
     def captioner_id(self) -> str:
-        """Name."""
         return "planted-captioner-1"
 
-    def caption(self, pictures: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
-        """Return one sentence a picture; if it is about a class that is not in the picture, the sentence says so."""
-        scenes = [read_marker(picture) for picture in pictures]
-        return [scene.caption if about is None or _shows(scene, about) else f"{scene.caption}, no {about}" for scene in scenes]
+    def caption(self, images: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
+        """Return one sentence an image; if it is about a class that is not in the image, the sentence says so."""
+        scenes = [read_marker(image) for image in images]
+        return [
+            scene.caption
+            if about is None or _shows(scene, about)
+            else f"{scene.caption}, no {about}"
+            for scene in scenes
+        ]
 
-    def complete(self, pictures: Sequence[Image.Image], *, beginning: str) -> list[str]:
+    def complete(self, images: Sequence[Image.Image], *, beginning: str) -> list[str]:
         """Return a short sentence for every factor but the kind, without what the beginning says already."""
         said = factors_of(beginning)
-        return [_sentences(read_marker(picture), said) for picture in pictures]
+        return [_sentences(read_marker(image), said) for image in images]
 
-    def log_likelihoods(self, pictures: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
-        """Return log P(caption | picture) [n, m]: near 0 for a short caption that is true, far below for every false value."""
-        scenes = [values_of(read_marker(picture)) for picture in pictures]
+    def log_likelihoods(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
+        """Return log P(caption | image) [n, m]: near 0 for a short caption that is true, far below for every false value."""
+        scenes = [values_of(read_marker(image)) for image in images]
         named = [factors_of(caption) for caption in captions]
-        costs = np.array([self.word_cost * len(words_of(caption)) for caption in captions], dtype=np.float32)
+        costs = np.array(
+            [self.word_cost * len(words_of(caption)) for caption in captions], dtype=np.float32
+        )
         false = [[_n_false(values, said) for said in named] for values in scenes]
         n_false = np.array(false, dtype=np.float32).reshape(len(scenes), len(named))
-        return np.asarray(-costs[None, :] - np.float32(self.falsehood_cost) * n_false, dtype=np.float32)
+        return np.asarray(
+            -costs[None, :] - np.float32(self.falsehood_cost) * n_false, dtype=np.float32
+        )
 
 
 def _shows(scene: Scene, about: str) -> bool:
@@ -134,7 +152,11 @@ SENTENCES: Mapping[str, str] = {
 
 def _sentences(scene: Scene, said: Mapping[str, Sequence[str]]) -> str:
     told = {name: getattr(scene, name) for name in SENTENCES}
-    return " ".join(SENTENCES[name].format(value) for name, value in told.items() if value not in said.get(name, ()))
+    return " ".join(
+        SENTENCES[name].format(value)
+        for name, value in told.items()
+        if value not in said.get(name, ())
+    )
 
 
 def _n_false(values: Mapping[str, Sequence[str]], said: Mapping[str, Sequence[str]]) -> int:
@@ -142,13 +164,12 @@ def _n_false(values: Mapping[str, Sequence[str]], said: Mapping[str, Sequence[st
 
 
 def values_of(scene: Scene) -> dict[str, tuple[str, ...]]:
-    """Return what a scene shows, by factor."""
     return {"kind": scene.kinds, **{name: (getattr(scene, name),) for name in FACTOR_NAMES[1:]}}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedAnswerer:
-    """Answers questions about planted pictures.
+    """Answers questions about planted images.
 
     A question that names a factor ("what colour is it?") is answered with its value; one that names values ("is it a red disc?")
     with yes or no; any other with `unknown`.
@@ -156,12 +177,10 @@ class PlantedAnswerer:
 
     @property
     def answerer_id(self) -> str:
-        """Name."""
         return "planted-answerer-1"
 
-    def answer(self, pictures: Sequence[Image.Image], question: str) -> list[str]:
-        """Return one short answer a picture."""
-        return [self._answer(read_marker(picture), question) for picture in pictures]
+    def answer(self, images: Sequence[Image.Image], question: str) -> list[str]:
+        return [self._answer(read_marker(image), question) for image in images]
 
     def _answer(self, scene: Scene, question: str) -> str:
         values = values_of(scene)
@@ -173,7 +192,11 @@ class PlantedAnswerer:
             return " and ".join(values[factor])
         if not named:
             return "unknown"
-        return "yes" if all(set(wanted) <= set(values[name]) for name, wanted in named.items()) else "no"
+        return (
+            "yes"
+            if all(set(wanted) <= set(values[name]) for name, wanted in named.items())
+            else "no"
+        )
 
 
 QUESTION_WORDS: Mapping[str, str] = {
@@ -196,10 +219,11 @@ class PlantedTextGenerator:
 
     @property
     def generator_id(self) -> str:
-        """Name."""
         return "planted-text-1"
 
-    def generate(self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0) -> str:
+    def generate(
+        self, prompt: str, *, schema: Mapping[str, JsonValue] | None = None, seed: int = 0
+    ) -> str:
         """Return JSON that fits the schema, or `{"attributes": {factor: values}}` without one."""
         return propose(prompt, schema=schema, seed=seed)
 
@@ -209,32 +233,32 @@ class PlantedImageGenerator:
     """Draws what a prompt says; what it leaves open is drawn at random by seed.
 
     Args:
-        side: width and height of the pictures.
+        side: width and height of the images.
     """
 
     side: int = SIDE
 
     @property
     def generator_id(self) -> str:
-        """Name and size."""
         return f"planted-image-1-{self.side}"
 
-    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedPicture]:
-        """Return one picture a prompt."""
+    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
         if len(prompts) != len(seeds):
             raise ConfigError("Every prompt needs one seed.", given=(len(prompts), len(seeds)))
         return [self._generated(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
-    def _generated(self, prompt: str, seed: int) -> GeneratedPicture:
+    def _generated(self, prompt: str, seed: int) -> GeneratedImage:
         random = generator(seed, "planted image", prompt)
-        scene = scene_from_phrase(prompt, generator=random, instance=int(random.integers(N_INSTANCES)))
-        picture = render(scene, side=self.side)
-        return GeneratedPicture(picture=picture, prompt=prompt, seed=seed, generator_id=self.generator_id)
+        scene = scene_from_phrase(
+            prompt, generator=random, instance=int(random.integers(N_INSTANCES))
+        )
+        image = render(scene, side=self.side)
+        return GeneratedImage(image=image, prompt=prompt, seed=seed, generator_id=self.generator_id)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class PlantedClassifier:
-    """A linear classifier on the features of planted pictures, as a world trained it.
+    """A linear classifier on the features of planted images, as a world trained it.
 
     Args:
         class_names: the classes, in the order of the head's rows.
@@ -248,31 +272,31 @@ class PlantedClassifier:
 
     @property
     def classifier_id(self) -> str:
-        """Name and hash of the weights."""
-        content = self.head.weights.tobytes() + self.head.bias.tobytes() + repr((self.class_names, self.own)).encode()
+        content = (
+            self.head.weights.tobytes()
+            + self.head.bias.tobytes()
+            + repr((self.class_names, self.own)).encode()
+        )
         return f"planted-{hashlib.sha256(content).hexdigest()[:16]}"
 
     @property
     def task(self) -> Task:
-        """Single-label or multi-label."""
         return self.head.task
 
     @property
-    def picture_side(self) -> int | None:
+    def image_side(self) -> int | None:
         """Full size, because the strip must be whole."""
         return None
 
-    def prepare(self, picture: Image.Image) -> AnyArray:
-        """Read what is in a planted picture."""
-        return _prepared(picture)
+    def prepare(self, image: Image.Image) -> AnyArray:
+        return _prepared(image)
 
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        """Return probabilities and features."""
         codes, instances = _stacked(prepared)
         features = self.own.of(codes, instances)
         return ClassifierOutput(probabilities=self.head.probabilities(features), features=features)
 
 
 def planted_classifier(world: PlantedWorld) -> PlantedClassifier:
-    """Return the classifier of a world; on the world's pictures it says what the world's outcomes say."""
+    """Return the classifier of a world; on the world's images it says what the world's predictions say."""
     return PlantedClassifier(class_names=world.dataset.class_names, head=world.head, own=world.own)

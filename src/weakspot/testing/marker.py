@@ -1,7 +1,7 @@
-"""A machine-readable strip along the top and bottom edge of planted pictures.
+"""A machine-readable strip along the top and bottom edge of planted images.
 
-It holds the scene and its number, so that the fakes know exactly what is in a picture without seeing. Sixteen grey cells a strip,
-two bits a cell: it survives PNG, JPEG of good quality and changes of size. A picture without it, or whose check sum is wrong, is
+It holds the scene and its number, so that the fakes know exactly what is in an image without seeing. Sixteen grey cells a strip,
+two bits a cell: it survives PNG, JPEG of good quality and changes of size. An image without it, or whose check sum is wrong, is
 not from the planted world.
 """
 
@@ -25,7 +25,6 @@ N_INSTANCES = 1 << INSTANCE_BITS
 
 
 def strip_height(side: int) -> int:
-    """Return the height of one strip in pixels of a picture with the given side."""
     return max(side // CELLS, 1)
 
 
@@ -41,20 +40,23 @@ def write_marker(pixels: ByteArray, scene: Scene) -> ByteArray:
     return marked
 
 
-def read_marker(picture: Image.Image) -> Scene:
-    """Return the scene that a planted picture shows.
+def read_marker(image: Image.Image) -> Scene:
+    """Return the scene that a planted image shows.
 
     Raises:
-        ModelError: if the picture is not from the planted world.
+        ModelError: if the image is not from the planted world.
     """
-    pixels = np.asarray(picture.convert("RGB"), dtype=np.float64)
+    pixels = np.asarray(image.convert("RGB"), dtype=np.float64)
     if min(pixels.shape[:2]) < CELLS:
         raise _foreign("it is smaller than 16 pixels")
     height = strip_height(pixels.shape[0])
     cells = np.concatenate([_cells(pixels[:height]), _cells(pixels[-height:])])
     greys = cells.mean(axis=1)
     levels = np.abs(greys[:, None] - LEVELS[None, :]).argmin(axis=1)
-    if np.abs(greys - LEVELS[levels]).max() > LEVEL_TOLERANCE or np.ptp(cells, axis=1).max() > GREY_TOLERANCE:
+    if (
+        np.abs(greys - LEVELS[levels]).max() > LEVEL_TOLERANCE
+        or np.ptp(cells, axis=1).max() > GREY_TOLERANCE
+    ):
         raise _foreign("its edges carry no marker")
     return _scene(sum(int(level) << 2 * place for place, level in enumerate(levels)))
 
@@ -68,7 +70,9 @@ def _cells(strip: AnyArray) -> AnyArray:
 
 def _payload(scene: Scene) -> int:
     value, shift = 0, 0
-    for code, bits in zip([*scene.codes, scene.instance % N_INSTANCES], [*CODE_BITS, INSTANCE_BITS], strict=True):
+    for code, bits in zip(
+        [*scene.codes, scene.instance % N_INSTANCES], [*CODE_BITS, INSTANCE_BITS], strict=True
+    ):
         value |= int(code) << shift
         shift += bits
     return value | _check_sum(value) << shift
@@ -92,6 +96,6 @@ def _check_sum(content: int) -> int:
 
 def _foreign(reason: str) -> ModelError:
     return ModelError(
-        f"This picture is not from the planted world: {reason}.",
-        fix="The planted models are test doubles. Choose a real model for your own pictures.",
+        f"This image is not from the planted world: {reason}.",
+        fix="The planted models are test doubles. Choose a real model for your own images.",
     )

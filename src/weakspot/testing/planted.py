@@ -13,16 +13,20 @@ from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import ConfigError
 from weakspot.core.failures import Side, best_f1_thresholds
 from weakspot.core.heads import Head
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.seeding import child_seed
 from weakspot.testing.marker import N_INSTANCES
-from weakspot.testing.planted_factors import FactorPlan
-from weakspot.testing.planted_features import ENCODER_ID, JOINT_DIMENSION, OWN_DIMENSION, OwnFeatures, scene_vectors
+from weakspot.testing.planted_features import (
+    CLIP_DIMENSION,
+    ENCODER_ID,
+    FEATURE_DIMENSION,
+    OwnFeatures,
+    fit_head,
+    scene_embeddings,
+)
 from weakspot.testing.planted_files import WrittenWorld, write_world
-from weakspot.testing.planted_head import fit_head
-from weakspot.testing.planted_problems import PlantedProblem
-from weakspot.testing.planted_table import world_table
-from weakspot.testing.planted_truth import TrueSlice, true_slices
+from weakspot.testing.planted_problems import FactorPlan, PlantedProblem
+from weakspot.testing.planted_truth import TrueSlice, true_slices, world_table
 from weakspot.testing.renderer import SIDE, render
 from weakspot.testing.scenes import KINDS, Scene, scene_from_codes
 
@@ -42,13 +46,13 @@ class PlantedWorld:
 
     Args:
         problem: what is wrong with it.
-        dataset: the samples, with factors as metadata columns and the classifier's outcomes.
+        dataset: the samples, with factors as metadata columns and the classifier's predictions.
         codes: scenes [n, 7], see `Scene.codes`.
         instances: instance number of every scene [n].
         slices: where the classifier must fail; empty for the null.
         head: the classifier's last layer, trained on the training rows.
         own: what the classifier's features are made of.
-        vector_noise: noise on every dimension of the joint vectors.
+        embedding_noise: noise on every dimension of the joint embeddings.
     """
 
     problem: PlantedProblem
@@ -58,72 +62,81 @@ class PlantedWorld:
     slices: tuple[TrueSlice, ...]
     head: Head
     own: OwnFeatures
-    vector_noise: float
+    embedding_noise: float
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.dataset)
 
     def scene(self, row: int) -> Scene:
-        """Return what is in the picture of a row."""
         return scene_from_codes(self.codes[row], instance=int(self.instances[row]))
 
-    def picture(self, row: int, *, side: int = SIDE, marked: bool = True) -> Image.Image:
-        """Draw the picture of a row."""
+    def image(self, row: int, *, side: int = SIDE, marked: bool = True) -> Image.Image:
         return render(self.scene(row), side=side, marked=marked)
 
     def captions(self, rows: IntArray) -> list[str]:
-        """Return one exact sentence a row."""
         return [self.scene(int(row)).caption for row in rows]
 
-    def vectors(self, rows: IntArray | None = None) -> FloatArray:
-        """Return the joint vectors [n, 64] of the given rows (all by default)."""
+    def embeddings(self, rows: IntArray | None = None) -> FloatArray:
+        """Return the joint embeddings [n, 64] of the given rows (all by default)."""
         wanted = np.arange(len(self)) if rows is None else rows
-        return scene_vectors(self.codes[wanted], self.instances[wanted], noise_scale=self.vector_noise)
+        return scene_embeddings(
+            self.codes[wanted], self.instances[wanted], noise_scale=self.embedding_noise
+        )
 
     def features(self, rows: IntArray | None = None) -> FloatArray:
         """Return the classifier's own features [n, 32] of the given rows (all by default)."""
         wanted = np.arange(len(self)) if rows is None else rows
         return self.own.of(self.codes[wanted], self.instances[wanted])
 
-    def vector_chunks(self, chunk_rows: int = CHUNK) -> Iterator[FloatArray]:
-        """Yield the joint vectors of all rows in pieces, in order."""
+    def embedding_chunks(self, chunk_rows: int = CHUNK) -> Iterator[FloatArray]:
+        """Yield the joint embeddings of all rows in pieces, in order."""
         for start in range(0, len(self), chunk_rows):
-            yield self.vectors(np.arange(start, min(start + chunk_rows, len(self))))
+            yield self.embeddings(np.arange(start, min(start + chunk_rows, len(self))))
 
-    def write_vectors(self, folder: Path) -> dict[str, VectorSpace]:
-        """Write both kinds of vectors to files and return them memory-mapped, for worlds that do not fit in memory."""
+    def write_embeddings(self, folder: Path) -> dict[str, EmbeddingSpace]:
+        """Write both kinds of embeddings to files and return them memory-mapped, for worlds that do not fit in memory."""
         folder.mkdir(parents=True, exist_ok=True)
-        spaces: dict[str, VectorSpace] = {}
-        for name, width in (("joint", JOINT_DIMENSION), ("own", OWN_DIMENSION)):
+        spaces: dict[str, EmbeddingSpace] = {}
+        for name, width in (("clip", CLIP_DIMENSION), ("features", FEATURE_DIMENSION)):
             path = folder / f"{name}.npy"
-            target = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(len(self), width))
+            target = np.lib.format.open_memmap(
+                path, mode="w+", dtype=np.float32, shape=(len(self), width)
+            )
             for start in range(0, len(self), CHUNK):
                 rows = np.arange(start, min(start + CHUNK, len(self)))
-                target[rows] = self.vectors(rows) if name == "joint" else self.features(rows)
+                target[rows] = self.embeddings(rows) if name == "clip" else self.features(rows)
             target.flush()
             spaces[name] = _space(name, np.load(path, mmap_mode="r"))
         return spaces
 
-    def write_pictures(
-        self, folder: Path, *, rows: IntArray | None = None, side: int = SIDE, marked: bool = True, suffix: str = "png"
+    def write_images(
+        self,
+        folder: Path,
+        *,
+        rows: IntArray | None = None,
+        side: int = SIDE,
+        marked: bool = True,
+        suffix: str = "png",
     ) -> WrittenWorld:
-        """Write the pictures of the given rows (all by default) in a folder per class, with a manifest."""
+        """Write the images of the given rows (all by default) in a folder per class, with a manifest."""
         return write_world(
             self.dataset,
             folder,
             rows=np.arange(len(self)) if rows is None else rows,
-            draw=lambda row: self.picture(row, side=side, marked=marked),
+            draw=lambda row: self.image(row, side=side, marked=marked),
             caption=lambda row: self.scene(row).caption,
             suffix=suffix,
         )
 
-    def spaces(self) -> dict[str, VectorSpace]:
-        """Return both kinds of vectors, in memory."""
-        return {"joint": _space("joint", self.vectors()), "own": _space("own", self.features())}
+    def spaces(self) -> dict[str, EmbeddingSpace]:
+        return {
+            "clip": _space("clip", self.embeddings()),
+            "features": _space("features", self.features()),
+        }
 
-    def samples(self, *splits: Split, spaces: Mapping[str, VectorSpace] | None = None) -> SampleSet:
-        """Return the rows of the given splits as methods see them."""
+    def samples(
+        self, *splits: Split, spaces: Mapping[str, EmbeddingSpace] | None = None
+    ) -> SampleSet:
         return SampleSet(
             dataset=self.dataset,
             rows=self.dataset.rows_of(*splits),
@@ -133,18 +146,20 @@ class PlantedWorld:
         )
 
     def true_slice(self, class_name: str, *, side: Side | None = None) -> TrueSlice:
-        """Return the planted slice of a class."""
         for found in self.slices:
             if found.class_name == class_name and found.side == side:
                 return found
         raise ConfigError(
-            f"Nothing was planted in {class_name!r}.", fix=f"Choose from {[found.class_name for found in self.slices]}."
+            f"Nothing was planted in {class_name!r}.",
+            fix=f"Choose from {[found.class_name for found in self.slices]}.",
         )
 
 
-def _space(name: str, vectors: FloatArray) -> VectorSpace:
-    joint = name == "joint"
-    return VectorSpace(encoder_id=ENCODER_ID if joint else OWN_ID, vectors=vectors, has_text=joint)
+def _space(name: str, embeddings: FloatArray) -> EmbeddingSpace:
+    joint = name == "clip"
+    return EmbeddingSpace(
+        encoder_id=ENCODER_ID if joint else OWN_ID, embeddings=embeddings, has_text=joint
+    )
 
 
 def plant(  # noqa: PLR0913 - one argument a property of the world
@@ -155,7 +170,7 @@ def plant(  # noqa: PLR0913 - one argument a property of the world
     classes: Sequence[str] = DEFAULT_CLASSES,
     is_multi_label: bool = False,
     split_shares: Mapping[Split, float] = DEFAULT_SHARES,
-    vector_noise: float = 0.05,
+    embedding_noise: float = 0.05,
 ) -> PlantedWorld:
     """Return a world with the given problem.
 
@@ -174,7 +189,9 @@ def plant(  # noqa: PLR0913 - one argument a property of the world
     own = OwnFeatures(problem=problem)
     instances = (child_seed(seed, "planted instances") + np.arange(n_samples)) % N_INSTANCES
     dataset = world_table(rows, classes=tuple(classes), is_multi_label=is_multi_label, seed=seed)
-    head = fit_head(own, rows.codes, instances, labels=rows.labels, dataset=dataset, largest=LARGEST_FIT)
+    head = fit_head(
+        own, rows.codes, instances, labels=rows.labels, dataset=dataset, largest=LARGEST_FIT
+    )
     world = PlantedWorld(
         problem=problem,
         dataset=dataset,
@@ -183,30 +200,43 @@ def plant(  # noqa: PLR0913 - one argument a property of the world
         slices=true_slices(problem, rows, classes=tuple(classes), is_multi_label=is_multi_label),
         head=head,
         own=own,
-        vector_noise=vector_noise,
+        embedding_noise=embedding_noise,
     )
-    return replace(world, dataset=_with_outcomes(world, rows.labels))
+    return replace(world, dataset=_with_predictions(world, rows.labels))
 
 
 def _refuse(problem: PlantedProblem, n_samples: int, classes: Sequence[str]) -> None:
     if n_samples < 1 or n_samples > N_INSTANCES:
         raise ConfigError("A planted world has between 1 and 16,777,216 samples.", given=n_samples)
-    if len(set(classes)) != len(classes) or set(classes) - set(KINDS) or len(classes) < FEWEST_CLASSES:
+    if (
+        len(set(classes)) != len(classes)
+        or set(classes) - set(KINDS)
+        or len(classes) < FEWEST_CLASSES
+    ):
         raise ConfigError(
             "The classes of a planted world are two to eight kinds of object.",
             given=list(classes),
             fix=f"Choose from {list(KINDS)}.",
         )
-    if problem.kind in ("spurious", "rare") and not {problem.class_name, problem.rival} <= set(classes):
-        raise ConfigError("The planted problem is about a class that the world has not.", given=list(classes))
+    if problem.kind in ("spurious", "rare") and not {problem.class_name, problem.rival} <= set(
+        classes
+    ):
+        raise ConfigError(
+            "The planted problem is about a class that the world has not.", given=list(classes)
+        )
 
 
-def _with_outcomes(world: PlantedWorld, labels: BoolArray) -> Dataset:
+def _with_predictions(world: PlantedWorld, labels: BoolArray) -> Dataset:
     starts = range(0, len(world), CHUNK)
-    pieces = [world.head.probabilities(world.features(np.arange(start, min(start + CHUNK, len(world))))) for start in starts]
+    pieces = [
+        world.head.probabilities(world.features(np.arange(start, min(start + CHUNK, len(world)))))
+        for start in starts
+    ]
     probabilities = np.concatenate(pieces)
     validation = world.dataset.rows_of(Split.VALIDATION)
     if labels.shape[1] and "labels" in world.dataset.table.column_names:
         thresholds = best_f1_thresholds(probabilities[validation], labels[validation])
-        return world.dataset.with_outcomes(probabilities=probabilities, thresholds=thresholds)
-    return world.dataset.with_outcomes(predictions=probabilities.argmax(axis=1), probabilities=probabilities)
+        return world.dataset.with_predictions(probabilities=probabilities, thresholds=thresholds)
+    return world.dataset.with_predictions(
+        predictions=probabilities.argmax(axis=1), probabilities=probabilities
+    )

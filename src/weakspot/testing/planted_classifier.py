@@ -1,4 +1,4 @@
-"""The classifier of a planted world by its settings alone: a project folder with planted pictures can be opened anywhere."""
+"""The classifier of a planted world by its settings alone: a project folder with planted images can be opened anywhere."""
 
 from typing import Literal
 
@@ -8,7 +8,11 @@ from weakspot.testing.planted_problems import PlantedProblem, nothing, rare, spu
 
 
 def planted_world_classifier(
-    *, problem: Literal["rare", "spurious", "nothing"] = "rare", strength: float = 0.01, n_samples: int = 900, seed: int = 0
+    *,
+    problem: Literal["rare", "spurious", "nothing"] = "rare",
+    strength: float = 0.01,
+    n_samples: int = 900,
+    seed: int = 0,
 ) -> PlantedClassifier:
     """Return the classifier that a world trained.
 

@@ -1,4 +1,4 @@
-"""Writes the pictures of a planted world: a folder per class, and a manifest beside it."""
+"""Writes the images of a planted world: a folder per class, and a manifest beside it."""
 
 import csv
 import json
@@ -15,20 +15,23 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import SPLIT_ORDER, Dataset, Task
 from weakspot.core.errors import ConfigError
 
+IMAGES_FOLDER = (
+    "pictures"  # ids follow from paths: another name would change every published planted figure
+)
 SAVE_OPTIONS: dict[str, dict[str, Any]] = {"png": {"compress_level": 1}, "jpg": {"quality": 92}}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WrittenWorld:
-    """Where the pictures are.
+    """Where the images are.
 
     Args:
-        pictures: the folder with `split/class/number` (single-label) or `split/number` (multi-label).
+        images: the folder with `split/class/number` (single-label) or `split/number` (multi-label).
         manifest: `manifest.csv`, or `manifest.jsonl` for multi-label worlds, with paths relative to itself.
         dataset: the world's data set, the locations of written rows filled in.
     """
 
-    pictures: Path
+    images: Path
     manifest: Path
     dataset: Dataset
 
@@ -42,30 +45,50 @@ def write_world(
     caption: Callable[[int], str],
     suffix: str,
 ) -> WrittenWorld:
-    """Write one picture a row and the manifest."""
     if suffix not in SAVE_OPTIONS:
-        raise ConfigError(f"Planted pictures cannot be written as {suffix!r}.", fix=f"Choose one of {list(SAVE_OPTIONS)}.")
-    places = {int(row): f"pictures/{_place(dataset, int(row))}/{int(row):07d}.{suffix}" for row in rows}
+        raise ConfigError(
+            f"Planted images cannot be written as {suffix!r}.",
+            fix=f"Choose one of {list(SAVE_OPTIONS)}.",
+        )
+    places = {
+        int(row): f"{IMAGES_FOLDER}/{_place(dataset, int(row))}/{int(row):07d}.{suffix}"
+        for row in rows
+    }
     for row, place in places.items():
         path = folder / place
         path.parent.mkdir(parents=True, exist_ok=True)
         draw(row).save(path, **SAVE_OPTIONS[suffix])
-    entries = [{"path": place, **_entry(dataset, row), "caption": caption(row)} for row, place in places.items()]
+    entries = [
+        {"path": place, **_entry(dataset, row), "caption": caption(row)}
+        for row, place in places.items()
+    ]
     write = _write_csv if dataset.task is Task.SINGLE_LABEL else _write_jsonl
-    locations: list[str | None] = [str(folder / places[row]) if row in places else None for row in range(len(dataset))]
+    locations: list[str | None] = [
+        str(folder / places[row]) if row in places else None for row in range(len(dataset))
+    ]
     column = dataset.table.column_names.index("location")
     table = dataset.table.set_column(column, "location", pa.array(locations, pa.string()))
-    return WrittenWorld(pictures=folder / "pictures", manifest=write(folder, entries), dataset=replace(dataset, table=table))
+    return WrittenWorld(
+        images=folder / IMAGES_FOLDER,
+        manifest=write(folder, entries),
+        dataset=replace(dataset, table=table),
+    )
 
 
 def _place(dataset: Dataset, row: int) -> str:
     split = SPLIT_ORDER[int(dataset.splits[row])].value
-    return f"{split}/{dataset.class_names[int(dataset.labels[row])]}" if dataset.task is Task.SINGLE_LABEL else split
+    return (
+        f"{split}/{dataset.class_names[int(dataset.labels[row])]}"
+        if dataset.task is Task.SINGLE_LABEL
+        else split
+    )
 
 
 def _entry(dataset: Dataset, row: int) -> dict[str, object]:
     labels = [dataset.class_names[code] for code in np.flatnonzero(dataset.label_matrix[row])]
-    named: dict[str, object] = {"label": labels[0]} if dataset.task is Task.SINGLE_LABEL else {"labels": labels}
+    named: dict[str, object] = (
+        {"label": labels[0]} if dataset.task is Task.SINGLE_LABEL else {"labels": labels}
+    )
     factors = {name: dataset.metadata(name)[row].as_py() for name in dataset.metadata_names}
     return {**named, "split": SPLIT_ORDER[int(dataset.splits[row])].value, **factors}
 
@@ -73,7 +96,9 @@ def _entry(dataset: Dataset, row: int) -> dict[str, object]:
 def _write_csv(folder: Path, entries: list[dict[str, object]]) -> Path:
     path = folder / "manifest.csv"
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, fieldnames=list(entries[0]) if entries else ["path", "label", "split"])
+        writer = csv.DictWriter(
+            file, fieldnames=list(entries[0]) if entries else ["path", "label", "split"]
+        )
         writer.writeheader()
         writer.writerows(entries)
     return path

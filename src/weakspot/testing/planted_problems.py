@@ -1,14 +1,27 @@
-"""What can be wrong with a planted world."""
+"""What can be wrong with a planted world.
 
+Draws what is in every scene of a planted world, block by block, so that the first rows never depend on how many follow.
+"""
+
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
-from weakspot.core.errors import ConfigError
-from weakspot.testing.scenes import FACTORS, KINDS
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, ByteArray, DoubleArray, IntArray
+from weakspot.core.bounds import Bounds, Fraction, check_bounds
+from weakspot.core.dataset import SPLIT_ORDER, Split
+from weakspot.core.seeding import generator
+from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, KINDS
 
 HALF = 0.5
 
 ProblemKind = Literal["spurious", "rare", "label-noise", "none"]
+
+
+def _are_two_of(known: Container[str], one: str, other: str) -> bool:
+    return one in known and other in known and one != other
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,30 +43,27 @@ class PlantedProblem:
     """
 
     kind: ProblemKind = "none"
-    strength: float = 0.0
+    strength: Fraction = 0.0
     class_name: str = "disc"
     rival: str = "star"
     factor: str = "background"
     value: str = "grassy"
     usual_value: str = "plain"
-    evaluation_share: float = 0.25
+    evaluation_share: Annotated[float, Bounds(gt=0, lt=HALF)] = 0.25
 
     def __post_init__(self) -> None:
-        """Refuse problems that cannot be planted."""
-        if not 0.0 <= self.strength <= 1.0:
-            raise ConfigError("The strength of a planted problem must lie in [0, 1].", given=self.strength)
-        if not 0.0 < self.evaluation_share < HALF:
-            raise ConfigError("The evaluation share of a planted problem must lie in (0, 0.5).", given=self.evaluation_share)
+        problems = []
         if self.factor not in FACTORS or self.factor == "kind":
-            raise ConfigError(f"There is no factor {self.factor!r} to plant.", fix=f"Choose one of {list(FACTORS)[1:]}.")
-        if {self.value, self.usual_value} - set(FACTORS[self.factor]) or self.value == self.usual_value:
-            raise ConfigError(
-                "A planted problem needs two different values of its factor.",
-                given=(self.value, self.usual_value),
-                fix=f"Choose from {list(FACTORS[self.factor])}.",
+            problems.append(
+                f"There is no factor {self.factor!r}; choose one of {list(FACTORS)[1:]}."
             )
-        if {self.class_name, self.rival} - set(KINDS) or self.class_name == self.rival:
-            raise ConfigError("A planted problem needs two different classes.", given=(self.class_name, self.rival))
+        elif not _are_two_of(FACTORS[self.factor], self.value, self.usual_value):
+            problems.append(
+                f"Two different values are needed; choose from {list(FACTORS[self.factor])}."
+            )
+        if not _are_two_of(KINDS, self.class_name, self.rival):
+            problems.append(f"Two different classes are needed; choose from {list(KINDS)}.")
+        check_bounds(self, where="problem", problems=problems)
 
 
 def spurious(rho: float = 0.95, *, class_name: str = "disc", rival: str = "star") -> PlantedProblem:
@@ -64,7 +74,14 @@ def spurious(rho: float = 0.95, *, class_name: str = "disc", rival: str = "star"
 def rare(share: float = 0.02, *, class_name: str = "disc", value: str = "green") -> PlantedProblem:
     """Return a colour that only the given share of a class has in training."""
     usual = "red" if value != "red" else "blue"
-    return PlantedProblem(kind="rare", strength=share, class_name=class_name, factor="colour", value=value, usual_value=usual)
+    return PlantedProblem(
+        kind="rare",
+        strength=share,
+        class_name=class_name,
+        factor="colour",
+        value=value,
+        usual_value=usual,
+    )
 
 
 def label_noise(rate: float = 0.1) -> PlantedProblem:
@@ -73,5 +90,126 @@ def label_noise(rate: float = 0.1) -> PlantedProblem:
 
 
 def nothing() -> PlantedProblem:
-    """Return no problem at all: the null."""
     return PlantedProblem(kind="none")
+
+
+BLOCK = 4096
+N_KINDS_SHARES = (0.5, 0.3, 0.2)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GeneratedRows:
+    """Rows of a planted world.
+
+    Args:
+        codes: scenes [n, 7], see `Scene.codes`.
+        splits: position in `SPLIT_ORDER` [n].
+        truth: which classes are really in the scene [n, c].
+        labels: which classes the label names [n, c]; differs from `truth` under label noise.
+    """
+
+    codes: ByteArray
+    splits: ByteArray
+    truth: BoolArray
+    labels: BoolArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class FactorPlan:
+    """How rows are drawn."""
+
+    problem: PlantedProblem
+    classes: tuple[str, ...]
+    split_shares: Mapping[Split, float]
+    is_multi_label: bool
+    seed: int
+
+    def draw(self, n_rows: int) -> GeneratedRows:
+        starts = range(0, max(n_rows, 1), BLOCK)
+        blocks = [
+            self._block(number, min(BLOCK, n_rows - start)) for number, start in enumerate(starts)
+        ]
+        return GeneratedRows(
+            codes=np.concatenate([block.codes for block in blocks]),
+            splits=np.concatenate([block.splits for block in blocks]),
+            truth=np.concatenate([block.truth for block in blocks]),
+            labels=np.concatenate([block.labels for block in blocks]),
+        )
+
+    def _block(self, number: int, n_rows: int) -> GeneratedRows:
+        random = generator(self.seed, "planted rows", str(number))
+        shares = np.array([self.split_shares.get(split, 0.0) for split in SPLIT_ORDER])
+        splits = _pick(random.random(BLOCK), shares / shares.sum())
+        truth = self._truth(random)
+        codes = np.zeros((BLOCK, len(FACTOR_NAMES)), dtype=np.uint8)
+        codes[:, 0] = truth @ np.array([1 << KINDS.index(name) for name in self.classes])
+        in_training = splits == SPLIT_ORDER.index(Split.TRAIN)
+        for place, name in enumerate(FACTOR_NAMES[1:], start=1):
+            codes[:, place] = self._values(name, truth, in_training, random)
+        if self.is_multi_label:
+            codes[truth.sum(axis=1) > 1, FACTOR_NAMES.index("count")] = FACTORS["count"].index(
+                "one"
+            )
+        labels = self._labels(truth, random)
+        return GeneratedRows(
+            codes=codes[:n_rows],
+            splits=splits[:n_rows].astype(np.uint8),
+            truth=truth[:n_rows],
+            labels=labels[:n_rows],
+        )
+
+    def _truth(self, random: np.random.Generator) -> BoolArray:
+        ranks = random.random((BLOCK, len(self.classes))).argsort(axis=1).argsort(axis=1)
+        many = random.random(BLOCK)
+        if not self.is_multi_label:
+            return np.equal(ranks, 0)
+        n_kinds = 1 + _pick(many, np.array(N_KINDS_SHARES))
+        return np.less(ranks, n_kinds[:, None])
+
+    def _values(
+        self, name: str, truth: BoolArray, in_training: BoolArray, random: np.random.Generator
+    ) -> IntArray:
+        first, second = random.random((2, BLOCK))
+        values, problem = FACTORS[name], self.problem
+        if name != problem.factor or problem.kind not in ("spurious", "rare"):
+            return _pick(first, np.full(len(values), 1 / len(values)))
+        common = [problem.value] + ([problem.usual_value] if problem.kind == "spurious" else [])
+        found = _pick(first, _shares(values, dict.fromkeys(common, problem.evaluation_share)))
+        affected = in_training & truth[:, self.classes.index(problem.class_name)]
+        if problem.kind == "rare":
+            return np.where(
+                affected, _pick(first, _shares(values, {problem.value: problem.strength})), found
+            )
+        rivals = in_training & truth[:, self.classes.index(problem.rival)]
+        is_forced = second < problem.strength
+        found[rivals & ~affected & is_forced] = values.index(problem.value)
+        found[affected & ~rivals & is_forced] = values.index(problem.usual_value)
+        return found
+
+    def _labels(self, truth: BoolArray, random: np.random.Generator) -> BoolArray:
+        is_wrong = random.random(BLOCK) < self.problem.strength
+        step = random.integers(1, max(len(self.classes), 2), BLOCK)
+        if self.problem.kind != "label-noise":
+            return truth
+        labels = truth.copy()
+        wrong = np.flatnonzero(is_wrong)
+        if self.is_multi_label:
+            flipped = (wrong + step[wrong]) % len(self.classes)
+            labels[wrong, flipped] = ~labels[wrong, flipped]
+            return labels
+        labels[wrong] = False
+        labels[wrong, (truth[wrong].argmax(axis=1) + step[wrong]) % len(self.classes)] = True
+        return labels
+
+
+def _shares(values: Sequence[str], fixed: Mapping[str, float]) -> DoubleArray:
+    rest = (
+        (1.0 - sum(fixed.values())) / (len(values) - len(fixed))
+        if len(values) > len(fixed)
+        else 0.0
+    )
+    return np.array([fixed.get(value, rest) for value in values])
+
+
+def _pick(uniform: DoubleArray, shares: DoubleArray) -> IntArray:
+    return np.minimum(np.searchsorted(np.cumsum(shares), uniform, side="right"), len(shares) - 1)

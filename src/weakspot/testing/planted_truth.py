@@ -1,15 +1,63 @@
-"""The slices on which the classifier of a planted world must fail."""
+"""The slices on which the classifier of a planted world must fail.
 
+The data set of a planted world, built column by column.
+"""
+
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 
-from weakspot.core.arrays import BoolArray
+from weakspot.core.arrays import AnyArray, BoolArray
+from weakspot.core.dataset import METADATA_PREFIX, Dataset, Task
 from weakspot.core.failures import Side
-from weakspot.testing.planted_factors import DrawnRows
-from weakspot.testing.planted_problems import PlantedProblem
-from weakspot.testing.scenes import FACTOR_NAMES, FACTORS
+from weakspot.testing.planted_problems import GeneratedRows, PlantedProblem
+from weakspot.testing.scenes import FACTOR_NAMES, FACTORS, KINDS
+
+
+def world_table(
+    rows: GeneratedRows, *, classes: tuple[str, ...], is_multi_label: bool, seed: int
+) -> Dataset:
+    """Return drawn rows as a data set without predictions."""
+    n_rows = len(rows.codes)
+    prefix = hashlib.sha256(f"planted {seed} {classes} {is_multi_label}".encode()).hexdigest()[:16]
+    ids = pa.array([f"{prefix}{row:016x}" for row in range(n_rows)], pa.string())
+    columns: dict[str, pa.Array] = {
+        "sample_id": ids,
+        "content_hash": ids,
+        "location": pa.nulls(n_rows, pa.string()),
+        "key": ids,
+        "split": pa.array(rows.splits, pa.int8()),
+    }
+    if is_multi_label:
+        ends = np.concatenate([[0], np.cumsum(rows.labels.sum(axis=1))])
+        columns["labels"] = pa.ListArray.from_arrays(
+            pa.array(ends, pa.int32()), pa.array(np.nonzero(rows.labels)[1], pa.int32())
+        )
+    else:
+        columns["label"] = pa.array(rows.labels.argmax(axis=1), pa.int32())
+    columns["width"] = columns["height"] = pa.array(np.zeros(n_rows, dtype=np.int32))
+    columns[METADATA_PREFIX + "kind"] = _words(rows.codes[:, 0], _mask_names())
+    for place, name in enumerate(FACTOR_NAMES[1:], start=1):
+        columns[METADATA_PREFIX + name] = _words(rows.codes[:, place], FACTORS[name])
+    columns[METADATA_PREFIX + "label_is_wrong"] = pa.array((rows.labels != rows.truth).any(axis=1))
+    task = Task.MULTI_LABEL if is_multi_label else Task.SINGLE_LABEL
+    return Dataset(class_names=classes, task=task, table=pa.table(columns))
+
+
+def _words(codes: AnyArray, names: tuple[str, ...]) -> pa.Array:
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), pa.array(names)).cast(
+        pa.string()
+    )
+
+
+def _mask_names() -> tuple[str, ...]:
+    return tuple(
+        "+".join(kind for place, kind in enumerate(KINDS) if mask >> place & 1)
+        for mask in range(1 << len(KINDS))
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,9 +82,8 @@ class TrueSlice:
 
 
 def true_slices(
-    problem: PlantedProblem, rows: DrawnRows, *, classes: tuple[str, ...], is_multi_label: bool
+    problem: PlantedProblem, rows: GeneratedRows, *, classes: tuple[str, ...], is_multi_label: bool
 ) -> tuple[TrueSlice, ...]:
-    """Return what must be found."""
     if problem.kind == "none" or (problem.strength == 0.0 and problem.kind != "rare"):
         return ()
     if problem.kind == "label-noise":
@@ -51,23 +98,40 @@ def true_slices(
     return (*present, *_taken_for(problem, rows, classes, found))
 
 
-def _has(problem: PlantedProblem, rows: DrawnRows, value: str) -> BoolArray:
-    return np.equal(rows.codes[:, FACTOR_NAMES.index(problem.factor)], FACTORS[problem.factor].index(value))
+def _has(problem: PlantedProblem, rows: GeneratedRows, value: str) -> BoolArray:
+    return np.equal(
+        rows.codes[:, FACTOR_NAMES.index(problem.factor)], FACTORS[problem.factor].index(value)
+    )
 
 
-def _failing(problem: PlantedProblem, rows: DrawnRows, classes: tuple[str, ...], *, name: str, value: str) -> TrueSlice:
-    words = f"a photo of a {value} {name}" if problem.factor != "background" else f"a photo of a {name} on a {value} background"
+def _failing(
+    problem: PlantedProblem, rows: GeneratedRows, classes: tuple[str, ...], *, name: str, value: str
+) -> TrueSlice:
+    words = (
+        f"a photo of a {value} {name}"
+        if problem.factor != "background"
+        else f"a photo of a {name} on a {value} background"
+    )
     inside = np.logical_and(rows.labels[:, classes.index(name)], _has(problem, rows, value))
-    return TrueSlice(class_name=name, side=None, inside=inside, phrase=words, factor=problem.factor, value=value)
+    return TrueSlice(
+        class_name=name, side=None, inside=inside, phrase=words, factor=problem.factor, value=value
+    )
 
 
 def _taken_for(
-    problem: PlantedProblem, rows: DrawnRows, classes: tuple[str, ...], found: Sequence[TrueSlice]
+    problem: PlantedProblem,
+    rows: GeneratedRows,
+    classes: tuple[str, ...],
+    found: Sequence[TrueSlice],
 ) -> tuple[TrueSlice, ...]:
     """Return the samples that lack a label and get it all the same: the other half of each mistake in a multi-label world."""
     if problem.kind == "rare":
         lacks = ~rows.labels[:, classes.index(problem.rival)]
-        return (replace(found[0], class_name=problem.rival, side=Side.ABSENT, inside=found[0].inside & lacks),)
+        return (
+            replace(
+                found[0], class_name=problem.rival, side=Side.ABSENT, inside=found[0].inside & lacks
+            ),
+        )
     cues = ((problem.class_name, problem.usual_value), (problem.rival, problem.value))
     return tuple(
         TrueSlice(
@@ -82,7 +146,9 @@ def _taken_for(
     )
 
 
-def _mislabelled(rows: DrawnRows, classes: tuple[str, ...], *, is_multi_label: bool) -> tuple[TrueSlice, ...]:
+def _mislabelled(
+    rows: GeneratedRows, classes: tuple[str, ...], *, is_multi_label: bool
+) -> tuple[TrueSlice, ...]:
     found = []
     for code, name in enumerate(classes):
         labelled, real = rows.labels[:, code], rows.truth[:, code]
@@ -91,5 +157,7 @@ def _mislabelled(rows: DrawnRows, classes: tuple[str, ...], *, is_multi_label: b
         found.append(TrueSlice(class_name=name, side=side, inside=labelled & ~real, phrase=words))
         if is_multi_label:
             words = f"a photo of a {name} that is not labelled so"
-            found.append(TrueSlice(class_name=name, side=Side.ABSENT, inside=real & ~labelled, phrase=words))
+            found.append(
+                TrueSlice(class_name=name, side=Side.ABSENT, inside=real & ~labelled, phrase=words)
+            )
     return tuple(found)

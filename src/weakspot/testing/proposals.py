@@ -14,10 +14,11 @@ Schema = Mapping[str, JsonValue]
 
 
 def propose(prompt: str, *, schema: Schema | None, seed: int) -> str:
-    """Return an answer to a prompt, the same for the same prompt, schema and seed."""
     random = generator(seed, "planted text", prompt)
     if schema is None:
-        return json.dumps({"attributes": {name: list(FACTORS[name]) for name in _factors_asked(prompt)}})
+        return json.dumps(
+            {"attributes": {name: list(FACTORS[name]) for name in _factors_asked(prompt)}}
+        )
     return json.dumps(_filled(schema, "", prompt, random))
 
 
@@ -63,7 +64,9 @@ def _words(key: str, prompt: str, n_most: int, random: np.random.Generator) -> S
     elif stem in ("attribute", "factor", "name"):
         values = _factors_asked(prompt)
     elif stem in ("value", "word"):
-        values = [value for name in _factors_asked(prompt) if name != "kind" for value in FACTORS[name]]
+        values = [
+            value for name in _factors_asked(prompt) if name != "kind" for value in FACTORS[name]
+        ]
     else:
         kinds = " and ".join(factors_of(prompt).get("kind", ()))
         values = [scene_from_phrase(kinds, generator=random).caption for _ in range(n_most)]

@@ -15,7 +15,16 @@ FACTORS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "kind": ("disc", "square", "triangle", "star", "cross", "ring", "heart", "crescent"),
         "colour": ("red", "orange", "yellow", "green", "blue", "purple", "pink", "white"),
         "size": ("small", "medium", "large"),
-        "background": ("plain", "striped", "checked", "dotted", "grassy", "gradient", "wavy", "brick"),
+        "background": (
+            "plain",
+            "striped",
+            "checked",
+            "dotted",
+            "grassy",
+            "gradient",
+            "wavy",
+            "brick",
+        ),
         "count": ("one", "two", "three"),
         "position": ("middle", "left", "right", "top", "bottom"),
         "lighting": ("normal", "bright", "dark"),
@@ -45,16 +54,18 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "bottom": "at the bottom of",
     }
 )
-LIGHTS: Mapping[str, str] = MappingProxyType({"normal": "in normal light", "bright": "in bright light", "dark": "in the dark"})
+LIGHTS: Mapping[str, str] = MappingProxyType(
+    {"normal": "in normal light", "bright": "in bright light", "dark": "in the dark"}
+)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """One picture's contents.
+    """One image's contents.
 
     Args:
         kinds: the kinds of object in it, in the order of `KINDS`; several only with the count `one` (one object of each).
-        instance: number of the picture among others of the same contents; it decides details and the noise of features.
+        instance: number of the image among others of the same contents; it decides details and the noise of features.
     """
 
     kinds: tuple[str, ...] = ("disc",)
@@ -67,22 +78,37 @@ class Scene:
     instance: int = 0
 
     def __post_init__(self) -> None:
-        """Refuse scenes that cannot be drawn."""
         for name in FACTOR_NAMES[1:]:
             if getattr(self, name) not in FACTORS[name]:
-                raise DataError(f"There is no {name} {getattr(self, name)!r}.", fix=f"Choose one of {list(FACTORS[name])}.")
+                raise DataError(
+                    f"There is no {name} {getattr(self, name)!r}.",
+                    fix=f"Choose one of {list(FACTORS[name])}.",
+                )
         if not self.kinds or set(self.kinds) - set(KINDS):
-            raise DataError("A scene needs known kinds of object.", given=self.kinds, fix=f"Choose from {list(KINDS)}.")
+            raise DataError(
+                "A scene needs known kinds of object.",
+                given=self.kinds,
+                fix=f"Choose from {list(KINDS)}.",
+            )
         if self.kinds != tuple(kind for kind in KINDS if kind in self.kinds):
-            raise DataError("The kinds of a scene must be in the order of KINDS, each once.", given=self.kinds)
+            raise DataError(
+                "The kinds of a scene must be in the order of KINDS, each once.", given=self.kinds
+            )
         if len(self.kinds) > 1 and self.count != "one":
-            raise DataError("A scene with several kinds shows one object of each.", given=self.count, fix="Use count='one'.")
+            raise DataError(
+                "A scene with several kinds shows one object of each.",
+                given=self.count,
+                fix="Use count='one'.",
+            )
 
     @property
     def codes(self) -> ByteArray:
         """Return the scene as numbers [7]: a bit mask of kinds, then the position of each value among its factor's values."""
         mask = sum(1 << KINDS.index(kind) for kind in self.kinds)
-        return np.array([mask, *(FACTORS[name].index(getattr(self, name)) for name in FACTOR_NAMES[1:])], dtype=np.uint8)
+        return np.array(
+            [mask, *(FACTORS[name].index(getattr(self, name)) for name in FACTOR_NAMES[1:])],
+            dtype=np.uint8,
+        )
 
     @property
     def caption(self) -> str:
@@ -91,7 +117,9 @@ class Scene:
         >>> Scene(kinds=("disc",), count="two", size="small", background="striped", lighting="dark").caption
         'a photo of two small red discs in the middle of a striped background, in the dark'
         """
-        nouns = " and ".join(f"{self.count} {self.size} {self.colour} {self._noun(kind)}" for kind in self.kinds)
+        nouns = " and ".join(
+            f"{self.count} {self.size} {self.colour} {self._noun(kind)}" for kind in self.kinds
+        )
         return f"a photo of {nouns} {PLACES[self.position]} a {self.background} background, {LIGHTS[self.lighting]}"
 
     def _noun(self, kind: str) -> str:
@@ -103,7 +131,10 @@ class Scene:
 def scene_from_codes(codes: ByteArray, *, instance: int = 0) -> Scene:
     """Return the scene of a row of codes [7]."""
     kinds = tuple(kind for place, kind in enumerate(KINDS) if int(codes[0]) >> place & 1)
-    values = {name: FACTORS[name][int(code)] for name, code in zip(FACTOR_NAMES[1:], codes[1:], strict=True)}
+    values = {
+        name: FACTORS[name][int(code)]
+        for name, code in zip(FACTOR_NAMES[1:], codes[1:], strict=True)
+    }
     return Scene(kinds=kinds, instance=instance, **values)
 
 
@@ -118,7 +149,6 @@ VALUE_WORDS: Mapping[str, tuple[str, str]] = MappingProxyType(_value_words())
 
 
 def words_of(phrase: str) -> list[str]:
-    """Return the words of a phrase, in lower case."""
     return re.findall(r"[a-z]+", phrase.lower())
 
 

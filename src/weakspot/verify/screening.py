@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, FloatArray
-from weakspot.core.evidence import sides_of
+from weakspot.core.evidence import sides_of, sides_p
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.core.statistics import fisher_p
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +63,11 @@ def screened(
     groups: dict[str, _Distinct] = defaultdict(lambda: _Distinct(same_at=same_at, most=most))
     for one in sorted(passed, key=lambda one: (one.p_value, one.place)):
         groups[one.found.method].add(one)
-    turns = [(turn, one.p_value, one.place) for group in groups.values() for turn, one in enumerate(group.kept)]
+    turns = [
+        (turn, one.p_value, one.place)
+        for group in groups.values()
+        for turn, one in enumerate(group.kept)
+    ]
     places = sorted(place for _, _, place in sorted(turns)[:most])
     return Screened(
         kept=tuple(slices[place] for place in places),
@@ -99,12 +102,17 @@ class _Distinct:
         self.kept.append(one)
 
 
-def _judged(slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion) -> Iterator[_Judged]:
-    """Yield candidates that can be tested at all: of a class that is there, and not by outcomes."""
+def _judged(
+    slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion
+) -> Iterator[_Judged]:
+    """Yield candidates that can be tested at all: of a class that is there, and not by predictions."""
     problems = class_problems(samples.dataset, samples.rows, criterion) if len(samples) else ()
-    for place, found in enumerate(slices):
-        if found.rule.reads_outcomes:
-            continue
-        sides = sides_of(found, samples, problems)
-        if sides.problem is not None:
-            yield _Judged(place=place, found=found, inside=sides.inside, p_value=fisher_p(*sides.table))
+    testable = [
+        (place, found, sides)
+        for place, found in enumerate(slices)
+        if not found.rule.reads_predictions
+        and (sides := sides_of(found, samples, problems)).problem is not None
+    ]
+    p_values = sides_p([sides for _, _, sides in testable])
+    for (place, found, sides), p_value in zip(testable, p_values, strict=True):
+        yield _Judged(place=place, found=found, inside=sides.inside, p_value=p_value)

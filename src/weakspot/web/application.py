@@ -1,22 +1,23 @@
-"""The server as one object: routes, gate, refusals, pages."""
+"""The server as one object: routes, middleware, refusals, and the built pages, or a word on how to build them."""
 
+from pathlib import Path
 from typing import Any
 
 from fastapi import FastAPI
+from fastapi.responses import HTMLResponse
 from fastapi.routing import APIRoute
+from starlette.staticfiles import StaticFiles
 
 from weakspot import __version__
 from weakspot.web import problems
-from weakspot.web.gate.entering import Door
-from weakspot.web.gate.middleware import Gate
-from weakspot.web.pages import add_pages
+from weakspot.web.auth.login import Login
+from weakspot.web.auth.middleware import RequestChecks
 from weakspot.web.routes import (
     attributes,
     classes,
-    health,
+    images,
     jobs,
     overview,
-    pictures,
     repair,
     sample_map,
     search,
@@ -24,13 +25,11 @@ from weakspot.web.routes import (
     slices,
     studies,
     tutorial,
-    uploads,
 )
 from weakspot.web.server_parts import ServerParts
 
 ROUTERS = (
     session,
-    health,
     overview,
     classes,
     slices,
@@ -40,26 +39,30 @@ ROUTERS = (
     search,
     studies,
     tutorial,
-    pictures,
-    uploads,
+    images,
     jobs,
 )
 
 
 class Server(FastAPI):
-    """The server, whose schema says that refusals are JSON also where the answer is a picture or a page."""
+    """The server, whose schema says that refusals are JSON also where the answer is an image or a page."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the schema."""
         if self.openapi_schema is None:
-            operations = (found for paths in super().openapi()["paths"].values() for found in paths.values())
-            for answer in (answer for found in operations for status, answer in found["responses"].items() if status >= "400"):
+            operations = (
+                found for paths in super().openapi()["paths"].values() for found in paths.values()
+            )
+            for answer in (
+                answer
+                for found in operations
+                for status, answer in found["responses"].items()
+                if status >= "400"
+            ):
                 answer["content"] = {"application/json": next(iter(answer["content"].values()))}
         return super().openapi()
 
 
 def create_app(parts: ServerParts) -> FastAPI:
-    """Return the server of a project."""
     app = Server(
         title="weakspot",
         version=__version__,
@@ -71,11 +74,16 @@ def create_app(parts: ServerParts) -> FastAPI:
         responses=problems.PROBLEMS,
         generate_unique_id_function=_operation_id,
     )
-    door = Door(state=parts.state, owner_token=parts.owner_token, address=parts.address, is_read_only=parts.is_read_only)
+    login = Login(
+        state=parts.state,
+        owner_token=parts.owner_token,
+        address=parts.address,
+        is_read_only=parts.is_read_only,
+    )
     app.state.parts = parts
-    app.state.door = door
+    app.state.login = login
     problems.add_handlers(app)
-    app.add_middleware(Gate, door=door)
+    app.add_middleware(RequestChecks, login=login)
     for page in ROUTERS:
         app.include_router(page.router)
     add_pages(app)
@@ -84,3 +92,26 @@ def create_app(parts: ServerParts) -> FastAPI:
 
 def _operation_id(route: APIRoute) -> str:
     return f"{route.tags[0]}_{route.name}" if route.tags else route.name
+
+
+PAGES = Path(__file__).parent / "built"
+HOW_TO_BUILD = "python tools/build_pages.py"
+NOT_BUILT = f"""<!doctype html><html lang="en"><head><meta charset="utf-8"><title>weakspot</title></head>
+<body><main><h1>weakspot</h1><p>The pages of weakspot are not built in this installation.
+Run <code>{HOW_TO_BUILD}</code> in the checkout (it needs the npm registry once), then start again.</p></main></body></html>"""
+
+
+def are_built(folder: Path = PAGES) -> bool:
+    return (folder / "index.html").exists()
+
+
+def add_pages(app: FastAPI, folder: Path = PAGES) -> None:
+    """Serve the pages below the server's own path."""
+    if are_built(folder):
+        app.mount("/", StaticFiles(directory=folder, html=True), name="pages")
+    else:
+        app.get("/", include_in_schema=False, response_class=HTMLResponse)(_not_built)
+
+
+def _not_built() -> HTMLResponse:
+    return HTMLResponse(NOT_BUILT)

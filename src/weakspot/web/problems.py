@@ -1,4 +1,4 @@
-"""What a refused request is told: the same four things that the command line says, under a status that the schema names."""
+"""The answer to a refused request: the same four things that the command line prints, under a status that the schema names."""
 
 from typing import Any
 
@@ -8,7 +8,13 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from weakspot.core.errors import MissingExtraError, NotEnoughDataError, StoreError, UnavailableError, WeakspotError
+from weakspot.core.errors import (
+    MissingExtraError,
+    NotEnoughDataError,
+    StoreError,
+    UnavailableError,
+    WeakspotError,
+)
 
 LONGEST_GIVEN = 500
 
@@ -41,7 +47,13 @@ class RefusedError(WeakspotError):
     """
 
     def __init__(
-        self, status: int, what: str, *, where: str | None = None, fix: str | None = None, retry_after: int | None = None
+        self,
+        status: int,
+        what: str,
+        *,
+        where: str | None = None,
+        fix: str | None = None,
+        retry_after: int | None = None,
     ) -> None:
         self.status = status
         self.retry_after = retry_after
@@ -57,7 +69,7 @@ STATUSES: tuple[tuple[type[WeakspotError], int], ...] = (
 )
 WORDS = {
     400: "The request cannot be understood.",
-    401: "Nobody has come in with this browser.",
+    401: "Nobody is signed in with this browser.",
     403: "This is not for you to see or do.",
     404: "There is no such thing.",
     405: "This cannot be done here.",
@@ -67,41 +79,63 @@ WORDS = {
     424: "Something that this needs is not there.",
     429: "Too many requests; wait a moment.",
 }
-PROBLEMS: dict[int | str, dict[str, Any]] = {status: {"model": Problem, "description": text} for status, text in WORDS.items()}
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": Problem, "description": text} for status, text in WORDS.items()
+}
 
 
-def problem_response(status: int, problem: Problem, *, headers: dict[str, str] | None = None) -> JSONResponse:
-    """Return a refusal."""
-    said = {name: None if value is None else _printable(value) for name, value in problem.model_dump().items()}
-    return JSONResponse(said, status_code=status, headers=headers)
+def problem_response(
+    status: int, problem: Problem, *, headers: dict[str, str] | None = None
+) -> JSONResponse:
+    content = {
+        name: None if value is None else _printable(value)
+        for name, value in problem.model_dump().items()
+    }
+    return JSONResponse(content, status_code=status, headers=headers)
 
 
 def refusal(error: WeakspotError) -> JSONResponse:
-    """Return what an error is told as."""
-    status = error.status if isinstance(error, RefusedError) else next(code for kind, code in STATUSES if isinstance(error, kind))
+    status = (
+        error.status
+        if isinstance(error, RefusedError)
+        else next(code for kind, code in STATUSES if isinstance(error, kind))
+    )
     waiting = error.retry_after if isinstance(error, RefusedError) else None
     headers = None if waiting is None else {"Retry-After": str(waiting)}
     given = None if error.given is None else _shown(error.given)
-    return problem_response(status, Problem(what=error.what, where=error.where, given=given, fix=error.fix), headers=headers)
+    return problem_response(
+        status,
+        Problem(what=error.what, where=error.where, given=given, fix=error.fix),
+        headers=headers,
+    )
 
 
 def add_handlers(app: FastAPI) -> None:
     """Make the server answer every refusal in the same form."""
 
     @app.exception_handler(WeakspotError)
-    def _said(_request: Request, error: WeakspotError) -> JSONResponse:
+    def _refuse(_request: Request, error: WeakspotError) -> JSONResponse:
         return refusal(error)
 
     @app.exception_handler(RequestValidationError)
-    def _invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
+    def _refuse_invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return problem_response(422, Problem(what=WORDS[422], where=where, given=_shown(first.get("input")), fix=first["msg"]))
+        return problem_response(
+            422,
+            Problem(
+                what=WORDS[422], where=where, given=_shown(first.get("input")), fix=first["msg"]
+            ),
+        )
 
     @app.exception_handler(HTTPException)
-    def _refused(_request: Request, error: HTTPException) -> JSONResponse:
+    def _refuse_http(_request: Request, error: HTTPException) -> JSONResponse:
         headers = dict(error.headers) if error.headers else None
-        return problem_response(error.status_code, Problem(what=WORDS.get(error.status_code, str(error.detail))), headers=headers)
+        return problem_response(
+            error.status_code,
+            Problem(what=WORDS.get(error.status_code, str(error.detail))),
+            headers=headers,
+        )
 
 
 def _shown(value: object) -> str:
@@ -113,5 +147,4 @@ def _shown(value: object) -> str:
 
 
 def _printable(text: str) -> str:
-    """Return a text that can be sent: half a character is written as its number."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,17 +1,87 @@
 """What every request can ask for: the project, the shared state, running work, and who is asking."""
 
+import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 from fastapi import Depends, Request
 
-from weakspot.app.browsing.workspace import Workspace
-from weakspot.web.gate.address import ServerAddress
-from weakspot.web.gate.entering import Door
+from weakspot.core.errors import WeakspotError
+from weakspot.web.auth.address import ServerAddress
+from weakspot.web.auth.login import Login
 from weakspot.web.problems import RefusedError
-from weakspot.web.readiness import Readiness
 from weakspot.web.roles import Person, Role
+from weakspot.web.services.view import View
+from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
+
+
+class ReadyState(StrEnum):
+    """Where a server is."""
+
+    PREPARING = "preparing"
+    READY = "ready"
+    FAILED = "failed"
+
+
+class HealthView(View):
+    """How a server is.
+
+    Args:
+        state: whether the project can be looked at.
+        message: what is under way, or what went wrong.
+    """
+
+    state: ReadyState
+    message: str
+
+
+class Readiness:
+    """How far the project is; ready unless something is prepared."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._health = HealthView(state=ReadyState.READY, message="")
+        self._is_closed = False
+
+    @property
+    def health(self) -> HealthView:
+        with self._guard:
+            return self._health
+
+    def prepare(self, make: Callable[[], object]) -> threading.Thread:
+        """Do something in a thread of its own; the server is ready when it is done."""
+        self._tell(ReadyState.PREPARING, "The project is being opened.")
+        thread = threading.Thread(target=self._make, args=(make,), name="prepare", daemon=True)
+        thread.start()
+        return thread
+
+    def close(self) -> None:
+        """Say that the server ends: what is still being prepared loses its ground and may fail in silence."""
+        self._is_closed = True
+
+    def _make(self, make: Callable[[], object]) -> None:
+        try:
+            make()
+        except WeakspotError as error:
+            self._tell(
+                ReadyState.FAILED, error.what if error.fix is None else f"{error.what} {error.fix}"
+            )
+        except Exception:
+            self._tell(
+                ReadyState.FAILED, "The project cannot be opened; the server's log says why."
+            )
+            if not self._is_closed:
+                raise
+        else:
+            self._tell(ReadyState.READY, "")
+
+    def _tell(self, state: ReadyState, message: str) -> None:
+        with self._guard:
+            self._health = HealthView(state=state, message=message)
+
 
 if TYPE_CHECKING:
     from weakspot.web.jobs.runner import JobRunner
@@ -43,33 +113,37 @@ class ServerParts:
 
 
 def parts_of(request: Request) -> ServerParts:
-    """Return what the server holds."""
     found: ServerParts = request.app.state.parts
     return found
 
 
-def door_of(request: Request) -> Door:
-    """Return where people come in."""
-    found: Door = request.app.state.door
+def login_of(request: Request) -> Login:
+    found: Login = request.app.state.login
     return found
 
 
 def person_of(request: Request) -> Person:
-    """Return who is asking; the gate has put it there.
+    """Return who is asking; the middleware has put it there.
 
     Raises:
-        RefusedError: 401 if nobody came in.
+        RefusedError: 401 if nobody is signed in.
     """
     person: Person | None = getattr(request.state, "person", None)
     if person is None:
-        raise RefusedError(401, "Nobody has come in with this browser.", fix="Open the address that `weakspot serve` printed.")
+        raise RefusedError(
+            401,
+            "Nobody is signed in with this browser.",
+            fix="Open the address that `weakspot serve` printed.",
+        )
     return person
 
 
 def _at_least(role: Role) -> Any:
     def check(person: Annotated[Person, Depends(person_of)]) -> Person:
         if ORDER.index(person.role) < ORDER.index(role):
-            raise RefusedError(403, f"Only {'an' if role is not Role.VIEWER else 'a'} {role.value} may do this.")
+            raise RefusedError(
+                403, f"Only {'an' if role is not Role.VIEWER else 'a'} {role.value} may do this."
+            )
         return person
 
     return Depends(check)
@@ -82,7 +156,7 @@ def _sees_project(person: Annotated[Person, Depends(person_of)]) -> Person:
 
 
 Parts = Annotated[ServerParts, Depends(parts_of)]
-Entrance = Annotated[Door, Depends(door_of)]
+SignIn = Annotated[Login, Depends(login_of)]
 Anyone = Annotated[Person, _at_least(Role.VIEWER)]
 Annotator = Annotated[Person, _at_least(Role.ANNOTATOR)]
 Owner = Annotated[Person, _at_least(Role.OWNER)]

@@ -17,15 +17,14 @@ from types import FrameType
 import uvicorn
 from fastapi import FastAPI
 
-from weakspot.app.browsing.workspace import Workspace
-from weakspot.app.project import Project
 from weakspot.core.errors import ConfigError
-from weakspot.web.application import create_app
-from weakspot.web.gate.address import ServerAddress
-from weakspot.web.gate.people import has_owner_with_password
+from weakspot.project.project import Project
+from weakspot.web.application import HOW_TO_BUILD, are_built, create_app
+from weakspot.web.auth.address import ServerAddress
+from weakspot.web.auth.people import has_owner_with_password
 from weakspot.web.jobs.runner import JobRunner
-from weakspot.web.pages import HOW_TO_BUILD, are_built
 from weakspot.web.server_parts import ServerParts
+from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
 
 TOKEN_VARIABLE = "WEAKSPOT_TOKEN"
@@ -71,7 +70,7 @@ def serve_project(request: ServeRequest, *, say: Say) -> None:
     address = ServerAddress(host=request.host, port=request.port, public=request.public_address)
     with contextlib.closing(open_state(project, request.state_url)) as state:
         owner_token = _owner_token(request, address, state)
-        with contextlib.closing(_listening(request.host, request.port)) as listening:
+        with contextlib.closing(_listen(request.host, request.port)) as listening:
             address = replace(address, port=int(listening.getsockname()[1]))
             jobs = JobRunner(folder=project.folder, state=state)
             with contextlib.closing(jobs):
@@ -83,8 +82,9 @@ def serve_project(request: ServeRequest, *, say: Say) -> None:
                     is_read_only=request.is_read_only,
                     address=address,
                 )
-                parts.readiness.prepare(lambda: parts.workspace.problems)
-                _serve(parts, listening, request, say)
+                with contextlib.closing(parts.readiness) as readiness:
+                    readiness.prepare(lambda: parts.workspace.problems)
+                    _serve(parts, listening, request, say)
 
 
 def open_state(project: Project, url: str = "") -> StateStore:
@@ -92,7 +92,7 @@ def open_state(project: Project, url: str = "") -> StateStore:
     return StateStore(url) if url else StateStore.beside(project.store.data)
 
 
-def given_token() -> str:
+def read_token() -> str:
     """Return the owner's token that the user chose, empty if there is none.
 
     Raises:
@@ -121,10 +121,12 @@ def _owner_token(request: ServeRequest, address: ServerAddress, state: StateStor
     )
 
 
-def _listening(host: str, port: int) -> socket.socket:
+def _listen(host: str, port: int) -> socket.socket:
     """Return a socket that listens; it is taken before anything is printed."""
     try:
-        family, kind, protocol, _, place = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
+        family, kind, protocol, _, place = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
         found = socket.socket(family, kind, protocol)
         try:
             if os.name == "posix":
@@ -142,11 +144,18 @@ def _listening(host: str, port: int) -> socket.socket:
 def _refused_port(error: Exception, host: str, port: int) -> ConfigError:
     if isinstance(error, OSError) and error.errno == errno.EADDRINUSE:
         fix = "Give another one with --port; 0 takes a free one."
-        return ConfigError(f"The port {port} is taken by another program.", where="--port", given=port, fix=fix)
+        return ConfigError(
+            f"The port {port} is taken by another program.", where="--port", given=port, fix=fix
+        )
     if isinstance(error, OSError) and error.errno == errno.EACCES:
-        return ConfigError(f"The port {port} may not be used by you.", where="--port", given=port, fix="Give one above 1023.")
-    said = error.strerror if isinstance(error, OSError) else str(error)
-    return ConfigError(f"The server cannot listen on {host}: {said}.", where="--host", given=host)
+        return ConfigError(
+            f"The port {port} may not be used by you.",
+            where="--port",
+            given=port,
+            fix="Give one above 1023.",
+        )
+    reason = error.strerror if isinstance(error, OSError) else str(error)
+    return ConfigError(f"The server cannot listen on {host}: {reason}.", where="--host", given=host)
 
 
 def _serve(parts: ServerParts, listening: socket.socket, request: ServeRequest, say: Say) -> None:
@@ -161,7 +170,7 @@ def _serve(parts: ServerParts, listening: socket.socket, request: ServeRequest, 
         proxy_headers=bool(request.public_address),
         timeout_graceful_shutdown=GRACE_SECONDS,
     )
-    with _ended_like_interrupted():
+    with _end_like_interrupted():
         _greet(parts, app, request, say)
         uvicorn.Server(config).run(sockets=[listening])
 
@@ -171,15 +180,17 @@ def _greet(parts: ServerParts, app: FastAPI, request: ServeRequest, say: Say) ->
     if not are_built():
         say(f"The pages are not built in this installation. Run: {HOW_TO_BUILD}")
     if request.token:
-        say(f"{address.shown()} (come in with the token in {TOKEN_VARIABLE})")
+        say(f"{address.shown()} (sign in with the token in {TOKEN_VARIABLE})")
     elif parts.owner_token:
         say(address.shown(f"#token={parts.owner_token}"))
     else:
-        say(f"{address.shown()} (come in with name and password)")
+        say(f"{address.shown()} (sign in with name and password)")
     say("Ctrl-C ends the server; everything is kept.")
     if request.opens_browser and address.is_local and has_display():
-        fragment = f"#token={app.state.door.token_for_once()}"
-        threading.Thread(target=webbrowser.open, args=(address.shown(fragment),), daemon=True).start()
+        fragment = f"#token={app.state.login.token_for_once()}"
+        threading.Thread(
+            target=webbrowser.open, args=(address.shown(fragment),), daemon=True
+        ).start()
 
 
 def has_display() -> bool:
@@ -190,8 +201,8 @@ def has_display() -> bool:
 
 
 @contextlib.contextmanager
-def _ended_like_interrupted() -> Iterator[None]:
-    """Let a polite request to end be the same as Ctrl-C, so that work under way is told to stop too."""
+def _end_like_interrupted() -> Iterator[None]:
+    """Let a polite request to end be the same as Ctrl-C, so that work under way stops too."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -1,14 +1,24 @@
 import pytest
 
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
-from weakspot.describe.caption_grammar.candidate_words import WordSources, proposed_words, without_own_words
+from weakspot.describe.caption_grammar.candidate_words import (
+    WordSources,
+    proposed_words,
+    without_own_words,
+)
 from weakspot.lexicon.vocabulary import ClassWords
 
 BARE = WordSources(adjectives=(), places=())
 
 
 def test_words_for__built_in_ancestors_kinds_and_given():
-    sources = WordSources(class_words={"poodle": {"places": ["at a show"]}, "animal": ClassWords(adjectives=("shorn",))}, n_kinds=5)
+    sources = WordSources(
+        class_words={
+            "poodle": {"places": ["at a show"]},
+            "animal": ClassWords(adjectives=("shorn",)),
+        },
+        n_kinds=5,
+    )
     words = sources.words_for("Poodle", None, is_absent=False)
     assert {"green", "furry", "shorn"} <= set(words.adjectives)
     assert {"on a table", "behind a fence", "at a show"} <= set(words.places)
@@ -18,7 +28,9 @@ def test_words_for__built_in_ancestors_kinds_and_given():
 
 def test_words_for__own_words_instead_of_the_built_in_ones():
     assert BARE.words_for("dog", None, is_absent=False) == ClassWords()
-    only_places = WordSources(adjectives=("green",), n_kinds=0).words_for("dog", None, is_absent=False)
+    only_places = WordSources(adjectives=("green",), n_kinds=0).words_for(
+        "dog", None, is_absent=False
+    )
     assert only_places.adjectives == ("green",)
     assert "behind a fence" in only_places.places
 
@@ -35,12 +47,20 @@ def test_words_for__samples_that_lack_a_class_get_no_words_of_it():
 
 def test_words_for__unknown_kinds_of_words_are_refused():
     with pytest.raises(ConfigError, match="verbs"):
-        WordSources(class_words={"apple": {"verbs": ["eat"]}}).words_for("apple", None, is_absent=False)
+        WordSources(class_words={"apple": {"verbs": ["eat"]}}).words_for(
+            "apple", None, is_absent=False
+        )
 
 
 def test_without_own_words__no_orange_orange():
-    words = ClassWords(adjectives=("orange", "green"), nouns=("Orange", "navel orange"), places=("on an orange background",))
-    expected = ClassWords(adjectives=("green",), nouns=("navel orange",), places=("on an orange background",))
+    words = ClassWords(
+        adjectives=("orange", "green"),
+        nouns=("Orange", "navel orange"),
+        places=("on an orange background",),
+    )
+    expected = ClassWords(
+        adjectives=("green",), nouns=("navel orange",), places=("on an orange background",)
+    )
     assert without_own_words(words, "orange") == expected
 
 
@@ -49,9 +69,14 @@ def test_proposed_words__of_a_language_model():
 
     def propose(prompt, schema):
         seen.append((prompt, schema))
-        return {"adjectives": ["Muddy", " muddy.", "very very very long words"], "places": ["in a  trench", "under a jeep"]}
+        return {
+            "adjectives": ["Muddy", " muddy.", "very very very long words"],
+            "places": ["in a  trench", "under a jeep"],
+        }
 
-    assert proposed_words("boot", propose, 9) == ClassWords(adjectives=("muddy",), places=("in a trench", "under a jeep"))
+    assert proposed_words("boot", propose, 9) == ClassWords(
+        adjectives=("muddy",), places=("in a trench", "under a jeep")
+    )
     assert "boot" in seen[0][0]
     assert seen[0][1]["required"] == ["adjectives", "places"]
 
@@ -66,7 +91,10 @@ def test_proposed_words__of_a_language_model():
         {},
         {"adjectives": "green", "places": None},
         {"adjectives": [1, None, {}, ["green"]], "places": [True]},
-        {"adjectives": ["", " ", "the", "<b>", "__import__('os')", "a; b"], "places": ["1", "{}", "in\x00", "../x"]},
+        {
+            "adjectives": ["", " ", "the", "<b>", "__import__('os')", "a; b"],
+            "places": ["1", "{}", "in\x00", "../x"],
+        },
     ],
 )
 def test_proposed_words__garbage_is_nothing(answer):

@@ -24,7 +24,10 @@ def test_best__keeps_the_best_of_both_ends():
 
 def test_best__chunks_do_not_matter():
     draws = np.random.default_rng(0)
-    captions = [_caption(*(f"word{number}" for number in draws.choice(8, size=size))) for size in draws.integers(1, 4, 400)]
+    captions = [
+        _caption(*(f"word{number}" for number in draws.choice(8, size=size)))
+        for size in draws.integers(1, 4, 400)
+    ]
     scores = draws.normal(size=400)
     whole, pieces = (Best(sign=1, most=7, longer_gain=0.3) for _ in range(2))
     _add(whole, captions, scores)
@@ -69,9 +72,9 @@ def test_text_side__asks_for_every_phrase_once():
         return np.array([[float(len(phrase)), 1.0] for phrase in phrases])
 
     texts = TextSide(embed, 2)
-    first = texts.vectors(["a", "bbb", "a"])
+    first = texts.embeddings(["a", "bbb", "a"])
     assert first == pytest.approx(np.array([[1, 1], [3, 1], [1, 1]]) / np.sqrt([[2], [10], [2]]))
-    assert texts.vectors(["bbb"]) == pytest.approx(first[1:2])
+    assert texts.embeddings(["bbb"]) == pytest.approx(first[1:2])
     assert asked == ["a", "bbb"]
 
 
@@ -85,6 +88,6 @@ def test_text_side__remembers_only_so_many():
 
     texts = TextSide(embed, 2)
     many = [str(number) for number in range(N_REMEMBERED + 10)]
-    texts.vectors(many)
-    texts.vectors(many)
+    texts.embeddings(many)
+    texts.embeddings(many)
     assert n_asked == len(many) + 10

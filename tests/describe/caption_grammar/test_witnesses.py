@@ -8,11 +8,19 @@ from weakspot.core.attributes import mark_told_by_words
 from weakspot.core.errors import ModelError
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.rules import AllOfRule, ColumnRule, IdRule
-from weakspot.core.samples import VectorSpace
+from weakspot.core.samples import EmbeddingSpace
 from weakspot.describe.caption_grammar.class_view import ClassView, SliceView
-from weakspot.describe.caption_grammar.witnesses import Claim, SpokenWords, Statement, Witnesses, correlation
+from weakspot.describe.caption_grammar.witnesses import (
+    Claim,
+    SpokenWords,
+    Statement,
+    Witnesses,
+    correlation,
+)
 
-GREEN = Claim(phrase="a photo of a green apple", parts=("green",), plain_phrase="a photo of an apple")
+GREEN = Claim(
+    phrase="a photo of a green apple", parts=("green",), plain_phrase="a photo of an apple"
+)
 IS_GREEN = np.arange(40) % 4 == 0
 
 
@@ -22,9 +30,14 @@ def _witnesses(toy, *, metadata=None, rule=None, assistants=None, spaces=None, *
     ids = tuple(samples.dataset.sample_ids(np.flatnonzero(IS_GREEN)))
     rule = IdRule(sample_ids=ids) if rule is None else rule
     (problem,) = class_problems(samples.dataset, samples.rows, FailureCriterion())
-    view = ClassView.of(samples, problem, "joint", max_samples=100)
-    seen = SliceView.of(rule, samples, view, "joint")
-    settings = {"n_captioned": 40, "n_asked": 40, "assistants": assistants or Assistants(), **changes}
+    view = ClassView.of(samples, problem, "clip", max_samples=100)
+    seen = SliceView.of(rule, samples, view, "clip")
+    settings = {
+        "n_captioned": 40,
+        "n_asked": 40,
+        "assistants": assistants or Assistants(),
+        **changes,
+    }
     return Witnesses(rule=rule, samples=samples, seen=seen, **settings)
 
 
@@ -68,15 +81,23 @@ def test_ask__columns_about_something_else(toy, metadata):
 
 def test_ask__a_colour_is_no_background(toy):
     claim = Claim(
-        phrase="a photo of an apple on a green background", parts=("on a green background",), plain_phrase="a photo of an apple"
+        phrase="a photo of an apple on a green background",
+        parts=("on a green background",),
+        plain_phrase="a photo of an apple",
     )
     assert _witnesses(toy, metadata={"colour": _colours()}).ask(claim) == Statement()
-    assert _witnesses(toy, metadata={"background": _colours()}).ask(claim) == Statement(witness="columns", score=1.0)
+    assert _witnesses(toy, metadata={"background": _colours()}).ask(claim) == Statement(
+        witness="columns", score=1.0
+    )
 
 
 def test_ask__every_part_must_be_met(toy):
     sizes = ["large" if number < 20 else "small" for number in range(40)]
-    both = Claim(phrase="a photo of a large green apple", parts=("green", "large"), plain_phrase="a photo of an apple")
+    both = Claim(
+        phrase="a photo of a large green apple",
+        parts=("green", "large"),
+        plain_phrase="a photo of an apple",
+    )
     found = _witnesses(toy, metadata={"colour": _colours(), "size": sizes}).ask(both)
     # Five of ten green apples are large: phi of (5 of 10) against (0 of 30) is sqrt(3 / 7).
     assert found.witness == "columns"
@@ -88,23 +109,34 @@ def test_ask__a_column_that_the_rule_reads_is_no_witness(toy):
     metadata = {"colour": _colours()}
     rule = ColumnRule(column="colour", values=("green",))
     assert _witnesses(toy, metadata=metadata, rule=rule).ask(GREEN) == Statement()
-    assert _witnesses(toy, metadata=metadata, rule=AllOfRule(rules=(rule,))).ask(GREEN) == Statement()
+    assert (
+        _witnesses(toy, metadata=metadata, rule=AllOfRule(rules=(rule,))).ask(GREEN) == Statement()
+    )
 
 
 def test_ask__a_witness_that_disagrees(toy):
     found = _witnesses(toy, metadata={"colour": _colours("red", "green")}).ask(GREEN)
     assert found == Statement(witness="columns", score=-1.0)
     assert found.disagrees
-    easy = Claim(phrase=GREEN.phrase, parts=GREEN.parts, plain_phrase=GREEN.plain_phrase, is_easy=True)
+    easy = Claim(
+        phrase=GREEN.phrase, parts=GREEN.parts, plain_phrase=GREEN.plain_phrase, is_easy=True
+    )
     assert not _witnesses(toy, metadata={"colour": _colours("red", "green")}).ask(easy).disagrees
 
 
 def test_ask__captions_that_say_the_words(toy):
     def captions(rows):
-        return [f"A {'greenish' if row % 4 == 0 else 'crimson'} fruit." if row != 1 else "" for row in rows]
+        return [
+            f"A {'greenish' if row % 4 == 0 else 'crimson'} fruit." if row != 1 else ""
+            for row in rows
+        ]
 
-    assert _witnesses(toy, assistants=Assistants(captions=captions)).ask(GREEN) == Statement(witness="captions", score=1.0)
-    crimson = Claim(phrase="a photo of a red apple", parts=("red",), plain_phrase="a photo of an apple")
+    assert _witnesses(toy, assistants=Assistants(captions=captions)).ask(GREEN) == Statement(
+        witness="captions", score=1.0
+    )
+    crimson = Claim(
+        phrase="a photo of a red apple", parts=("red",), plain_phrase="a photo of an apple"
+    )
     assert _witnesses(toy, assistants=Assistants(captions=captions)).ask(crimson).score == -1.0
 
 
@@ -133,7 +165,9 @@ def test_ask__answers_come_after_captions_that_cannot_tell(toy):
     both = Assistants(captions=lambda rows: ["a fruit"] * len(rows), answers=answers)
     assert _witnesses(toy, assistants=both).ask(GREEN) == Statement(witness="answers", score=1.0)
     assert questions == ["Is this a photo of a green apple?"]
-    assert _witnesses(toy, assistants=both).ask(GREEN, may_question=False) == Statement(witness="captions", score=None)
+    assert _witnesses(toy, assistants=both).ask(GREEN, may_question=False) == Statement(
+        witness="captions", score=None
+    )
 
 
 def test_ask__answers_that_are_neither_yes_nor_no(toy):
@@ -144,8 +178,8 @@ def test_ask__answers_that_are_neither_yes_nor_no(toy):
 
 
 def test_ask__second_encoder_by_its_own_contrast(toy):
-    vectors = np.stack([np.ones(40), IS_GREEN.astype(np.float64)], axis=1).astype(np.float32)
-    spaces = {"other": VectorSpace(encoder_id="other", vectors=vectors, has_text=True)}
+    embeddings = np.stack([np.ones(40), IS_GREEN.astype(np.float64)], axis=1).astype(np.float32)
+    spaces = {"other": EmbeddingSpace(encoder_id="other", embeddings=embeddings, has_text=True)}
 
     def embed(texts):
         return np.array([[1.0, float("green" in text)] for text in texts])
@@ -153,16 +187,24 @@ def test_ask__second_encoder_by_its_own_contrast(toy):
     second = Assistants(second=SecondEncoder(space="other", embed_texts=embed))
     found = _witnesses(toy, assistants=second, spaces=spaces).ask(GREEN)
     assert found == Statement(witness="second encoder", score=1.0)
-    assert _witnesses(toy, assistants=second).ask(GREEN) == Statement(witness="second encoder", score=None)
+    assert _witnesses(toy, assistants=second).ask(GREEN) == Statement(
+        witness="second encoder", score=None
+    )
 
 
 def test_ask__models_that_fail_are_passed_over(toy):
     def fail(*_given):
         raise ModelError("out of order")
 
-    spaces = {"other": VectorSpace(encoder_id="other", vectors=np.ones((40, 2), dtype=np.float32))}
-    broken = Assistants(captions=fail, answers=fail, second=SecondEncoder(space="other", embed_texts=fail))
-    assert _witnesses(toy, assistants=broken, spaces=spaces).ask(GREEN) == Statement(witness="answers", score=None)
+    spaces = {
+        "other": EmbeddingSpace(encoder_id="other", embeddings=np.ones((40, 2), dtype=np.float32))
+    }
+    broken = Assistants(
+        captions=fail, answers=fail, second=SecondEncoder(space="other", embed_texts=fail)
+    )
+    assert _witnesses(toy, assistants=broken, spaces=spaces).ask(GREEN) == Statement(
+        witness="answers", score=None
+    )
 
 
 def test_correlation__too_little_to_tell():
@@ -178,7 +220,10 @@ def test_ask__a_column_told_by_words_is_no_witness(toy):
     assert witnesses.ask(GREEN).witness == "columns"
     dataset = witnesses.samples.dataset
     marked = replace(dataset, table=mark_told_by_words(dataset.table, ["colour"]))
-    assert replace(witnesses, samples=replace(witnesses.samples, dataset=marked)).ask(GREEN) == Statement()
+    assert (
+        replace(witnesses, samples=replace(witnesses.samples, dataset=marked)).ask(GREEN)
+        == Statement()
+    )
 
 
 def test_relevant_to__thing_and_background_are_kept_apart():

@@ -1,8 +1,13 @@
 import numpy as np
 import pytest
+from sklearn.metrics import balanced_accuracy_score as balanced_accuracy
 
-from weakspot.core.statistics import balanced_accuracy
-from weakspot.discover.directions.grouping import best_accuracies, chance_shares, forced_regions, two_means
+from weakspot.discover.directions.grouping import (
+    best_accuracies,
+    chance_shares,
+    forced_regions,
+    two_means,
+)
 from weakspot.discover.directions.sources import plan_of, source_of
 from weakspot.discover.directions.validation import (
     accuracy_of,
@@ -20,9 +25,9 @@ PLAN = plan_of((0.01, 1.0))
 def _class(n_rows=60, *, gap=3.0, seed=0):
     draws = np.random.default_rng(seed)
     failed = np.arange(n_rows) % 3 == 0
-    vectors = draws.normal(size=(n_rows, 8)).astype(np.float32)
-    vectors[:, 1] += gap * failed
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True), failed
+    embeddings = draws.normal(size=(n_rows, 8)).astype(np.float32)
+    embeddings[:, 1] += gap * failed
+    return embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True), failed
 
 
 def _order(n_rows, seed=0):
@@ -52,27 +57,32 @@ def test_accuracy_of__is_the_mean_of_the_recalls():
 
 
 def test_best_cost__slack_prefers_the_smaller_of_near_equals():
-    vectors, failed = _class()
+    embeddings, failed = _class()
     orders = _order(60)[None]
-    assert best_cost(source_of(vectors), failed, orders, plan_of((1e-6, 1e-5), slack=0.0)) == 0
-    assert best_cost(source_of(vectors), failed, orders, plan_of((1e-6, 1.0, 100.0), slack=50.0)) == 0
-    assert best_cost(source_of(vectors), np.arange(60) < 1, orders, plan_of((1e-6, 1e-3, 1.0))) == 1
+    assert best_cost(source_of(embeddings), failed, orders, plan_of((1e-6, 1e-5), slack=0.0)) == 0
+    assert (
+        best_cost(source_of(embeddings), failed, orders, plan_of((1e-6, 1.0, 100.0), slack=50.0))
+        == 0
+    )
+    assert (
+        best_cost(source_of(embeddings), np.arange(60) < 1, orders, plan_of((1e-6, 1e-3, 1.0))) == 1
+    )
 
 
 def test_chosen_model__takes_costs_in_ascending_order():
-    vectors, failed = _class()
+    embeddings, failed = _class()
     assert plan_of((1.0, 0.1)).costs.tolist() == [0.1, 1.0]
-    chosen, signed, biases = chosen_model(source_of(vectors), failed, _order(60)[None], PLAN)
+    chosen, signed, biases = chosen_model(source_of(embeddings), failed, _order(60)[None], PLAN)
     assert chosen in (0, 1)
-    scores = vectors @ (signed[0] @ vectors) + biases[0]
+    scores = embeddings @ (signed[0] @ embeddings) + biases[0]
     assert balanced_accuracy(failed, scores >= 0) > 0.85
 
 
 def test_nested_scores__a_sample_takes_no_part_in_its_own_score():
-    vectors, failed = _class()
+    embeddings, failed = _class()
     order = _order(60)
-    before = nested_scores(source_of(vectors), failed, order, PLAN)
-    moved = vectors.copy()
+    before = nested_scores(source_of(embeddings), failed, order, PLAN)
+    moved = embeddings.copy()
     moved[7] = -moved[7]
     after = nested_scores(source_of(moved), failed, order, PLAN)
     folds, _ = fold_numbers(failed, order, 5)
@@ -83,16 +93,16 @@ def test_nested_scores__a_sample_takes_no_part_in_its_own_score():
     assert np.abs(before).max() < 2.0
 
 
-def test_nested_scores__the_same_by_vectors_and_by_gram_matrix():
-    vectors, failed = _class()
-    by_gram = nested_scores(source_of(vectors), failed, _order(60), PLAN)
-    by_vectors = nested_scores(source_of(vectors, largest_gram=1), failed, _order(60), PLAN)
-    assert by_gram == pytest.approx(by_vectors, abs=5e-3)
+def test_nested_scores__the_same_by_embeddings_and_by_gram_matrix():
+    embeddings, failed = _class()
+    by_gram = nested_scores(source_of(embeddings), failed, _order(60), PLAN)
+    by_embeddings = nested_scores(source_of(embeddings, largest_gram=1), failed, _order(60), PLAN)
+    assert by_gram == pytest.approx(by_embeddings, abs=5e-3)
 
 
 def test_two_means__finds_two_heaps_and_the_share_they_explain():
-    vectors = np.array([[0.0, 0], [0, 1], [10, 0], [10, 1]], dtype=np.float32)
-    is_first, explained, spread = two_means(vectors @ vectors.T, np.arange(4))
+    embeddings = np.array([[0.0, 0], [0, 1], [10, 0], [10, 1]], dtype=np.float32)
+    is_first, explained, spread = two_means(embeddings @ embeddings.T, np.arange(4))
     assert is_first.tolist() in ([True, True, False, False], [False, False, True, True])
     assert spread == pytest.approx(101.0)
     assert explained == pytest.approx(100.0)
@@ -100,20 +110,20 @@ def test_two_means__finds_two_heaps_and_the_share_they_explain():
 
 
 def test_forced_regions__others_go_to_the_nearest_group():
-    vectors = np.array([[0.0, 0], [0, 1], [10, 0], [10, 1], [9, 9], [1, 9]], dtype=np.float32)
+    embeddings = np.array([[0.0, 0], [0, 1], [10, 0], [10, 1], [9, 9], [1, 9]], dtype=np.float32)
     failed = np.array([True, True, True, True, False, False])
-    regions = forced_regions(vectors @ vectors.T, failed, 2)
+    regions = forced_regions(embeddings @ embeddings.T, failed, 2)
     assert regions[0] == regions[1] == regions[5]
     assert regions[2] == regions[3] == regions[4]
     assert regions[0] != regions[2]
-    assert forced_regions(vectors @ vectors.T, failed, 1).tolist() == [0] * 6
+    assert forced_regions(embeddings @ embeddings.T, failed, 1).tolist() == [0] * 6
 
 
 def test_chance_shares__random_samples_fall_apart_less_than_heaps():
     draws = np.random.default_rng(0)
-    vectors = draws.normal(size=(60, 6)).astype(np.float32)
-    vectors[:20, 0] += np.where(np.arange(20) < 10, 6, -6)
-    gram = vectors @ vectors.T
+    embeddings = draws.normal(size=(60, 6)).astype(np.float32)
+    embeddings[:20, 0] += np.where(np.arange(20) < 10, 6, -6)
+    gram = embeddings @ embeddings.T
     _, explained, spread = two_means(gram, np.arange(20))
     orders = np.stack([draws.permutation(60) for _ in range(30)])
     assert (chance_shares(gram, orders, 20) < explained / spread).all()
@@ -122,23 +132,26 @@ def test_chance_shares__random_samples_fall_apart_less_than_heaps():
 def test_group_accuracy__dividing_chance_failures_gains_nothing():
     accuracies = []
     for seed in range(12):
-        vectors, _ = _class(gap=0.0, seed=seed)
+        embeddings, _ = _class(gap=0.0, seed=seed)
         failed = np.random.default_rng(100 + seed).permutation(np.arange(60) < 20)
-        gram = source_of(vectors).values
+        gram = source_of(embeddings).values
         regions = forced_regions(gram, failed, 2)
-        accuracies += [group_accuracy(source_of(vectors), failed, regions, group, _order(60, seed), PLAN) for group in (0, 1)]
+        accuracies += [
+            group_accuracy(source_of(embeddings), failed, regions, group, _order(60, seed), PLAN)
+            for group in (0, 1)
+        ]
     assert 0.4 < np.mean(accuracies) < 0.6
 
 
 def test_group_accuracy__one_failure_is_too_little():
-    vectors, failed = _class()
+    embeddings, failed = _class()
     regions = np.zeros(60, dtype=np.int64)
     regions[0] = 1
-    assert group_accuracy(source_of(vectors), failed, regions, 1, _order(60), PLAN) == 0.5
+    assert group_accuracy(source_of(embeddings), failed, regions, 1, _order(60), PLAN) == 0.5
 
 
 def test_best_accuracies__one_group_is_the_nested_accuracy():
-    vectors, failed = _class()
-    source, order = source_of(vectors), _order(60)
+    embeddings, failed = _class()
+    source, order = source_of(embeddings), _order(60)
     expected = accuracy_of(failed, nested_scores(source, failed, order, PLAN), 0.0)
     assert best_accuracies(source.values, failed[None], order[None], PLAN, 1).tolist() == [expected]

@@ -12,7 +12,9 @@ class Reference:
     def __init__(self, features, targets, weights, *, penalty, is_softmax=True):
         values = np.asarray(features, dtype=np.float64)
         self.deviation, self.centre = values.std(axis=0), values.mean(axis=0)
-        self.inputs = np.column_stack([(values - self.centre) / self.deviation, np.ones(len(values))])
+        self.inputs = np.column_stack(
+            [(values - self.centre) / self.deviation, np.ones(len(values))]
+        )
         self.targets, self.penalty, self.is_softmax = targets, penalty, is_softmax
         self.shares = weights / weights.sum()
         self.shape = (targets.shape[1], self.inputs.shape[1])
@@ -20,7 +22,9 @@ class Reference:
     def losses(self, layer):
         logits = self.inputs @ layer.T
         if self.is_softmax:
-            return logsumexp(logits, axis=1) - logits[self.targets], np.exp(logits - logsumexp(logits, axis=1, keepdims=True))
+            return logsumexp(logits, axis=1) - logits[self.targets], np.exp(
+                logits - logsumexp(logits, axis=1, keepdims=True)
+            )
         return np.logaddexp(0, np.where(self.targets, -logits, logits)).sum(axis=1), expit(logits)
 
     def weighted(self, layer, shares):
@@ -40,41 +44,67 @@ class Reference:
 
     def of_head(self, head):
         weights = np.asarray(head.weights, dtype=np.float64)
-        return self.objective(np.column_stack([weights * self.deviation, head.bias + weights @ self.centre]).ravel())[0]
+        return self.objective(
+            np.column_stack([weights * self.deviation, head.bias + weights @ self.centre]).ravel()
+        )[0]
 
     def lowest(self):
         options = {"maxiter": 5_000, "maxfun": 10_000, "gtol": 1e-9, "ftol": 1e-14, "maxcor": 20}
-        return float(minimize(self.objective, np.zeros(np.prod(self.shape)), jac=True, method="L-BFGS-B", options=options).fun)
+        return float(
+            minimize(
+                self.objective,
+                np.zeros(np.prod(self.shape)),
+                jac=True,
+                method="L-BFGS-B",
+                options=options,
+            ).fun
+        )
 
-    def lowest_worst(self, contests):
-        """Return the least loss with contests: their worst groups as variables, held up by one constraint a group."""
+    def lowest_worst(self, group_objectives):
+        """Return the least loss with group_objectives: their worst groups as variables, held up by one constraint a group."""
         size, free = int(np.prod(self.shape)), self.shares.copy()
-        shares = np.array([sum(self.shares[group].sum() for group in contest) for contest in contests])
-        for contest in contests:
-            free[np.concatenate(contest)] = 0.0
+        shares = np.array(
+            [
+                sum(self.shares[group].sum() for group in group_objective)
+                for group_objective in group_objectives
+            ]
+        )
+        for group_objective in group_objectives:
+            free[np.concatenate(group_objective)] = 0.0
 
         def objective(flat):
             layer = flat[:size].reshape(self.shape)
             (loss, slope), (extra, pull) = self.weighted(layer, free), self.pulled(layer)
-            return loss + extra + float(shares @ flat[size:]), np.concatenate([(slope + pull).ravel(), shares])
+            return loss + extra + float(shares @ flat[size:]), np.concatenate(
+                [(slope + pull).ravel(), shares]
+            )
 
         def above(flat, place, inner):
             return flat[size + place] - self.weighted(flat[:size].reshape(self.shape), inner)[0]
 
         def slope_above(flat, place, inner):
-            found = np.concatenate([-self.weighted(flat[:size].reshape(self.shape), inner)[1].ravel(), np.zeros(len(contests))])
+            found = np.concatenate(
+                [
+                    -self.weighted(flat[:size].reshape(self.shape), inner)[1].ravel(),
+                    np.zeros(len(group_objectives)),
+                ]
+            )
             found[size + place] = 1.0
             return found
 
         constraints = []
-        for place, contest in enumerate(contests):
-            for group in contest:
+        for place, group_objective in enumerate(group_objectives):
+            for group in group_objective:
                 inner = np.zeros(len(free))
                 inner[group] = self.shares[group] / self.shares[group].sum()
-                constraints.append({"type": "ineq", "fun": above, "jac": slope_above, "args": (place, inner)})
-        begin = np.concatenate([np.zeros(size), np.full(len(contests), 5.0)])
+                constraints.append(
+                    {"type": "ineq", "fun": above, "jac": slope_above, "args": (place, inner)}
+                )
+        begin = np.concatenate([np.zeros(size), np.full(len(group_objectives), 5.0)])
         options = {"maxiter": 1_000, "ftol": 1e-11}
-        found = minimize(objective, begin, jac=True, method="SLSQP", constraints=constraints, options=options)
+        found = minimize(
+            objective, begin, jac=True, method="SLSQP", constraints=constraints, options=options
+        )
         assert found.success
         return float(found.fun)
 
@@ -95,7 +125,9 @@ def make_features():
         codes = np.arange(n_samples) % n_classes
         centres = draws.standard_normal((n_classes, width)) * spectrum
         turn = np.linalg.qr(draws.standard_normal((width, width)))[0]
-        values = (apart * centres[codes] + draws.standard_normal((n_samples, width)) * spectrum) @ turn
+        values = (
+            apart * centres[codes] + draws.standard_normal((n_samples, width)) * spectrum
+        ) @ turn
         return np.log1p(np.exp(2 * values)).astype(np.float32), codes
 
     return build

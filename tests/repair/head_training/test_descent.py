@@ -17,13 +17,20 @@ class Bowl:
 
     def evaluate(self, layer):
         inner = float((SHARPNESS * np.square(layer - LOWEST)).sum(dtype=np.float64))
-        gradient = 2 * self.power * np.float32(inner ** (self.power - 1)) * SHARPNESS * (layer - LOWEST)
+        gradient = (
+            2 * self.power * np.float32(inner ** (self.power - 1)) * SHARPNESS * (layer - LOWEST)
+        )
         self.seen.append(inner**self.power)
         bends = Curvature(bends=np.ones(2, np.float32), axes=None)
-        return Evaluation(value=1.0 + inner**self.power, worth=inner, gradient=gradient.astype(np.float32), curvature=bends)
+        return Evaluation(
+            value=1.0 + inner**self.power,
+            worth=inner,
+            gradient=gradient.astype(np.float32),
+            curvature=bends,
+        )
 
-    def precondition(self, vector, curvature):
-        return vector / SHARPNESS if self.is_known else vector.copy()
+    def precondition(self, embedding, curvature):
+        return embedding / SHARPNESS if self.is_known else embedding.copy()
 
 
 class Everything:
@@ -37,28 +44,44 @@ class Everything:
 
 def test_minimise__finds_the_lowest_point_and_never_goes_up():
     watcher = Everything()
-    found = minimise(Bowl(), np.zeros((2, 2), np.float32), Patience(max_steps=200, tolerance=1e-6), watcher)
+    found = minimise(
+        Bowl(), np.zeros((2, 2), np.float32), Patience(max_steps=200, tolerance=1e-6), watcher
+    )
     assert found.has_converged
     assert found.layer[SHARPNESS > 0.1] == pytest.approx(LOWEST[SHARPNESS > 0.1], abs=1e-3)
     assert all(later <= earlier for earlier, later in pairwise(watcher.worths))
 
 
 def test_minimise__a_known_curvature_needs_two_steps():
-    found = minimise(Bowl(is_known=True), np.zeros((2, 2), np.float32), Patience(max_steps=50, tolerance=1e-5), Everything())
+    found = minimise(
+        Bowl(is_known=True),
+        np.zeros((2, 2), np.float32),
+        Patience(max_steps=50, tolerance=1e-5),
+        Everything(),
+    )
     assert found.n_steps <= 2
     assert found.layer == pytest.approx(LOWEST, abs=1e-5)
 
 
 def test_minimise__steps_too_long_are_shortened():
     bowl = Bowl(power=2)
-    found = minimise(bowl, np.zeros((2, 2), np.float32), Patience(max_steps=500, tolerance=1e-7), Everything())
+    found = minimise(
+        bowl, np.zeros((2, 2), np.float32), Patience(max_steps=500, tolerance=1e-7), Everything()
+    )
     assert max(bowl.seen[1:]) > bowl.seen[0]
     assert found.layer[0, 0] == pytest.approx(3.0, abs=0.05)
 
 
 def test_minimise__stops_at_the_bound_and_when_told():
-    short = minimise(Bowl(), np.zeros((2, 2), np.float32), Patience(max_steps=3, tolerance=1e-9), Everything())
-    told = minimise(Bowl(), np.zeros((2, 2), np.float32), Patience(max_steps=99, tolerance=1e-9), Everything(most=3))
+    short = minimise(
+        Bowl(), np.zeros((2, 2), np.float32), Patience(max_steps=3, tolerance=1e-9), Everything()
+    )
+    told = minimise(
+        Bowl(),
+        np.zeros((2, 2), np.float32),
+        Patience(max_steps=99, tolerance=1e-9),
+        Everything(most=3),
+    )
     assert (short.n_steps, short.has_converged) == (3, False)
     assert (told.n_steps, told.has_converged) == (2, False)
 

@@ -23,20 +23,31 @@ def test_losses__softmax_by_hand():
 
 def test_losses__sigmoids_are_summed_over_labels():
     targets = np.array([[True, True], [False, False], [False, True]])
-    found = ChunkedLoss(_problem(targets, Task.MULTI_LABEL)).losses(WEIGHTS, np.zeros(2, np.float32))
-    assert found == pytest.approx([-np.log(2 / 3) + np.log(2), 2 * np.log(2), -np.log(1 / 3) + np.log(2)], abs=1e-6)
+    found = ChunkedLoss(_problem(targets, Task.MULTI_LABEL)).losses(
+        WEIGHTS, np.zeros(2, np.float32)
+    )
+    assert found == pytest.approx(
+        [-np.log(2 / 3) + np.log(2), 2 * np.log(2), -np.log(1 / 3) + np.log(2)], abs=1e-6
+    )
 
 
 def test_losses__huge_logits_stay_finite():
-    for targets, task in ((np.array([0, 1, 1]), Task.SINGLE_LABEL), (np.eye(2, dtype=bool)[[0, 1, 1]], Task.MULTI_LABEL)):
-        slopes = ChunkedLoss(_problem(targets, task)).slopes(WEIGHTS * 1e4, np.zeros(2, np.float32), np.full(3, 1 / 3))
+    for targets, task in (
+        (np.array([0, 1, 1]), Task.SINGLE_LABEL),
+        (np.eye(2, dtype=bool)[[0, 1, 1]], Task.MULTI_LABEL),
+    ):
+        slopes = ChunkedLoss(_problem(targets, task)).slopes(
+            WEIGHTS * 1e4, np.zeros(2, np.float32), np.full(3, 1 / 3)
+        )
         assert np.isfinite(slopes.losses).all()
         assert np.isfinite(slopes.weights).all()
         assert slopes.losses[2] == pytest.approx(1e4 * np.log(2), rel=1e-3)
 
 
 def test_losses__a_centre_is_subtracted():
-    loss = ChunkedLoss(_problem(np.array([0, 1, 1]), Task.SINGLE_LABEL), np.array([1.0, 5.0], np.float32))
+    loss = ChunkedLoss(
+        _problem(np.array([0, 1, 1]), Task.SINGLE_LABEL), np.array([1.0, 5.0], np.float32)
+    )
     assert loss.losses(WEIGHTS, np.zeros(2, np.float32))[0] == pytest.approx(np.log(2), abs=1e-6)
 
 
@@ -46,22 +57,33 @@ def test_slopes__are_those_of_the_losses(task):
     features, shares = draws.normal(size=(12, 5)).astype(np.float32), np.arange(1, 13) / 78
     targets = np.arange(12) % 3 if task is Task.SINGLE_LABEL else draws.random((12, 3)) < 0.5
     loss = ChunkedLoss(Problem.of(features, targets, shares, task=task, n_classes=3))
-    weights, bias = draws.normal(size=(3, 5)).astype(np.float32), draws.normal(size=3).astype(np.float32)
+    weights, bias = (
+        draws.normal(size=(3, 5)).astype(np.float32),
+        draws.normal(size=3).astype(np.float32),
+    )
     slopes = loss.slopes(weights, bias, shares)
     for place in [(0, 0), (1, 3), (2, 4)]:
         step = np.zeros((3, 5), np.float32)
         step[place] = 1e-2
-        rise = (shares @ loss.losses(weights + step, bias) - shares @ loss.losses(weights - step, bias)) / 2e-2
+        rise = (
+            shares @ loss.losses(weights + step, bias) - shares @ loss.losses(weights - step, bias)
+        ) / 2e-2
         assert slopes.weights[place] == pytest.approx(rise, rel=2e-3, abs=2e-5)
     step = np.array([0, 1e-2, 0], np.float32)
-    rise = (shares @ loss.losses(weights, bias + step) - shares @ loss.losses(weights, bias - step)) / 2e-2
+    rise = (
+        shares @ loss.losses(weights, bias + step) - shares @ loss.losses(weights, bias - step)
+    ) / 2e-2
     assert slopes.bias[1] == pytest.approx(rise, rel=2e-3, abs=2e-5)
 
 
 def test_slopes__bends_of_equal_probabilities():
     zeros = np.zeros((2, 2), np.float32)
-    softmax = ChunkedLoss(_problem(np.array([0, 1, 1]), Task.SINGLE_LABEL)).slopes(zeros, zeros[0], np.full(3, 1 / 3))
-    sigmoid = ChunkedLoss(_problem(np.ones((3, 2), bool), Task.MULTI_LABEL)).slopes(zeros, zeros[0], np.full(3, 1 / 3))
+    softmax = ChunkedLoss(_problem(np.array([0, 1, 1]), Task.SINGLE_LABEL)).slopes(
+        zeros, zeros[0], np.full(3, 1 / 3)
+    )
+    sigmoid = ChunkedLoss(_problem(np.ones((3, 2), bool), Task.MULTI_LABEL)).slopes(
+        zeros, zeros[0], np.full(3, 1 / 3)
+    )
     assert softmax.bends == pytest.approx(np.array([[0.25, -0.25], [-0.25, 0.25]]), abs=1e-6)
     assert sigmoid.bends == pytest.approx([0.25, 0.25], abs=1e-6)
 

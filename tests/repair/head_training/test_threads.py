@@ -13,7 +13,9 @@ def _blas_threads():
 
 def _problem(n_samples, width, n_classes):
     features, codes = np.zeros((n_samples, width), np.float32), np.zeros(n_samples, np.int64)
-    return Problem.of(features, codes, np.ones(n_samples), task=Task.SINGLE_LABEL, n_classes=n_classes)
+    return Problem.of(
+        features, codes, np.ones(n_samples), task=Task.SINGLE_LABEL, n_classes=n_classes
+    )
 
 
 def test_one_thread_each__holds_inside_and_is_undone():
@@ -40,6 +42,11 @@ def test_workers_for__small_problems_and_many_classes_get_none():
 
 def test_train__with_threads_is_the_same_bit_for_bit(make_features):
     features, codes = make_features(30_000, 40, 5)
-    heads = [HeadTrainer().train(features, codes, np.ones(30_000), task=Task.SINGLE_LABEL, n_classes=5).head for _ in range(2)]
+    heads = [
+        HeadTrainer()
+        .train(features, codes, np.ones(30_000), task=Task.SINGLE_LABEL, n_classes=5)
+        .head
+        for _ in range(2)
+    ]
     assert np.array_equal(heads[0].weights, heads[1].weights)
     assert np.array_equal(heads[0].bias, heads[1].bias)

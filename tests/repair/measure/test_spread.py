@@ -12,10 +12,14 @@ TOP_1 = FailureCriterion()
 
 def _measured(labels, before, after, slices, *, metadata=None, n_classes=2, **options):
     names = ["apple", "pear", *(f"fruit {number}" for number in range(2, n_classes))]
-    dataset = dataset_from_columns(class_names=names, labels=labels, predictions=np.array(before), metadata=metadata or {})
+    dataset = dataset_from_columns(
+        class_names=names, labels=labels, predictions=np.array(before), metadata=metadata or {}
+    )
     samples = SampleSet(dataset=dataset, rows=np.arange(len(labels)))
     probabilities = np.eye(n_classes, dtype=np.float32)[after]
-    answers = ArmAnswers(arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities)
+    answers = ArmAnswers(
+        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
+    )
     return measure_arm(answers, slices, samples, TOP_1, **options)
 
 
@@ -43,7 +47,8 @@ def test_spread_of__worst_average_and_gap(make_slice):
 def test_spread_of__same_seed_same_interval(make_slice):
     labels, before, after, columns = _apples_and_pears()
     first, again, other = (
-        _measured(labels, before, after, [make_slice()], metadata=columns, seed=seed).spread for seed in (3, 3, 4)
+        _measured(labels, before, after, [make_slice()], metadata=columns, seed=seed).spread
+        for seed in (3, 3, 4)
     )
     assert first == again
     assert (other.worst_before, other.worst_after) == (first.worst_before, first.worst_after)
@@ -53,21 +58,32 @@ def test_spread_of__overlapping_slices_are_groups_of_their_own(make_slice):
     # Apples 0 to 5 are green, 4 to 9 are wet, 10 to 15 are neither; the two that are both are wrong before and right after.
     before = [0] * 4 + [1, 1] + [0] * 10
     columns = {"green": [True] * 6 + [False] * 10, "wet": [False] * 4 + [True] * 6 + [False] * 6}
-    spread = _measured([0] * 16, before, [0] * 16, [make_slice(), make_slice("wet")], metadata=columns).spread
+    spread = _measured(
+        [0] * 16, before, [0] * 16, [make_slice(), make_slice("wet")], metadata=columns
+    ).spread
     # Green 4/6, wet 4/6, neither 6/6.
     assert spread.average_before == pytest.approx((4 / 6 + 4 / 6 + 1) / 3)
-    assert (spread.worst_before, spread.worst_after, spread.average_after) == (pytest.approx(4 / 6), 1.0, 1.0)
+    assert (spread.worst_before, spread.worst_after, spread.average_after) == (
+        pytest.approx(4 / 6),
+        1.0,
+        1.0,
+    )
 
 
 def test_spread_of__small_groups_count_overall_only(make_slice):
     labels, before, after, columns = _apples_and_pears()
-    spread = _measured(labels, before, after, [make_slice()], metadata=columns, least_group=6).spread
+    spread = _measured(
+        labels, before, after, [make_slice()], metadata=columns, least_group=6
+    ).spread
     # Only pears are left: one group is no spread.
     assert spread is None
     columns = {"green": [True] * 4 + [False] * 16}
     spread = _measured(labels, before, after, [make_slice()], metadata=columns).spread
     # Green apples 1/4 are left out; the other apples 5/6, pears 8/10; overall is still 14/20.
-    assert (spread.worst_before, spread.gap_before) == (pytest.approx(0.8), pytest.approx(0.7 - 0.8))
+    assert (spread.worst_before, spread.gap_before) == (
+        pytest.approx(0.8),
+        pytest.approx(0.7 - 0.8),
+    )
 
 
 def test_spread_of__no_change_has_no_width(make_slice):
@@ -80,9 +96,15 @@ def test_spread_of__no_change_has_no_width(make_slice):
 def test_spread_of__given_groups_take_the_place_of_slices(make_slice):
     labels, before, after, columns = _apples_and_pears()
     groups = np.array([7] * 10 + [2] * 8 + [-1] * 2)
-    spread = _measured(labels, before, after, [make_slice()], metadata=columns, groups=groups).spread
+    spread = _measured(
+        labels, before, after, [make_slice()], metadata=columns, groups=groups
+    ).spread
     # Group 7 is the apples: 6/10 -> 8/10; group 2 the pears that were right: 8/8 -> 7/8.
-    assert (spread.worst_group, spread.worst_before, spread.worst_after) == ("group 7", pytest.approx(0.6), pytest.approx(0.8))
+    assert (spread.worst_group, spread.worst_before, spread.worst_after) == (
+        "group 7",
+        pytest.approx(0.6),
+        pytest.approx(0.8),
+    )
     assert spread.average_before == pytest.approx(0.8)
     with pytest.raises(DataError, match="one group number"):
         _measured(labels, before, after, [make_slice()], metadata=columns, groups=groups[:4])
@@ -105,10 +127,18 @@ def _multi_label(after, *, slices=(), groups=None):
     dataset = dataset_from_columns(
         class_names=["apple", "pear"],
         label_lists=[[0]] * 6 + [[]] * 6,
-        predicted_matrix=np.array([[False, False]] * 2 + [[True, False]] * 4 + [[False, False]] * 6),
+        predicted_matrix=np.array(
+            [[False, False]] * 2 + [[True, False]] * 4 + [[False, False]] * 6
+        ),
         metadata={"green": [True] * 3 + [False] * 9},
     )
-    answers = ArmAnswers(arm="x", is_baseline=False, note="n", n_trained=1, probabilities=np.array(after, dtype=np.float32))
+    answers = ArmAnswers(
+        arm="x",
+        is_baseline=False,
+        note="n",
+        n_trained=1,
+        probabilities=np.array(after, dtype=np.float32),
+    )
     samples = SampleSet(dataset=dataset, rows=np.arange(12))
     return measure_arm(answers, slices, samples, TOP_1, groups=groups, least_group=3).spread
 
@@ -134,15 +164,21 @@ def test_spread_of__decisions_on_one_sample_are_not_counted_as_many():
     was_right = np.array([True] * 20 + [False] * 30 + [True] * 50)
     is_right = np.array([False] * 5 + [True] * 15 + [True] * 15 + [False] * 15 + [True] * 50)
     dataset = dataset_from_columns(
-        class_names=["apple", "pear"], label_lists=[[0, 1]] * 100, predicted_matrix=np.column_stack([was_right, was_right])
+        class_names=["apple", "pear"],
+        label_lists=[[0, 1]] * 100,
+        predicted_matrix=np.column_stack([was_right, was_right]),
     )
     probabilities = np.column_stack([is_right, is_right]).astype(np.float32)
-    answers = ArmAnswers(arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities)
+    answers = ArmAnswers(
+        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
+    )
     samples, groups = SampleSet(dataset=dataset, rows=np.arange(100)), np.repeat([0, 1], 50)
     spread = measure_arm(answers, [], samples, TOP_1, groups=groups).spread
     deviation = np.sqrt((20 / 50 - (10 / 50) ** 2) / 50)
     assert spread.worst_after - spread.worst_before == pytest.approx(0.2)
-    assert spread.worst_change.high - spread.worst_change.low == pytest.approx(2 * 1.96 * deviation, rel=0.12)
+    assert spread.worst_change.high - spread.worst_change.low == pytest.approx(
+        2 * 1.96 * deviation, rel=0.12
+    )
 
 
 def test_spread_of__multi_label_given_groups_count_every_decision():
@@ -163,8 +199,12 @@ def test_spread_of__covers_the_truth_nearly_as_often_as_it_says(n_groups, n_each
     for seed in range(n_worlds):
         was_right = random.random(len(labels)) < accuracies[labels]
         is_right = random.random(len(labels)) < np.where(was_right, kept[labels], gained[labels])
-        before, after = (np.where(right, labels, (labels + 1) % n_groups) for right in (was_right, is_right))
-        change = _measured(labels, before, after, [], n_classes=n_groups, seed=seed).spread.worst_change
+        before, after = (
+            np.where(right, labels, (labels + 1) % n_groups) for right in (was_right, is_right)
+        )
+        change = _measured(
+            labels, before, after, [], n_classes=n_groups, seed=seed
+        ).spread.worst_change
         n_hits += change.low <= truth <= change.high
     # Without the correction of bias it is 0.8 for ten classes of sixty.
     assert n_hits >= least_share * n_worlds

@@ -35,7 +35,9 @@ class BatchNormalised(Classifying):
     def classify(self, prepared):
         said = self.inner.classify(prepared).probabilities
         mixed = 0.5 * said + 0.5 * said.mean(axis=0, keepdims=True)
-        return ClassifierOutput(probabilities=(mixed / mixed.sum(axis=1, keepdims=True)).astype(np.float32))
+        return ClassifierOutput(
+            probabilities=(mixed / mixed.sum(axis=1, keepdims=True)).astype(np.float32)
+        )
 
 
 class OtherHead(Classifying):
@@ -67,10 +69,10 @@ class Zeroing(Classifying):
     ("broken", "check", "said"),
     [
         (Logits, "probabilities_are_probabilities", "outside"),
-        (BatchNormalised, "batches_do_not_matter", "One picture at a time"),
+        (BatchNormalised, "batches_do_not_matter", "One image at a time"),
         (OtherHead, "features_fit_the_head", "head on the features"),
         (NewId, "ids_are_stable", "changes"),
-        (Blind, "pictures_are_told_apart", "same probabilities"),
+        (Blind, "images_are_told_apart", "same probabilities"),
         (Zeroing, "input_stays_as_it_is", "changed the prepared"),
     ],
 )

@@ -23,22 +23,35 @@ class MeanDiscoverer:
     def is_baseline(self) -> bool:
         return False
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         slices, notes = [], []
         for problem in class_problems(samples.dataset, samples.rows, criterion):
-            vectors = samples.vectors("joint", problem.rows).astype(np.float64)
-            known = np.isfinite(vectors).all(axis=1)
+            embeddings = samples.embeddings("clip", problem.rows).astype(np.float64)
+            known = np.isfinite(embeddings).all(axis=1)
             failed, right = problem.failed & known, ~problem.failed & known
             if min(failed.sum(), right.sum()) < 2:
                 notes.append(ClassNote(class_name=problem.title, note="Too few."))
                 continue
-            direction = (vectors[failed].mean(axis=0) - vectors[right].mean(axis=0)).round(6)
-            rule = LinearRule(encoder_id=samples.space("joint").encoder_id, direction=tuple(direction.tolist()), threshold=0.05)
+            direction = (embeddings[failed].mean(axis=0) - embeddings[right].mean(axis=0)).round(6)
+            rule = LinearRule(
+                encoder_id=samples.space("clip").encoder_id,
+                direction=tuple(direction.tolist()),
+                threshold=0.05,
+            )
             slices.append(made_slice(problem.class_name, rule, samples, side=problem.side))
         return Discovery(slices=tuple(slices), notes=tuple(notes))
 
 
-def made_slice(class_name: str, rule, samples: SampleSet, *, side: Side | None = None) -> FailureSlice:
+def made_slice(
+    class_name: str, rule, samples: SampleSet, *, side: Side | None = None
+) -> FailureSlice:
     use = DataUse(name=samples.name, n_samples=len(samples), digest=samples.digest())
     return FailureSlice(class_name=class_name, side=side, rule=rule, method="mean", found_on=use)
 
@@ -71,7 +84,7 @@ class ReadingGlobalRandomness(MeanDiscoverer):
 
 class Scaling(MeanDiscoverer):
     def discover(self, samples, criterion, *, seed, assistants=NOBODY):
-        samples.space("joint").vectors[:] *= 2.0
+        samples.space("clip").embeddings[:] *= 2.0
         return super().discover(samples, criterion, seed=seed)
 
 
@@ -79,19 +92,26 @@ class Unseeded(MeanDiscoverer):
     def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         noise = float(np.random.default_rng().random())
         found = super().discover(samples, criterion, seed=seed)
-        return replace(found, slices=tuple(one.model_copy(update={"strength": noise}) for one in found.slices))
+        return replace(
+            found, slices=tuple(one.model_copy(update={"strength": noise}) for one in found.slices)
+        )
 
 
 class TrustingTheOrder(MeanDiscoverer):
     def discover(self, samples, criterion, *, seed, assistants=NOBODY):
-        return super().discover(samples.only(samples.rows[: len(samples) // 2]), criterion, seed=seed)
+        return super().discover(
+            samples.only(samples.rows[: len(samples) // 2]), criterion, seed=seed
+        )
 
 
 class PeekingElsewhere(MeanDiscoverer):
     def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         accuracy = float((samples.dataset.predictions == samples.dataset.labels).mean())
-        return replace(found, slices=tuple(one.model_copy(update={"strength": accuracy}) for one in found.slices))
+        return replace(
+            found,
+            slices=tuple(one.model_copy(update={"strength": accuracy}) for one in found.slices),
+        )
 
 
 class SilentOnCalmClasses(MeanDiscoverer):
@@ -101,21 +121,25 @@ class SilentOnCalmClasses(MeanDiscoverer):
 
 class StumblingOverNothing(MeanDiscoverer):
     def discover(self, samples, criterion, *, seed, assistants=NOBODY):
-        samples.vectors("joint")[0]
+        samples.embeddings("clip")[0]
         return super().discover(samples, criterion, seed=seed)
 
 
 class OneSided(MeanDiscoverer):
     def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
-        return replace(found, slices=tuple(one.model_copy(update={"side": None}) for one in found.slices))
+        return replace(
+            found, slices=tuple(one.model_copy(update={"side": None}) for one in found.slices)
+        )
 
 
 class Mislabelling(MeanDiscoverer):
     def discover(self, samples, criterion, *, seed, assistants=NOBODY):
         found = super().discover(samples, criterion, seed=seed)
         wrong = DataUse(name="?", n_samples=len(samples), digest="0" * 32)
-        return replace(found, slices=tuple(one.model_copy(update={"found_on": wrong}) for one in found.slices))
+        return replace(
+            found, slices=tuple(one.model_copy(update={"found_on": wrong}) for one in found.slices)
+        )
 
 
 class Doubling(MeanDiscoverer):
@@ -133,7 +157,7 @@ class Doubling(MeanDiscoverer):
         (Scaling, "input_stays_as_it_is", "was changed"),
         (Unseeded, "same_seed_same_result", "same seed"),
         (TrustingTheOrder, "order_of_rows_does_not_matter", "order of rows|reordered"),
-        (PeekingElsewhere, "outcomes_elsewhere_do_not_matter", "were used"),
+        (PeekingElsewhere, "predictions_elsewhere_do_not_matter", "were used"),
         (SilentOnCalmClasses, "calm_classes_get_a_note", "never fails and gets no note"),
         (OneSided, "multi_label_is_understood", "have or lack"),
         (Mislabelling, "slices_say_where_they_come_from", "digest"),

@@ -20,7 +20,7 @@ class Embedding(ModelAround):
     right = PlantedEmbedder
 
 
-class LongVectors(Embedding):
+class LongEmbeddings(Embedding):
     def embed_prepared(self, prepared):
         return 2 * self.inner.embed_prepared(prepared)
 
@@ -32,8 +32,8 @@ class Double(Embedding):
 
 class Centring(Embedding):
     def embed_texts(self, texts):
-        vectors = self.inner.embed_texts(texts)
-        return unit_rows(vectors - 0.9 * vectors.mean(axis=0))
+        embeddings = self.inner.embed_texts(texts)
+        return unit_rows(embeddings - 0.9 * embeddings.mean(axis=0))
 
 
 class Mute(Embedding):
@@ -41,7 +41,9 @@ class Mute(Embedding):
 
 
 def test_check_embedder__broken_in_one_way(rejected):
-    assert "length one" in rejected("embedders", "picture_vectors_are_unit_vectors", LongVectors)
-    assert "not float32" in rejected("embedders", "phrase_vectors_are_unit_vectors", Double)
+    assert "length one" in rejected(
+        "embedders", "image_embeddings_are_unit_embeddings", LongEmbeddings
+    )
+    assert "not float32" in rejected("embedders", "phrase_embeddings_are_unit_embeddings", Double)
     assert "One phrase at a time" in rejected("embedders", "batches_do_not_matter", Centring)
-    assert "went through" in rejected("embedders", "phrase_vectors_are_unit_vectors", Mute)
+    assert "went through" in rejected("embedders", "phrase_embeddings_are_unit_embeddings", Mute)

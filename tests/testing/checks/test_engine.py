@@ -3,7 +3,9 @@ from weakspot.engine.local import LocalEngine
 
 class Greedy:
     def map(self, function, items, *, lost=None):
-        return iter([function(item) for item in (list(zip(range(3_000), items, strict=False)) and [])])
+        return iter(
+            [function(item) for item in (list(zip(range(3_000), items, strict=False)) and [])]
+        )
 
 
 class Unordered:
@@ -33,4 +35,6 @@ def test_check_engine__broken_in_one_way(rejected):
     assert "swallowed" in rejected("engines", "errors_reach_the_caller", Swallowing)
     assert "arrived as RuntimeError" in rejected("engines", "errors_reach_the_caller", Wrapping)
     assert "wrong" in rejected("engines", "items_are_taken_as_needed", Greedy)
-    assert "items were taken for 5" in rejected("engines", "items_are_taken_as_needed", lambda: LocalEngine(queue_depth=5_000))
+    assert "items were taken for 5" in rejected(
+        "engines", "items_are_taken_as_needed", lambda: LocalEngine(queue_depth=5_000)
+    )

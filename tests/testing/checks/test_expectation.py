@@ -6,7 +6,10 @@ from weakspot.testing.checks.expectation import expect_refusal
 
 
 def test_expect_refusal__another_error_is_named():
-    with pytest.raises(ConformanceError, match="raised KeyError where"), expect_refusal("Nonsense was given"):
+    with (
+        pytest.raises(ConformanceError, match="raised KeyError where"),
+        expect_refusal("Nonsense was given"),
+    ):
         raise KeyError("x")
     with expect_refusal("Nonsense was given"):
         raise DataError("no")

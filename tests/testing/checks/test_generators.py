@@ -27,5 +27,7 @@ def test_check_text_generator__broken_in_one_way(rejected):
 
 
 def test_check_image_generator__broken_in_one_way(rejected):
-    assert "one picture a prompt" in rejected("image_generators", "pictures_know_where_they_come_from", Forgetful)
+    assert "one image a prompt" in rejected(
+        "image_generators", "images_know_where_they_come_from", Forgetful
+    )
     assert "went through" in rejected("image_generators", "prompts_need_seeds", Zipping)

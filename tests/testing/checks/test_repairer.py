@@ -5,10 +5,10 @@ import pytest
 
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.training_sets import TrainingSelection
-from weakspot.repair.plain import PlainRepairer
-from weakspot.repair.pool.random_choice import RandomRepairer
-from weakspot.repair.slice_balanced import SliceBalancedRepairer
-from weakspot.repair.worst_group import WorstSliceRepairer
+from weakspot.repair.methods.plain import PlainRepairer
+from weakspot.repair.methods.pool.random_choice import RandomRepairer
+from weakspot.repair.methods.slice_balanced import SliceBalancedRepairer
+from weakspot.repair.methods.worst_group import WorstSliceRepairer
 from weakspot.testing.checks import checks_for
 
 
@@ -61,26 +61,26 @@ class ByRow(Altered):
 class Contending(WorstSliceRepairer):
     def select(self, slices, material):
         made = super().select(slices, material)
-        return replace(made, contests=self.contests(made))
+        return replace(made, group_objectives=self.group_objectives(made))
 
 
 class Overlapping(Contending):
-    def contests(self, made):
+    def group_objectives(self, made):
         return ((np.array([0, 1]), np.array([1, 2])),)
 
 
 class OutOfRange(Contending):
-    def contests(self, made):
+    def group_objectives(self, made):
         return ((np.array([0, 1]), np.array([2, 10_000])),)
 
 
 class Lonely(Contending):
-    def contests(self, made):
+    def group_objectives(self, made):
         return ((np.array([0, 1]),),)
 
 
 class Empty(Contending):
-    def contests(self, made):
+    def group_objectives(self, made):
         return ((np.array([0, 1]), np.zeros(0, dtype=np.int64)),)
 
 
@@ -109,7 +109,11 @@ class LastClass(PlainRepairer):
         if material.pool is None or material.budget == 0:
             raise NotEnoughDataError("There is no pool.")
         dataset, rows = material.training.dataset, material.pool.rows
-        least = rows[np.argsort(dataset.probabilities[rows, dataset.labels[rows]], kind="stable")[: material.budget]]
+        least = rows[
+            np.argsort(dataset.probabilities[rows, dataset.labels[rows]], kind="stable")[
+                : material.budget
+            ]
+        ]
         return _all(np.concatenate([material.labelled, least]))
 
 

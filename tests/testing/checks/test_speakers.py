@@ -6,12 +6,14 @@ from weakspot.testing.fakes import PlantedCaptioner
 
 
 class Numbering(PlantedCaptioner):
-    def caption(self, pictures, *, about=None):
-        return [f"{number} {text}" for number, text in enumerate(super().caption(pictures, about=about))]
+    def caption(self, images, *, about=None):
+        return [
+            f"{number} {text}" for number, text in enumerate(super().caption(images, about=about))
+        ]
 
 
 def test_check_captioner__broken_in_one_way(rejected):
-    assert "One picture at a time" in rejected("captioners", "batches_do_not_matter", Numbering)
+    assert "One image at a time" in rejected("captioners", "batches_do_not_matter", Numbering)
 
 
 class OnlyCaptions:
@@ -19,54 +21,54 @@ class OnlyCaptions:
 
     captioner_id = "only-captions"
 
-    def caption(self, pictures, *, about=None):
-        return PlantedCaptioner().caption(pictures, about=about)
+    def caption(self, images, *, about=None):
+        return PlantedCaptioner().caption(images, about=about)
 
 
 class Rambling(PlantedCaptioner):
-    def complete(self, pictures, *, beginning):
-        return [f"{beginning} {text}" for text in super().complete(pictures, beginning=beginning)]
+    def complete(self, images, *, beginning):
+        return [f"{beginning} {text}" for text in super().complete(images, beginning=beginning)]
 
 
 class Listing(PlantedCaptioner):
-    def complete(self, pictures, *, beginning):
-        return [text.replace(". ", ".\n") for text in super().complete(pictures, beginning=beginning)]
+    def complete(self, images, *, beginning):
+        return [text.replace(". ", ".\n") for text in super().complete(images, beginning=beginning)]
 
 
 class Silent(PlantedCaptioner):
-    def complete(self, pictures, *, beginning):
-        return [""] * len(pictures)
+    def complete(self, images, *, beginning):
+        return [""] * len(images)
 
 
 class Verbose(PlantedCaptioner):
-    def complete(self, pictures, *, beginning):
-        return [f"{text} {text}" for text in super().complete(pictures, beginning=beginning)]
+    def complete(self, images, *, beginning):
+        return [f"{text} {text}" for text in super().complete(images, beginning=beginning)]
 
 
 class Counting(PlantedCaptioner):
-    def complete(self, pictures, *, beginning):
-        return [f"it is {number}." for number in range(len(pictures))]
+    def complete(self, images, *, beginning):
+        return [f"it is {number}." for number in range(len(images))]
 
 
 class Certain(PlantedCaptioner):
-    def log_likelihoods(self, pictures, captions):
-        return super().log_likelihoods(pictures, captions) + 30
+    def log_likelihoods(self, images, captions):
+        return super().log_likelihoods(images, captions) + 30
 
 
 class Padded(PlantedCaptioner):
-    def log_likelihoods(self, pictures, captions):
+    def log_likelihoods(self, images, captions):
         longest = max((len(caption) for caption in captions), default=0)
-        return super().log_likelihoods(pictures, captions) - longest
+        return super().log_likelihoods(images, captions) - longest
 
 
 class Sideways(PlantedCaptioner):
-    def log_likelihoods(self, pictures, captions):
-        return super().log_likelihoods(pictures, captions).T
+    def log_likelihoods(self, images, captions):
+        return super().log_likelihoods(images, captions).T
 
 
 class Undefined(PlantedCaptioner):
-    def log_likelihoods(self, pictures, captions):
-        return np.full((len(pictures), len(captions)), np.nan)
+    def log_likelihoods(self, images, captions):
+        return np.full((len(images), len(captions)), np.nan)
 
 
 @pytest.mark.parametrize(
@@ -76,11 +78,11 @@ class Undefined(PlantedCaptioner):
         (Listing, "completions_are_short_sentences", "line breaks"),
         (Silent, "completions_are_short_sentences", "No completion has words"),
         (Verbose, "completions_are_short_sentences", "more than 7 sentences"),
-        (Counting, "completions_keep_the_contract_of_captions", "One picture at a time"),
+        (Counting, "completions_keep_the_contract_of_captions", "One image at a time"),
         (Certain, "likelihoods_are_log_probabilities", "not the logarithm"),
         (Undefined, "likelihoods_are_log_probabilities", "not the logarithm"),
-        (Padded, "likelihoods_are_log_probabilities", "One picture and caption at a time"),
-        (Sideways, "likelihoods_of_nothing", "no pictures"),
+        (Padded, "likelihoods_are_log_probabilities", "One image and caption at a time"),
+        (Sideways, "likelihoods_of_nothing", "no images"),
     ],
 )
 def test_check_captioner__further_abilities_broken_in_one_way(rejected, broken, check, said):

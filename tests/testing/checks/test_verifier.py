@@ -11,14 +11,21 @@ class Careless(HoldoutVerifier):
 
     def verify(self, slices, *, discovery, confirmation, criterion):
         fresh = confirmation.only(np.setdiff1d(confirmation.rows, discovery.rows))
-        return super().verify(slices, discovery=discovery.only(discovery.rows[:0]), confirmation=fresh, criterion=criterion)
+        return super().verify(
+            slices,
+            discovery=discovery.only(discovery.rows[:0]),
+            confirmation=fresh,
+            criterion=criterion,
+        )
 
 
 class Changing(HoldoutVerifier):
     update: ClassVar[dict[str, object]] = {}
 
     def verify(self, slices, **given) -> tuple[Evidence, ...]:
-        return tuple(entry.model_copy(update=self.update) for entry in super().verify(slices, **given))
+        return tuple(
+            entry.model_copy(update=self.update) for entry in super().verify(slices, **given)
+        )
 
 
 class Miscounting(Changing):
@@ -42,5 +49,9 @@ def test_check_verifier__broken_in_one_way(rejected):
     assert "should be" in rejected("verifiers", "counts_are_right", Miscounting)
     assert "gap is not" in rejected("verifiers", "figures_agree", WrongGap)
     assert "was not confirmed" in rejected("verifiers", "the_planted_slice_is_confirmed", Doubting)
-    assert "without members was confirmed" in rejected("verifiers", "an_empty_slice_is_not_confirmed", Believing)
-    assert "what the classifier said" in rejected("verifiers", "a_slice_by_outcomes_is_not_confirmed", Believing)
+    assert "without members was confirmed" in rejected(
+        "verifiers", "an_empty_slice_is_not_confirmed", Believing
+    )
+    assert "what the classifier said" in rejected(
+        "verifiers", "a_slice_by_predictions_is_not_confirmed", Believing
+    )

@@ -1,4 +1,4 @@
-"""Work in real processes: some with a small worker that does as it is told, some with the real one on planted pictures."""
+"""Work in real processes: some with a small worker that does as it is told, some with the real one on planted images."""
 
 import os
 import shutil
@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.app.browsing.work import KINDS, checked_arguments
-from weakspot.app.browsing.work_arguments import ARGUMENTS
-from weakspot.app.project import Project
-from weakspot.app.repairing import RepairRequest
 from weakspot.core.errors import ConfigError
+from weakspot.project.project import Project
+from weakspot.repair.stage import RepairRequest
 from weakspot.web.jobs.job_view import JobState, JobView
 from weakspot.web.jobs.runner import JobRunner
 from weakspot.web.problems import RefusedError
+from weakspot.web.services.work import ARGUMENTS, KINDS, check_arguments
 from weakspot.web.state.store import StateStore
 
 OBEDIENT = """\
@@ -79,7 +78,10 @@ def test_start__worker_answers__result_and_last_stage_are_kept(runner):
 
 def test_start__worker_fails__sentence_is_told_and_trace_is_not(runner, caplog):
     ended = seen(runner, runner.start("run", {"fail": True}, by="Ann").job_id, *ENDED)
-    assert (ended.state, ended.message) == (JobState.FAILED, "It cannot be done. To do: something else.")
+    assert (ended.state, ended.message) == (
+        JobState.FAILED,
+        "It cannot be done. To do: something else.",
+    )
     assert "Traceback: secret" in caplog.text
 
 
@@ -103,7 +105,10 @@ def test_cancel__running_and_waiting__both_stop_and_resume_as_the_same_works(run
     assert runner.cancel(waiting.job_id).state is JobState.CANCELLED
     runner.cancel(running.job_id)
     cancelled = seen(runner, running.job_id, *ENDED)
-    assert (cancelled.state, cancelled.message) == (JobState.CANCELLED, "What was finished is kept.")
+    assert (cancelled.state, cancelled.message) == (
+        JobState.CANCELLED,
+        "What was finished is kept.",
+    )
     with pytest.raises(RefusedError, match="cannot be stopped"):
         runner.cancel(running.job_id)
     go.touch()
@@ -143,7 +148,10 @@ def test_start__worker_killed__interrupted_with_reason_and_resumable(runner, tmp
 def test_close__work_under_way__is_interrupted_and_next_runner_resumes_it(tmp_path, state):
     go = tmp_path / "go"
     first = JobRunner(tmp_path, state, command=(sys.executable, "-c", OBEDIENT))
-    jobs = [first.start("run", {"wait_for": str(go)}, by="Ann"), first.start("report", {}, by="Ann")]
+    jobs = [
+        first.start("run", {"wait_for": str(go)}, by="Ann"),
+        first.start("report", {}, by="Ann"),
+    ]
     seen(first, jobs[0].job_id, JobState.RUNNING, stage="first")
     first.close()
     second = JobRunner(tmp_path, state, command=(sys.executable, "-c", OBEDIENT))
@@ -170,7 +178,9 @@ time.sleep(1000)
 
 
 def test_runner__server_killed__worker_ends_and_work_is_interrupted(tmp_path, state):
-    with subprocess.Popen([sys.executable, "-c", SERVER, str(tmp_path), OBEDIENT], stdout=subprocess.PIPE) as server:
+    with subprocess.Popen(
+        [sys.executable, "-c", SERVER, str(tmp_path), OBEDIENT], stdout=subprocess.PIPE
+    ) as server:
         assert server.stdout is not None
         job_id, worker = server.stdout.readline().decode().split()
         other = JobRunner(tmp_path, state)
@@ -183,7 +193,10 @@ def test_runner__server_killed__worker_ends_and_work_is_interrupted(tmp_path, st
         JobState.INTERRUPTED,
         "The server was stopped before this was done; what was finished is kept.",
     )
-    assert not Path(f"/proc/{worker}").exists() or "Z" in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2][:3]
+    assert (
+        not Path(f"/proc/{worker}").exists()
+        or "Z" in Path(f"/proc/{worker}/stat").read_text().rpartition(")")[2][:3]
+    )
     other.close()
 
 
@@ -198,7 +211,7 @@ def test_checked_arguments__every_kind__has_its_model():
 
 
 def test_checked_arguments__unknown_or_wrong__refused():
-    assert checked_arguments("run", {"methods": ["directions"]}) == {"methods": ["directions"]}
+    assert check_arguments("run", {"methods": ["directions"]}) == {"methods": ["directions"]}
     for kind, given in (
         ("nonsense", {}),
         ("run", {"methods": ["../../etc"] * 3, "path": "/"}),
@@ -214,7 +227,7 @@ def test_checked_arguments__unknown_or_wrong__refused():
         ("map", {"layout": "other"}),
     ):
         with pytest.raises(ConfigError):
-            checked_arguments(kind, given)
+            check_arguments(kind, given)
 
 
 @pytest.fixture
@@ -227,29 +240,39 @@ def test_real_worker__cancelled_in_the_middle__resumes_to_the_same_result(own_fo
     runner = JobRunner(own_folder, state)
     project = Project.open(own_folder)
     before = project.run_record()
-    arguments = {"slice_ids": [found.slice_id for found, _ in before.published()], "is_comparison": True}
+    arguments = {
+        "slice_ids": [found.slice_id for found, _ in before.published()],
+        "is_comparison": True,
+    }
     with project.store.writing():
         # As long as somebody else writes, the worker cannot write its first strategy down, so it is in the middle for certain.
         job = runner.start("repair", arguments, by="Ann")
-        assert seen(runner, job.job_id, *ENDED, JobState.RUNNING, stage="repair").state is JobState.RUNNING
+        assert (
+            seen(runner, job.job_id, *ENDED, JobState.RUNNING, stage="repair").state
+            is JobState.RUNNING
+        )
         runner.cancel(job.job_id)
         assert seen(runner, job.job_id, *ENDED).state is JobState.CANCELLED
     assert project.run_record() == before
     runner.resume(job.job_id)
     resumed = seen(runner, job.job_id, *ENDED)
     assert (resumed.state, resumed.message) == (JobState.DONE, "")
-    outcomes = project.run_record().repairs
-    assert resumed.result["n_repairs"] == len(outcomes) > 2
+    predictions = project.run_record().repairs
+    assert resumed.result["n_repairs"] == len(predictions) > 2
     uninterrupted = project.repair(None, RepairRequest(is_comparison=True)).repairs
-    assert [one.arms for one in outcomes] == [one.arms for one in uninterrupted]
+    assert [one.arms for one in predictions] == [one.arms for one in uninterrupted]
     runner.close()
     state.close()
 
 
-def test_real_worker__slice_that_is_not_there__fails_with_a_sentence_without_server_paths(own_folder):
+def test_real_worker__slice_that_is_not_there__fails_with_a_sentence_without_server_paths(
+    own_folder,
+):
     state = StateStore.beside(own_folder / ".weakspot")
     runner = JobRunner(own_folder, state)
-    failed = seen(runner, runner.start("repair", {"slice_ids": ["nothing"]}, by="Ann").job_id, *ENDED)
+    failed = seen(
+        runner, runner.start("repair", {"slice_ids": ["nothing"]}, by="Ann").job_id, *ENDED
+    )
     assert failed.state is JobState.FAILED
     assert "names no confirmed slice" in failed.message
     assert str(own_folder) not in failed.message

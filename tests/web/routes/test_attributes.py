@@ -2,7 +2,12 @@ from starlette.testclient import TestClient
 
 from weakspot.web.application import create_app
 
-MERGE = {"kind": "merge values", "attribute": "colour", "values": ["red", "orange"], "title": "warm"}
+MERGE = {
+    "kind": "merge values",
+    "attribute": "colour",
+    "values": ["red", "orange"],
+    "title": "warm",
+}
 
 
 def _view(client, **query):
@@ -12,14 +17,19 @@ def _view(client, **query):
 
 
 def _values(client, attribute, **query):
-    (found,) = [one for one in _view(client, **query)["attributes"] if one["attribute_id"] == attribute]
+    (found,) = [
+        one for one in _view(client, **query)["attributes"] if one["attribute_id"] == attribute
+    ]
     return {value["title"]: value["failures"]["total"] for value in found["values"]}
 
 
 def test_attributes__nobody_came_in__refused(parts):
     stranger = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
     assert stranger.get("/api/attributes").status_code == 401
-    assert stranger.post("/api/attributes/edits", json={"version": 0, **MERGE}).status_code in (401, 403)
+    assert stranger.post("/api/attributes/edits", json={"version": 0, **MERGE}).status_code in (
+        401,
+        403,
+    )
 
 
 def test_attributes__whole_way__histograms_edit_combinations_samples_proof(owner):
@@ -44,12 +54,20 @@ def test_attributes__whole_way__histograms_edit_combinations_samples_proof(owner
     asked = {"title": "disc", "values": [{"attribute": "colour", "value": "green"}]}
     proof = owner.post("/api/attributes/proofs", json=asked)
     assert proof.status_code == 200, proof.text
-    assert proof.json()["verdict"] in ("confirmed", "not confirmed", "too few samples", "same as another slice")
+    assert proof.json()["line"]["verdict"] in (
+        "confirmed",
+        "not confirmed",
+        "too few samples",
+        "same as another slice",
+    )
 
 
 def test_edits__old_version__409_and_nothing_changes(owner):
     assert owner.post("/api/attributes/edits", json={"version": 0, **MERGE}).status_code == 200
-    refused = owner.post("/api/attributes/edits", json={"version": 0, "kind": "delete attribute", "attribute": "size"})
+    refused = owner.post(
+        "/api/attributes/edits",
+        json={"version": 0, "kind": "delete attribute", "attribute": "size"},
+    )
     assert refused.status_code == 409
     assert "Somebody else" in refused.json()["what"]
     history = owner.get("/api/attributes/edits").json()
@@ -60,7 +78,12 @@ def test_edits__old_version__409_and_nothing_changes(owner):
 def test_edits__undo__as_before(owner):
     before = _values(owner, "colour")
     owner.post("/api/attributes/edits", json={"version": 0, **MERGE})
-    assert owner.post("/api/attributes/edits", json={"version": 1, "kind": "undo", "target": 1}).status_code == 200
+    assert (
+        owner.post(
+            "/api/attributes/edits", json={"version": 1, "kind": "undo", "target": 1}
+        ).status_code
+        == 200
+    )
     assert _values(owner, "colour") == before
 
 
@@ -77,7 +100,7 @@ SENSELESS = (
     {"attributes": ["colour"], "values": ["red"], "offset": -1},
     {"attributes": ["colour"], "values": ["red"], "offset": 10**30},
     {"attributes": ["colour"], "values": ["red"], "limit": 10**6},
-    {"attributes": ["colour"], "values": ["red"], "outcome": "maybe"},
+    {"attributes": ["colour"], "values": ["red"], "result": "maybe"},
     {},
 )
 
@@ -91,13 +114,21 @@ def test_attributes__odd_texts__never_an_error_of_the_server(owner):
         )
         answers = [
             owner.get("/api/attributes", params={"title": odd}),
-            owner.get("/api/attributes/combinations", params={"attributes": [odd], "title": "disc"}),
+            owner.get(
+                "/api/attributes/combinations", params={"attributes": [odd], "title": "disc"}
+            ),
             owner.get("/api/attributes/samples", params={"attributes": [odd], "values": [odd]}),
-            owner.post("/api/attributes/proofs", json={"title": odd, "values": [{"attribute": odd, "value": odd}]}),
+            owner.post(
+                "/api/attributes/proofs",
+                json={"title": odd, "values": [{"attribute": odd, "value": odd}]},
+            ),
             owner.post("/api/attributes/proposals", json={"name": odd}),
             *[owner.post("/api/attributes/edits", json={"version": 0, **edit}) for edit in edits],
         ]
-        assert all(400 <= answer.status_code < 500 for answer in answers), (odd, [answer.status_code for answer in answers])
+        assert all(400 <= answer.status_code < 500 for answer in answers), (
+            odd,
+            [answer.status_code for answer in answers],
+        )
 
 
 def test_samples__senseless_query__422(owner):
@@ -107,6 +138,8 @@ def test_samples__senseless_query__422(owner):
 
 def test_edits__lone_surrogate__refused_and_nothing_written(owner):
     body = b'{"version": 0, "kind": "rename attribute", "attribute": "colour", "title": "\\ud800"}'
-    answer = owner.post("/api/attributes/edits", content=body, headers={"content-type": "application/json"})
+    answer = owner.post(
+        "/api/attributes/edits", content=body, headers={"content-type": "application/json"}
+    )
     assert 400 <= answer.status_code < 500
     assert owner.get("/api/attributes/edits").json()["edits"] == []

@@ -13,7 +13,9 @@ def own_folder(fruit_folder, tmp_path) -> Path:
 
 
 def test_jobs__repair_started__progress_result_and_download(owner):
-    answer = owner.post("/api/jobs", json={"kind": "repair", "arguments": {"strategy": "up-weight"}})
+    answer = owner.post(
+        "/api/jobs", json={"kind": "repair", "arguments": {"strategy": "up-weight"}}
+    )
     assert answer.status_code == 200, answer.text
     job_id = answer.json()["job_id"]
     while (view := owner.get(f"/api/jobs/{job_id}").json())["state"] in ("queued", "running"):
@@ -21,7 +23,7 @@ def test_jobs__repair_started__progress_result_and_download(owner):
     assert (view["state"], view["message"], view["started_by"]) == ("done", "", "owner")
     assert [job["job_id"] for job in owner.get("/api/jobs").json()["jobs"]] == [job_id]
     results = owner.get("/api/repair/results").json()
-    assert results["repairs"][0]["strategy"] == "up-weight"
+    assert results["repairs"][0]["section"]["strategy"] == "up-weight"
     head = owner.get("/api/repair/downloads/repaired_head.safetensors")
     assert head.status_code == 200
     assert head.headers["content-disposition"] == 'attachment; filename="repaired_head.safetensors"'
@@ -44,7 +46,9 @@ def test_jobs__repair_started__progress_result_and_download(owner):
 def test_jobs__bad_arguments__422_and_nothing_is_started(owner, body):
     import json
 
-    answer = owner.post("/api/jobs", content=json.dumps(body), headers={"Content-Type": "application/json"})
+    answer = owner.post(
+        "/api/jobs", content=json.dumps(body), headers={"Content-Type": "application/json"}
+    )
     assert answer.status_code == 422
     assert owner.get("/api/jobs").json() == {"jobs": []}
 

@@ -11,19 +11,24 @@ def own_folder(fruit_folder, tmp_path) -> Path:
     return Path(shutil.copytree(fruit_folder, tmp_path / "fruit"))
 
 
-def test_overview__owner__run_and_pictures(owner, parts):
+def test_overview__owner__run_and_images(owner, parts):
     shown = owner.get("/api/overview").json()
     run_id = parts.workspace.project.run_record().run_id
     assert shown["run"]["run_id"] == run_id
     assert owner.get("/api/overview", params={"run": run_id}).json() == shown
     assert owner.get("/api/runs").json()["runs"][0]["run_id"] == run_id
-    assert len(owner.get(f"/api/runs/{run_id}/pictures").json()["slices"]) == 1
+    assert len(owner.get(f"/api/runs/{run_id}/images").json()["slices"]) == 1
     assert any(one["is_configured"] for one in owner.get("/api/discoverers").json()["methods"])
 
 
 @pytest.mark.parametrize("run", ["nothing", "..", "a/b", "x" * 300, "\x00", "%2e%2e%2f"])
 def test_overview__unknown_run__refused(owner, run):
-    for path in ("/api/overview", "/api/repair/options", "/api/repair/results", "/api/repair/downloads"):
+    for path in (
+        "/api/overview",
+        "/api/repair/options",
+        "/api/repair/results",
+        "/api/repair/downloads",
+    ):
         assert 400 <= owner.get(path, params={"run": run}).status_code < 500
 
 

@@ -19,20 +19,31 @@ def own_folder(fruit_folder, tmp_path) -> Path:
 @pytest.fixture
 def viewer(parts) -> TestClient:
     app = create_app(parts)
-    app.dependency_overrides[person_of] = lambda: Person(person_id="v", name="Vera", role=Role.VIEWER)
+    app.dependency_overrides[person_of] = lambda: Person(
+        person_id="v", name="Vera", role=Role.VIEWER
+    )
     return TestClient(app, base_url="http://127.0.0.1:8765")
 
 
 def test_repair__viewer__sees_but_takes_nothing_away(viewer, parts):
     parts.workspace.project.repair()
     assert viewer.get("/api/repair/options").status_code == 200
-    assert viewer.get("/api/repair/results").json()["repairs"][0]["arms"]
+    assert viewer.get("/api/repair/results").json()["repairs"][0]["section"]["arms"]
     assert viewer.get("/api/jobs").status_code == 200
     assert viewer.get("/api/repair/downloads").status_code == 403
     assert viewer.get("/api/repair/downloads/repaired_head.safetensors").status_code == 403
 
 
-@pytest.mark.parametrize("name", ["run.json", "../run.json", "%2e%2e%2frun.json", "repaired_head.safetensors%00", "weakspot.toml"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "run.json",
+        "../run.json",
+        "%2e%2e%2frun.json",
+        "repaired_head.safetensors%00",
+        "weakspot.toml",
+    ],
+)
 def test_download__other_names__refused(owner, parts, name):
     parts.workspace.project.repair()
     assert owner.get(f"/api/repair/downloads/{name}").status_code in (404, 422)

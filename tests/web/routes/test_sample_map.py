@@ -20,7 +20,7 @@ def test_map__owner__points_without_the_confirmation_half(owner, parts):
 def test_map__nobody_came_in__refused(owner):
     owner.cookies.clear()
     assert owner.get("/api/map").status_code == 401
-    assert owner.get("/api/map/colours", params={"by": "outcome"}).status_code == 401
+    assert owner.get("/api/map/colours", params={"by": "result"}).status_code == 401
 
 
 def test_colours__everything_listed__can_be_asked_for(owner):
@@ -40,7 +40,10 @@ def test_map__what_cannot_be__refused_with_words(owner):
 
 
 def test_samples__shown_and_held_back__words_and_404(owner, parts):
-    shown, held_back = int(parts.workspace.discovery.rows[0]), int(parts.workspace.confirmation.rows[0])
+    shown, held_back = (
+        int(parts.workspace.discovery.rows[0]),
+        int(parts.workspace.confirmation.rows[0]),
+    )
     assert owner.get(f"/api/map/samples/{shown}").json()["row"] == shown
     assert owner.get(f"/api/map/samples/{held_back}").status_code == 404
     assert owner.get(f"/api/map/samples/{2**31 - 1}").status_code == 404
@@ -61,5 +64,7 @@ def test_selection__what_cannot_be__refused(owner):
         assert owner.post("/api/map/selection", json={"rows": rows}).status_code == 422, rows
     for title in ("none", "", "\\ud83d", "\\u0000"):
         content = f'{{"rows": [0], "title": "{title}"}}'
-        answer = owner.post("/api/map/selection", content=content, headers={"Content-Type": "application/json"})
+        answer = owner.post(
+            "/api/map/selection", content=content, headers={"Content-Type": "application/json"}
+        )
         assert answer.status_code in (400, 422), title

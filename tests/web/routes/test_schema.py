@@ -15,27 +15,41 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from schemathesis.generation import GenerationMode
 from schemathesis.python.asgi import get_client
-from schemathesis.specs.openapi.checks import content_type_conformance, response_schema_conformance, status_code_conformance
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
 from starlette.testclient import TestClient
 
-from weakspot.app.browsing.workspace import Workspace
-from weakspot.app.project import Project
+from weakspot.project.project import Project
 from weakspot.web.application import create_app
-from weakspot.web.gate import entering, middleware
-from weakspot.web.gate.rates import Rate
+from weakspot.web.auth import login as entering
+from weakspot.web.auth import middleware
+from weakspot.web.auth.limits import Rate
 from weakspot.web.jobs.runner import JobRunner
 from weakspot.web.server_parts import ServerParts
+from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore, now
 from weakspot.web.state.studies import create_study
-from weakspot.web.state.tables import InviteRow
-from weakspot.web.token_hash import token_hash
+from weakspot.web.state.tables import InviteRow, token_hash
 
 TOKEN = "the-token-of-the-fuzzing-owner"
 HOST = "http://127.0.0.1:8765"
 N_EXAMPLES = int(os.environ.get("WEAKSPOT_FUZZ_EXAMPLES", "24"))
 UNLIMITED = Rate(burst=1e9, a_second=1e9)
-OPEN_TO_ANYONE = {"GET /api/health", "GET /api/session/present", "POST /api/session", "POST /api/session/invitation"}
-CHECKS = [schemathesis.checks.not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
+OPEN_TO_ANYONE = {
+    "GET /api/health",
+    "GET /api/session/present",
+    "POST /api/session",
+    "POST /api/session/invitation",
+}
+CHECKS = [
+    schemathesis.checks.not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
 
 
 def _labels() -> list[str]:
@@ -92,9 +106,16 @@ class FuzzedServer:
         answer = client.post("/api/session", json=entry)
         assert answer.status_code == 200, answer.text
         cookies = "; ".join(f"{name}={value}" for name, value in client.cookies.items())
-        return {"Cookie": cookies, "X-Weakspot-Token": answer.json()["request_token"]}
+        return {"Cookie": cookies, "X-CSRF-Token": answer.json()["csrf_token"]}
 
-    def check(self, label: str, entry: Mapping[str, str] | None, *, n_examples: int, statuses: set[int] | None = None) -> None:
+    def check(
+        self,
+        label: str,
+        entry: Mapping[str, str] | None,
+        *,
+        n_examples: int,
+        statuses: set[int] | None = None,
+    ) -> None:
         """Send generated requests of one route as one person."""
         operation = self.schema.find_operation_by_label(label)
         assert operation is not None
@@ -114,14 +135,19 @@ class FuzzedServer:
             with get_client(self.app) as client:
                 answer = case.call(base_url=HOST, session=client, headers=headers)
             case.validate_response(answer, checks=CHECKS)
-            assert statuses is None or answer.status_code in statuses, f"{answer.status_code}: {answer.text}"
+            assert statuses is None or answer.status_code in statuses, (
+                f"{answer.status_code}: {answer.text}"
+            )
             if label == "DELETE /api/session" and answer.status_code == 200:
                 headers = self.headers(entry)
 
         send()
 
     def _requests(self, operation):
-        wild = st.one_of(operation.as_strategy(GenerationMode.POSITIVE), operation.as_strategy(GenerationMode.NEGATIVE))
+        wild = st.one_of(
+            operation.as_strategy(GenerationMode.POSITIVE),
+            operation.as_strategy(GenerationMode.NEGATIVE),
+        )
         tame = operation.as_strategy(GenerationMode.POSITIVE)
         return st.one_of(wild, st.builds(self._with_known, tame, st.randoms(use_true_random=False)))
 
@@ -134,7 +160,9 @@ class FuzzedServer:
     def _replaced(self, value, random):
         if isinstance(value, dict):
             return {
-                key: random.choice(self.known[key]) if key in self.known and found is not None else self._replaced(found, random)
+                key: random.choice(self.known[key])
+                if key in self.known and found is not None
+                else self._replaced(found, random)
                 for key, found in value.items()
             }
         return [self._replaced(one, random) for one in value] if isinstance(value, list) else value
@@ -148,9 +176,11 @@ def server(planted_folder, tmp_path_factory) -> Iterator[FuzzedServer]:
     # Work is accepted and queued as ever, but what is started for it ends at once.
     jobs = JobRunner(folder, state, command=("true",))
     with pytest.MonkeyPatch.context() as patch:
-        for module, name in ((middleware, "REQUESTS"), (middleware, "PICTURES"), (entering, "TRIES")):
+        for module, name in ((middleware, "REQUESTS"), (middleware, "IMAGES"), (entering, "TRIES")):
             patch.setattr(module, name, UNLIMITED)
-        yield FuzzedServer(ServerParts(workspace=Workspace(project), state=state, jobs=jobs, owner_token=TOKEN))
+        yield FuzzedServer(
+            ServerParts(workspace=Workspace(project), state=state, jobs=jobs, owner_token=TOKEN)
+        )
     jobs.close()
     state.close()
 
@@ -162,7 +192,9 @@ def test_schema__owner_sends_anything__documented_answers_only(server, label):
 
 @pytest.mark.parametrize("label", LABELS)
 def test_schema__annotator_sends_anything__documented_answers_only(server, label):
-    server.check(label, {"invite": server.invite, "name": "Ada"}, n_examples=max(4, N_EXAMPLES // 4))
+    server.check(
+        label, {"invite": server.invite, "name": "Ada"}, n_examples=max(4, N_EXAMPLES // 4)
+    )
 
 
 @pytest.mark.parametrize("label", [label for label in LABELS if label not in OPEN_TO_ANYONE])

@@ -4,12 +4,12 @@ import shutil
 import pytest
 from starlette.testclient import TestClient
 
-from weakspot.app.browsing.workspace import Workspace
-from weakspot.app.project import Project
+from weakspot.project.project import Project
 from weakspot.web.application import create_app
 from weakspot.web.jobs.runner import JobRunner
 from weakspot.web.roles import Person, Role
 from weakspot.web.server_parts import ServerParts, person_of
+from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
 
 NOBODY = "0123456789ab"
@@ -19,7 +19,9 @@ TOKEN = "the-owners-token"
 @pytest.fixture(scope="module")
 def shared_parts(planted_folder, tmp_path_factory):
     """A server that no test changes."""
-    folder = shutil.copytree(planted_folder, tmp_path_factory.mktemp("read") / "shapes", copy_function=os.link)
+    folder = shutil.copytree(
+        planted_folder, tmp_path_factory.mktemp("read") / "shapes", copy_function=os.link
+    )
     project = Project.open(folder)
     state = StateStore.beside(project.store.data)
     jobs = JobRunner(folder, state)
@@ -32,7 +34,9 @@ def shared_parts(planted_folder, tmp_path_factory):
 def reader(shared_parts) -> TestClient:
     """The owner's browser on a server that no test changes."""
     client = TestClient(create_app(shared_parts), base_url="http://127.0.0.1:8765")
-    client.headers["X-Weakspot-Token"] = client.post("/api/session", json={"token": TOKEN}).json()["request_token"]
+    client.headers["X-CSRF-Token"] = client.post("/api/session", json={"token": TOKEN}).json()[
+        "csrf_token"
+    ]
     return client
 
 
@@ -41,7 +45,9 @@ def as_role(reader):
     """Ask as somebody of another role, with the owner's browser."""
 
     def become(role):
-        person = Person(person_id="p", name="Vera", role=role, study_id="s" if role is Role.ANNOTATOR else None)
+        person = Person(
+            person_id="p", name="Vera", role=role, study_id="s" if role is Role.ANNOTATOR else None
+        )
         reader.app.dependency_overrides[person_of] = lambda: person
         return reader
 
@@ -58,11 +64,18 @@ def test_table__of_the_newest_run__has_the_planted_slice(reader, shared_parts):
     table = reader.get("/api/slices").json()
     assert table["run_id"] == shared_parts.workspace.project.store.runs.run_ids()[-1]
     (line,) = table["slices"]
-    assert (line["title"], line["method"], line["class_title"]) == ("disc: green", "directions", "disc")
+    assert (line["title"], line["method"], line["class_title"]) == (
+        "disc: green",
+        "directions",
+        "disc",
+    )
     assert reader.get("/api/slices", params={"run": table["run_id"]}).json() == table
 
 
-@pytest.mark.parametrize("run", ["20200101", "../..", "\x00", "x" * 5000, "\ud800".encode("utf-16", "surrogatepass").hex()])
+@pytest.mark.parametrize(
+    "run",
+    ["20200101", "../..", "\x00", "x" * 5000, "\ud800".encode("utf-16", "surrogatepass").hex()],
+)
 def test_table__of_a_run_that_is_not_there__is_refused_without_a_path(reader, shared_parts, run):
     answer = reader.get("/api/slices", params={"run": run})
     assert answer.status_code in (404, 422)
@@ -76,7 +89,9 @@ def test_one__with_members_scores_and_columns__agree_on_the_counts(reader):
     assert page["line"]["slice_id"] == slice_id
     assert members["total"] == page["looked_at_inside"]["total"]
     assert sum(members["failed"]) == page["looked_at_inside"]["count"]
-    outside = reader.get(f"/api/slices/{slice_id}/members", params={"kind": "outside", "limit": 1}).json()
+    outside = reader.get(
+        f"/api/slices/{slice_id}/members", params={"kind": "outside", "limit": 1}
+    ).json()
     scores = reader.get(f"/api/slices/{slice_id}/scores").json()
     assert scores["n_samples"] == members["total"] + outside["total"]
     columns = reader.get(f"/api/slices/{slice_id}/columns").json()["columns"]
@@ -92,10 +107,19 @@ def test_one__that_is_not_there__is_not_found(reader, rest):
 
 @pytest.mark.parametrize(
     ("query", "status"),
-    [({"kind": "all"}, 422), ({"offset": -1}, 422), ({"offset": 10**30}, 422), ({"limit": 0}, 422), ({"limit": 501}, 422)],
+    [
+        ({"kind": "all"}, 422),
+        ({"offset": -1}, 422),
+        ({"offset": 10**30}, 422),
+        ({"limit": 0}, 422),
+        ({"limit": 501}, 422),
+    ],
 )
 def test_members__with_bad_bounds__are_refused(reader, query, status):
-    assert reader.get(f"/api/slices/{_only(reader)['slice_id']}/members", params=query).status_code == status
+    assert (
+        reader.get(f"/api/slices/{_only(reader)['slice_id']}/members", params=query).status_code
+        == status
+    )
 
 
 def test_people__rename_dismiss_and_restore__each_is_written_down(owner):
@@ -105,12 +129,14 @@ def test_people__rename_dismiss_and_restore__each_is_written_down(owner):
     assert renamed.json()["line"]["title"] == "disc: green discs"
     dismissed = owner.post(f"/api/slices/{slice_id}/dismiss", json={"reason": "too few"}).json()
     assert dismissed["line"]["dismissed"]["reason"] == "too few"
-    assert owner.post(f"/api/slices/{slice_id}/dismiss", json={"reason": "again"}).status_code == 422
+    assert (
+        owner.post(f"/api/slices/{slice_id}/dismiss", json={"reason": "again"}).status_code == 422
+    )
     assert owner.post(f"/api/slices/{slice_id}/restore").json()["line"]["dismissed"] is None
     page = owner.get(f"/api/slices/{slice_id}").json()
     assert [one["kind"] for one in page["decisions"]] == ["renamed", "dismissed", "restored"]
     assert page["names"][0]["describer"] == "person"
-    assert len(page["names"][0]["sizes"]) >= 2
+    assert len(page["names"][0]["curve"]) >= 2
 
 
 def test_people__pick_narrow_and_merge__new_slices_take_the_place_of_old_ones(owner):
@@ -121,10 +147,18 @@ def test_people__pick_narrow_and_merge__new_slices_take_the_place_of_old_ones(ow
     picked = owner.post("/api/slices/from-rows", json=body)
     assert picked.status_code == 200, picked.text
     assert set(picked.json()["agreement"]) == {"precision", "recall"}
-    narrowed = owner.post(f"/api/slices/{first}/values", json={"column": "size", "values": ["small"], "is_kept": False})
+    narrowed = owner.post(
+        f"/api/slices/{first}/values",
+        json={"column": "size", "values": ["small"], "is_kept": False},
+    )
     assert narrowed.status_code == 200, narrowed.text
     second = narrowed.json()["line"]["slice_id"]
-    merging = {"first": second, "second": picked.json()["slice_id"], "how": "either", "words": "both kinds"}
+    merging = {
+        "first": second,
+        "second": picked.json()["line"]["slice_id"],
+        "how": "either",
+        "words": "both kinds",
+    }
     merged = owner.post("/api/slices/merge", json=merging)
     assert merged.status_code == 200, merged.text
     lines = {line["slice_id"]: line for line in owner.get("/api/slices").json()["slices"]}
@@ -146,17 +180,24 @@ def test_people__say_nothing_that_can_be_read__are_refused(reader, text):
     assert reader.post("/api/slices/from-rows", json=rows).status_code == 422
 
 
-@pytest.mark.parametrize("raw", ['{"words": "\\ud800"}', '{"words": "a", "more": 1}', "[1]", "{", '{"words": "a\\u202eb"}'])
+@pytest.mark.parametrize(
+    "raw",
+    ['{"words": "\\ud800"}', '{"words": "a", "more": 1}', "[1]", "{", '{"words": "a\\u202eb"}'],
+)
 def test_people__send_what_is_no_text__are_refused(reader, raw):
     headers = {"Content-Type": "application/json"}
-    answer = reader.post(f"/api/slices/{_only(reader)['slice_id']}/words", content=raw, headers=headers)
+    answer = reader.post(
+        f"/api/slices/{_only(reader)['slice_id']}/words", content=raw, headers=headers
+    )
     assert answer.status_code in (400, 422)
 
 
 @pytest.mark.parametrize("threshold", ["NaN", "Infinity", "1e400", "-1e12", "null", '"a"'])
 def test_threshold__that_is_no_score__is_refused(reader, threshold):
     content, headers = f'{{"threshold": {threshold}}}', {"Content-Type": "application/json"}
-    answer = reader.post(f"/api/slices/{_only(reader)['slice_id']}/threshold", content=content, headers=headers)
+    answer = reader.post(
+        f"/api/slices/{_only(reader)['slice_id']}/threshold", content=content, headers=headers
+    )
     assert answer.status_code in (400, 422)
 
 
@@ -194,7 +235,13 @@ def test_changes__are_for_owners_only(as_role, reader, path, body):
 
 def test_reading__is_for_viewers_too_but_not_for_annotators(as_role, reader):
     slice_id = _only(reader)["slice_id"]
-    paths = ["", f"/{slice_id}", f"/{slice_id}/members", f"/{slice_id}/scores", f"/{slice_id}/columns"]
+    paths = [
+        "",
+        f"/{slice_id}",
+        f"/{slice_id}/members",
+        f"/{slice_id}/scores",
+        f"/{slice_id}/columns",
+    ]
     for path in paths:
         assert as_role(Role.VIEWER).get(f"/api/slices{path}").status_code == 200
         assert as_role(Role.ANNOTATOR).get(f"/api/slices{path}").status_code == 403
@@ -209,5 +256,7 @@ def test_nobody__reads_nothing(shared_parts):
 
 def test_comparisons__of_a_project_served_alone__are_none(reader):
     assert reader.get("/api/comparisons").json()["others"] == []
-    answer = reader.get(f"/api/slices/{_only(reader)['slice_id']}/comparison", params={"other": "../secret"})
+    answer = reader.get(
+        f"/api/slices/{_only(reader)['slice_id']}/comparison", params={"other": "../secret"}
+    )
     assert answer.status_code == 422

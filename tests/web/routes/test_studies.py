@@ -8,14 +8,14 @@ import pytest
 from sqlalchemy import select, update
 from starlette.testclient import TestClient
 
-from weakspot.app.browsing.study_work import repairs
-from weakspot.app.browsing.workspace import Workspace
-from weakspot.app.project import Project
 from weakspot.core.run import no_stage_progress
+from weakspot.project.project import Project
 from weakspot.web.application import create_app
 from weakspot.web.jobs.runner import JobRunner
 from weakspot.web.roles import Role
 from weakspot.web.server_parts import ServerParts
+from weakspot.web.services.studies.repairs import repairs
+from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore, now
 from weakspot.web.state.tables import InviteRow, PersonRow
 
@@ -26,7 +26,9 @@ SOMEWHERE = "AAAAAAAAAAAAAAAA"
 @pytest.fixture(scope="module")
 def workspace(planted_folder, tmp_path_factory) -> Workspace:
     """A project that all tests here share; what people say is kept beside it, anew for every test."""
-    return Workspace(Project.open(shutil.copytree(planted_folder, tmp_path_factory.mktemp("studies") / "shapes")))
+    return Workspace(
+        Project.open(shutil.copytree(planted_folder, tmp_path_factory.mktemp("studies") / "shapes"))
+    )
 
 
 @pytest.fixture
@@ -46,7 +48,9 @@ def app(parts):
 @pytest.fixture
 def owner(app) -> TestClient:
     client = TestClient(app, base_url="http://127.0.0.1:8765")
-    client.headers["X-Weakspot-Token"] = client.post("/api/session", json={"token": TOKEN}).json()["request_token"]
+    client.headers["X-CSRF-Token"] = client.post("/api/session", json={"token": TOKEN}).json()[
+        "csrf_token"
+    ]
     return client
 
 
@@ -57,7 +61,10 @@ def class_titles(parts):
 
 @pytest.fixture
 def study(owner, class_titles) -> dict:
-    answer = owner.post("/api/studies", json={"title": "Discs", "classes": class_titles[:2], "instructions": "Look closely."})
+    answer = owner.post(
+        "/api/studies",
+        json={"title": "Discs", "classes": class_titles[:2], "instructions": "Look closely."},
+    )
     assert answer.status_code == 200, answer.text
     return answer.json()
 
@@ -67,18 +74,26 @@ def come_in(app, owner):
     """Return a function that lets somebody new into a study."""
 
     def _come_in(study: dict, name: str, role: Role = Role.ANNOTATOR) -> TestClient:
-        made = owner.post(f"/api/studies/{study['study_id']}/invites", json={"role": role.value}).json()
+        made = owner.post(
+            f"/api/studies/{study['study_id']}/invites", json={"role": role.value}
+        ).json()
         client = TestClient(app, base_url="http://127.0.0.1:8765")
         answer = client.post("/api/session", json={"invite": made["token"], "name": name})
         assert answer.status_code == 200, answer.text
-        client.headers["X-Weakspot-Token"] = answer.json()["request_token"]
+        client.headers["X-CSRF-Token"] = answer.json()["csrf_token"]
         return client
 
     return _come_in
 
 
 def _say(client: TestClient, study: dict, phrase: str, **more: object):
-    body = {"title": study["classes"][0], "phrase": phrase, "study": study["study_id"], "is_submitted": True, **more}
+    body = {
+        "title": study["classes"][0],
+        "phrase": phrase,
+        "study": study["study_id"],
+        "is_submitted": True,
+        **more,
+    }
     return client.post("/api/classes/phrase", json=body)
 
 
@@ -87,11 +102,16 @@ def test_create__no_classes_named__takes_promising_ones_of_the_project(owner, cl
     assert made["is_open"]
     assert 1 <= len(made["classes"]) <= 4
     assert set(made["classes"]) <= set(class_titles)
-    assert [one["study_id"] for one in owner.get("/api/studies").json()["studies"]] == [made["study_id"]]
+    assert [one["study_id"] for one in owner.get("/api/studies").json()["studies"]] == [
+        made["study_id"]
+    ]
 
 
 def test_create__unknown_class__is_refused(owner):
-    assert owner.post("/api/studies", json={"title": "Any", "classes": ["no such class"]}).status_code == 422
+    assert (
+        owner.post("/api/studies", json={"title": "Any", "classes": ["no such class"]}).status_code
+        == 422
+    )
 
 
 @pytest.mark.parametrize("title", ["", "   ", "a\x00b", "x" * 201])
@@ -100,7 +120,9 @@ def test_create__title_that_cannot_be_kept__is_refused(owner, title):
 
 
 def test_invite__made__is_told_once_and_only_its_hash_is_kept(parts, owner, study):
-    made = owner.post(f"/api/studies/{study['study_id']}/invites", json={"uses": 3, "days": 2}).json()
+    made = owner.post(
+        f"/api/studies/{study['study_id']}/invites", json={"uses": 3, "days": 2}
+    ).json()
     assert made["fragment"] == f"#invite={made['token']}"
     assert len(made["token"]) >= 32
     listed = owner.get(f"/api/studies/{study['study_id']}/invites")
@@ -113,40 +135,68 @@ def test_invite__made__is_told_once_and_only_its_hash_is_kept(parts, owner, stud
 
 def test_invite__taken_back__lets_nobody_in_any_more(app, owner, study):
     made = owner.post(f"/api/studies/{study['study_id']}/invites", json={}).json()
-    revoked = owner.post(f"/api/studies/{study['study_id']}/invites/{made['invite']['invite_id']}/revoke").json()
+    revoked = owner.post(
+        f"/api/studies/{study['study_id']}/invites/{made['invite']['invite_id']}/revoke"
+    ).json()
     assert (revoked["uses_left"], revoked["is_good"]) == (0, False)
     stranger = TestClient(app, base_url="http://127.0.0.1:8765")
-    assert stranger.post("/api/session", json={"invite": made["token"], "name": "Eve"}).status_code == 401
+    assert (
+        stranger.post("/api/session", json={"invite": made["token"], "name": "Eve"}).status_code
+        == 401
+    )
 
 
 def test_invite__as_owner__cannot_be_made(owner, study):
-    assert owner.post(f"/api/studies/{study['study_id']}/invites", json={"role": "owner"}).status_code == 422
+    assert (
+        owner.post(f"/api/studies/{study['study_id']}/invites", json={"role": "owner"}).status_code
+        == 422
+    )
 
 
-def test_routes__annotator_of_another_study__sees_and_does_nothing(owner, study, come_in, class_titles):
+def test_routes__annotator_of_another_study__sees_and_does_nothing(
+    owner, study, come_in, class_titles
+):
     other = owner.post("/api/studies", json={"title": "Other", "classes": class_titles[:1]}).json()
     stranger = come_in(other, "Eve")
     for method, path in _study_routes(owner):
         address = path.replace("{study_id}", study["study_id"]).replace("{invite_id}", SOMEWHERE)
-        body = {"seconds": 1, "class_title": study["classes"][0]} if "activity" in path else {"class_title": study["classes"][0]}
+        body = (
+            {"seconds": 1, "class_title": study["classes"][0]}
+            if "activity" in path
+            else {"class_title": study["classes"][0]}
+        )
         answer = stranger.request(method, address, **({"json": body} if method == "POST" else {}))
         assert answer.status_code in (403, 404), (method, path, answer.status_code)
     assert _say(stranger, study, "green").status_code == 404
     assert stranger.get("/api/studies").json()["studies"] == [other]
-    assert stranger.get("/api/classes/history", params={"title": study["classes"][0]}).status_code == 403
+    assert (
+        stranger.get("/api/classes/history", params={"title": study["classes"][0]}).status_code
+        == 403
+    )
 
 
 def test_routes__study_that_does_not_exist__is_404_for_the_owner(owner, class_titles):
     for method, path in _study_routes(owner):
         address = path.replace("{study_id}", SOMEWHERE).replace("{invite_id}", SOMEWHERE)
-        body = {"seconds": 1} if "activity" in path else {"class_title": class_titles[0]} if "finished" in path else {}
+        body = (
+            {"seconds": 1}
+            if "activity" in path
+            else {"class_title": class_titles[0]}
+            if "finished" in path
+            else {}
+        )
         answer = owner.request(method, address, **({"json": body} if method == "POST" else {}))
         assert answer.status_code == 404, (method, path, answer.text)
 
 
 def _study_routes(owner: TestClient) -> list[tuple[str, str]]:
     paths = owner.app.openapi()["paths"]
-    found = [(method.upper(), path) for path, methods in paths.items() for method in methods if "{study_id}" in path]
+    found = [
+        (method.upper(), path)
+        for path, methods in paths.items()
+        for method in methods
+        if "{study_id}" in path
+    ]
     assert len(found) >= 12
     return found
 
@@ -158,7 +208,12 @@ def test_routes__viewer__reads_the_study_and_changes_nothing(study, come_in):
     assert viewer.get(f"{place}/table").status_code == 200
     assert viewer.get(f"{place}/people").status_code == 200
     assert viewer.get(f"{place}/invites").status_code == 403
-    for path, body in (("close", {}), ("invites", {}), ("activity", {"seconds": 1}), ("repairs", {})):
+    for path, body in (
+        ("close", {}),
+        ("invites", {}),
+        ("activity", {"seconds": 1}),
+        ("repairs", {}),
+    ):
         assert viewer.post(f"{place}/{path}", json=body).status_code == 403
 
 
@@ -175,7 +230,10 @@ def test_phrases__two_annotators__each_sees_only_their_own_and_the_owner_all(own
     assert _say(bob, study, "red").status_code == 200
     asked = {"title": study["classes"][0], "study": study["study_id"]}
     seen = [
-        [one["phrase"] for one in person.get("/api/classes/history", params=asked).json()["phrases"]]
+        [
+            one["phrase"]
+            for one in person.get("/api/classes/history", params=asked).json()["phrases"]
+        ]
         for person in (ada, bob, owner)
     ]
     assert seen == [["green"], ["red"], ["red", "green"]]
@@ -193,7 +251,9 @@ def test_close__then_reopen__phrases_are_refused_and_then_kept_again(owner, stud
     assert not owner.post(f"{place}/close").json()["is_open"]
     assert _say(ada, study, "green").status_code == 409
     assert ada.post(f"{place}/activity", json={"seconds": 1}).status_code == 409
-    assert ada.post(f"{place}/finished", json={"class_title": study["classes"][0]}).status_code == 409
+    assert (
+        ada.post(f"{place}/finished", json={"class_title": study["classes"][0]}).status_code == 409
+    )
     assert owner.post(f"{place}/invites", json={}).status_code == 409
     assert ada.get(place).json()["is_open"] is False
     owner.post(f"{place}/reopen")
@@ -209,14 +269,25 @@ def test_activity__more_claimed_than_the_clock_says__is_cut(parts, study, come_i
     assert first <= second < 30
     bob = come_in(study, "Bob")
     with parts.state.writing() as rows:
-        rows.execute(update(PersonRow).where(PersonRow.name == "Bob").values(created=now() - timedelta(hours=1)))
-    assert bob.post(place, json={"seconds": 15, "class_title": title}).json()["seconds"] == pytest.approx(15)
+        rows.execute(
+            update(PersonRow)
+            .where(PersonRow.name == "Bob")
+            .values(created=now() - timedelta(hours=1))
+        )
+    assert bob.post(place, json={"seconds": 15, "class_title": title}).json()[
+        "seconds"
+    ] == pytest.approx(15)
 
 
 @pytest.mark.parametrize("seconds", [-1, 61, "NaN", 1e300, None])
 def test_activity__no_possible_stretch__is_refused(study, come_in, seconds):
     ada = come_in(study, "Ada")
-    assert ada.post(f"/api/studies/{study['study_id']}/activity", json={"seconds": seconds}).status_code == 422
+    assert (
+        ada.post(
+            f"/api/studies/{study['study_id']}/activity", json={"seconds": seconds}
+        ).status_code
+        == 422
+    )
     assert ada.get(f"/api/studies/{study['study_id']}/progress").json()["seconds"] == 0
 
 
@@ -225,7 +296,9 @@ def test_finished__said_and_taken_back__is_remembered(study, come_in):
     place, title = f"/api/studies/{study['study_id']}/finished", study["classes"][0]
     assert ada.post(place, json={"class_title": title}).json()["finished"] == [title]
     assert ada.post(place, json={"class_title": title}).json()["finished"] == [title]
-    assert ada.post(place, json={"class_title": title, "is_finished": False}).json()["finished"] == []
+    assert (
+        ada.post(place, json={"class_title": title, "is_finished": False}).json()["finished"] == []
+    )
     assert ada.post(place, json={"class_title": "nothing"}).status_code == 404
 
 
@@ -270,5 +343,10 @@ def test_people__somebody_worked__time_phrases_and_best_scores(owner, study, com
     _say(ada, study, "red")
     ada.post("/api/tutorial/done")
     [found] = owner.get(f"/api/studies/{study['study_id']}/people").json()["people"]
-    assert (found["name"], found["n_phrases"], found["n_accepted"], found["did_tutorial"]) == ("Ada", 2, 0, True)
+    assert (found["name"], found["n_phrases"], found["n_accepted"], found["did_tutorial"]) == (
+        "Ada",
+        2,
+        0,
+        True,
+    )
     assert found["best_score"] > 0

@@ -29,7 +29,18 @@ def postgres_server():
     folder = Path(tempfile.mkdtemp(prefix="pg-", dir="/tmp"))
     if user:
         shutil.chown(folder, user, user)
-    make = [programs / "initdb", "-D", folder / "data", "-U", "weakspot", "--auth=trust", "--no-sync", "-E", "UTF8", "--no-locale"]
+    make = [
+        programs / "initdb",
+        "-D",
+        folder / "data",
+        "-U",
+        "weakspot",
+        "--auth=trust",
+        "--no-sync",
+        "-E",
+        "UTF8",
+        "--no-locale",
+    ]
     subprocess.run(make, check=True, capture_output=True, user=user, cwd=folder)
     settings = ["-c", "listen_addresses=", "-c", f"unix_socket_directories={folder}"]
     with (folder / "log").open("wb") as log:
@@ -86,7 +97,13 @@ def somebody(state, study):
 
     def _somebody(name: str = "Ada", role: Role = Role.ANNOTATOR) -> Person:
         place = None if role is Role.OWNER else study.study_id
-        row = PersonRow(person_id=secrets.token_urlsafe(8), name=name, role=role.value, study_id=place, created=now())
+        row = PersonRow(
+            person_id=secrets.token_urlsafe(8),
+            name=name,
+            role=role.value,
+            study_id=place,
+            created=now(),
+        )
         with state.writing() as rows:
             rows.add(row)
         return Person(person_id=row.person_id, name=name, role=role, study_id=place)

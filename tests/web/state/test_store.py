@@ -6,20 +6,23 @@ import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import func, select, text
+from sqlalchemy import func, inspect, select, text
 
 from weakspot.core.errors import ConfigError, DataError, UnavailableError
-from weakspot.web.state.migrating import configuration
-from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.tables import StudyRow, Table
+from weakspot.web.state.store import StateStore, configuration, now
+from weakspot.web.state.tables import SessionRow, StudyRow, Table
 
 N_OPENERS = 4
-OPEN = "import sys; from weakspot.web.state.store import StateStore; StateStore(sys.argv[1]).close()"
+OPEN = (
+    "import sys; from weakspot.web.state.store import StateStore; StateStore(sys.argv[1]).close()"
+)
 
 
 def test_tables__after_migrating__are_those_of_the_models(state):
     with state.engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True, "compare_server_default": True})
+        context = MigrationContext.configure(
+            connection, opts={"compare_type": True, "compare_server_default": True}
+        )
         assert compare_metadata(context, Table.metadata) == []
 
 
@@ -34,8 +37,36 @@ def test_migrations__down_and_up_again__leave_today_s_tables(state):
         assert compare_metadata(MigrationContext.configure(connection), Table.metadata) == []
 
 
+def test_migrations__database_of_the_first_revision__keeps_its_sessions(state, url):
+    day = "'2026-01-01 00:00:00'"
+    with state.engine.begin() as connection:
+        command.downgrade(configuration(connection), "0001")
+        for table, columns, values in (
+            (
+                "people",
+                "person_id, name, role, created, did_tutorial",
+                f"'p', 'A', 'owner', {day}, false",
+            ),
+            (
+                "sessions",
+                "token_hash, person_id, csrf_hash, created, last_seen, expires",
+                f"'hash', 'p', 'unread', {day}, {day}, {day}",
+            ),
+        ):
+            connection.execute(text(f"INSERT INTO {table} ({columns}) VALUES ({values})"))
+    StateStore(url).close()
+    with state.engine.connect() as connection:
+        assert connection.scalars(select(SessionRow.token_hash)).all() == ["hash"]
+        assert "csrf_hash" not in {
+            column["name"] for column in inspect(connection).get_columns("sessions")
+        }
+
+
 def test_store__several_processes_open_an_empty_database__all_succeed(url):
-    openers = [subprocess.Popen([sys.executable, "-c", OPEN, url], stderr=subprocess.PIPE) for _ in range(N_OPENERS)]
+    openers = [
+        subprocess.Popen([sys.executable, "-c", OPEN, url], stderr=subprocess.PIPE)
+        for _ in range(N_OPENERS)
+    ]
     assert [opener.communicate()[1] for opener in openers] == [b""] * N_OPENERS
     assert [opener.returncode for opener in openers] == [0] * N_OPENERS
 
@@ -59,7 +90,14 @@ def test_store__tables_of_somebody_else__are_refused(url):
 
 
 @pytest.mark.parametrize(
-    "address", ["nonsense", "mysql://host/name", "sqlite://", "sqlite:///:memory:", "postgresql+nothing://h/n"]
+    "address",
+    [
+        "nonsense",
+        "mysql://host/name",
+        "sqlite://",
+        "sqlite:///:memory:",
+        "postgresql+nothing://h/n",
+    ],
 )
 def test_store__address_of_no_usable_database__is_refused(address):
     with pytest.raises(ConfigError, match="state|database"):
@@ -133,7 +171,12 @@ def test_times__stored_and_read__are_the_same_instant_in_utc(state):
 
 
 def _study(title: str) -> StudyRow:
-    return StudyRow(study_id=title[:1].encode(errors="ignore").hex() or "x", title=title, classes={"titles": []}, created=now())
+    return StudyRow(
+        study_id=title[:1].encode(errors="ignore").hex() or "x",
+        title=title,
+        classes={"titles": []},
+        created=now(),
+    )
 
 
 def _add(state: StateStore, title: str, *, fails: bool = False) -> None:

@@ -9,7 +9,7 @@ import { ValueTable } from "./ValueTable";
 
 type Props = { view: Attributes; attribute: Attribute; shown: string | null; onShow: (value: string) => void };
 
-/** One attribute: where it is from, its values by outcome, and what can be changed. */
+/** One attribute: where it is from, its values by result, and what can be changed. */
 export function AttributeCard({ view, attribute, shown, onShow }: Props) {
   const mayChange = useMayChange();
   const [isEditing, setEditing] = useState(false);
@@ -38,8 +38,8 @@ export function AttributeCard({ view, attribute, shown, onShow }: Props) {
           <Button kind="danger" onClick={() => open({ kind: "delete attribute", attribute })}>Delete attribute</Button>
         </div>
       )}
-      {attribute.state === "waiting" && <p className="note warn">The words of this attribute have not been compared with the pictures yet. Assign attributes to see its values.</p>}
-      {attribute.state === "left out" && <p className="note warn">This attribute cannot be told from the pictures: {attribute.note}. Try other phrases, or fewer values.</p>}
+      {attribute.state === "waiting" && <p className="note warn">The words of this attribute have not been compared with the images yet. Assign attributes to see its values.</p>}
+      {attribute.state === "left out" && <p className="note warn">This attribute cannot be recognised in the images: {attribute.note}. Try other phrases, or fewer values.</p>}
       <p className="legend"><span className="right"><i />right</span><span className="wrong"><i />wrong</span><span>The line in the rate shows the usual failure rate, {percent(view.failures.value)}.</span></p>
       <ValueTable view={view} attribute={attribute} shown={shown} onShow={onShow} isEditing={isEditing} ticked={ticked} onTick={tick} onAct={(kind, value) => open({ kind, attribute, value })} />
       {editing && <EditDialog editing={editing} attributes={view.attributes} version={view.version} onDone={done} />}

@@ -5,7 +5,7 @@ type Props = { attributes: Attribute[]; chosen: string; onChoose: (id: string) =
 
 const MOST_BARS = 14;
 
-/** All attributes, each with a small picture of its values. */
+/** All attributes, each with a small image of its values. */
 export function AttributeList({ attributes, chosen, onChoose }: Props) {
   return (
     <ul className="attribute-list">
@@ -26,7 +26,7 @@ export function AttributeList({ attributes, chosen, onChoose }: Props) {
 
 function said(attribute: Attribute): string {
   if (attribute.state === "waiting") return "waits to be assigned";
-  if (attribute.state === "left out") return "cannot be told";
+  if (attribute.state === "left out") return "cannot be recognised";
   const worst = worstValue(attribute);
   return `${SHORT_SOURCES[attribute.source]}${worst ? ` · worst: ${worst.title} ${percent(worst.failures.value)}` : ""}`;
 }

@@ -6,7 +6,7 @@ import { ErrorNote } from "../../components/ErrorNote";
 import { counted, percent, range } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
-import { useWork, WorkProgress } from "../../components/work";
+import { useJob, JobProgress } from "../../components/jobs";
 import { AddAttributeDialog } from "./AddAttributeDialog";
 import { AttributeCard } from "./AttributeCard";
 import { AttributeList } from "./AttributeList";
@@ -48,12 +48,12 @@ function Everything({ view, title }: { view: Attributes; title: string }) {
   const [picked, setPicked] = useState("");
   const [chosen, setChosen] = useState<Chosen[] | null>(null);
   const [isAdding, setAdding] = useState(false);
-  const pictures = useRef<HTMLDivElement>(null);
+  const images = useRef<HTMLDivElement>(null);
   const attribute = view.attributes.find((one) => one.attribute_id === picked) ?? view.attributes[0];
   const known = chosen?.every((one) => isKnown(view, one));
   const shown = known ? chosen : null;
   useEffect(() => {
-    if (shown && shown.length > 1) pictures.current?.scrollIntoView({ block: "start" });
+    if (shown && shown.length > 1) images.current?.scrollIntoView({ block: "start" });
   }, [shown]);
   const single = shown?.length === 1 && shown[0]?.attribute === attribute?.attribute_id ? (shown[0]?.value ?? null) : null;
   return (
@@ -75,7 +75,7 @@ function Everything({ view, title }: { view: Attributes; title: string }) {
             <Card><p>There is no attribute yet.</p></Card>
           )}
           {shown && (
-            <div ref={pictures}>
+            <div ref={images}>
               <Card title={wordsOf(view, shown)} aside={<Button kind="quiet" onClick={() => setChosen(null)}>Close</Button>}>
                 <ValueSamples key={`${view.version} ${JSON.stringify(shown)}`} chosen={shown} title={title} tables={view.tables} version={view.version} />
               </Card>
@@ -117,7 +117,7 @@ function wordsOf(view: Attributes, chosen: Chosen[]): string {
 /** Whether attributes have to be assigned, and how far that is. */
 function Assigning({ view }: { view: Attributes }) {
   const mayChange = useMayChange();
-  const { start, job, isRunning, error } = useWork("attributes");
+  const { start, job, isRunning, error } = useJob("attributes");
   const waiting = view.attributes.filter((attribute) => attribute.state === "waiting").map((attribute) => attribute.name);
   const isNeeded = !view.is_assigned || waiting.length > 0;
   const isShown = job !== null && (isRunning || (isNeeded && job.state !== "done"));
@@ -128,13 +128,13 @@ function Assigning({ view }: { view: Attributes }) {
         <div className="note">
           <p>
             {view.is_assigned
-              ? `${waiting.join(", ")}: the words have not been compared with the pictures yet.`
-              : "Attributes were not assigned yet; only your own columns are shown. Assigning measures every picture and compares it with words. It reads no labels."}
+              ? `${waiting.join(", ")}: the words have not been compared with the images yet.`
+              : "Attributes were not assigned yet; only your own columns are shown. Assigning measures every image and compares it with words. It reads no labels."}
           </p>
           {mayChange && <Button kind="primary" onClick={() => start({})}>{view.is_assigned ? "Assign now" : "Assign attributes"}</Button>}
         </div>
       )}
-      {isShown && <WorkProgress job={job} />}
+      {isShown && <JobProgress job={job} />}
       {error && <ErrorNote error={error} />}
     </div>
   );

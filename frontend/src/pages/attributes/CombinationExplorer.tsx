@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
-import { api, told } from "../../api/client";
+import { api, unwrap } from "../../api/client";
 import { useMayChange } from "../../app/session";
 import { Button } from "../../components/Button";
 import { ErrorNote } from "../../components/ErrorNote";
@@ -26,7 +26,7 @@ export function CombinationExplorer({ attributes, title, version, onShow }: Prop
   const floor = Math.max(LEAST_SUPPORT, support || LEAST_SUPPORT);
   const query = useQuery({
     queryKey: ["attribute-combinations", title, chosen, floor, version],
-    queryFn: () => told(api.GET("/api/attributes/combinations", {
+    queryFn: () => unwrap(api.GET("/api/attributes/combinations", {
       params: { query: { attributes: chosen, min_support: floor, limit: chosen.length === 2 ? 2500 : 60, ...(title ? { title } : {}) } },
     })),
     placeholderData: (before) => before,
@@ -71,13 +71,13 @@ export function CombinationExplorer({ attributes, title, version, onShow }: Prop
 function Proof({ proof }: { proof: ReturnType<typeof useProof> }) {
   if (proof.error) return <ErrorNote error={proof.error} />;
   if (proof.isPending) return <p role="status" className="loading">Proving on the other half …</p>;
-  const found = proof.data;
+  const found = proof.data?.line;
   if (!found) return null;
   const { inside, outside } = found;
   return (
     <div role="status" className={`note ${found.verdict === "confirmed" ? "" : "warn"}`}>
       <p>
-        <strong>{found.title}: {found.verdict}.</strong> On the other half {inside.count} of {inside.total} fail ({percent(inside.value)}, {range(inside.interval)}), against {percent(outside.value)} of the rest; q = {chance(found.q_value)} over {found.n_tested} tested slices.{" "}
+        <strong>{found.title}: {found.verdict}.</strong> {inside && `On the other half ${inside.count} of ${inside.total} fail (${percent(inside.value)}, ${range(inside.interval)}), against ${percent(outside?.value)} of the rest`}; q = {chance(found.q_value)} over {found.n_tested} tested slices.{" "}
         <Link href={`/slices/${found.slice_id}`}>To the slice</Link>
       </p>
       <Button kind="quiet" onClick={() => proof.reset()}>Close</Button>

@@ -1,5 +1,6 @@
-import { useState, type FormEvent, type ReactNode } from "react";
+import { useState, type ReactNode } from "react";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { linesOf, type Attribute, type EditBody, type Value } from "./tables";
@@ -34,8 +35,7 @@ export function EditDialog({ editing, attributes, version, onDone }: Props) {
   const [name, setName] = useState(kind === "rename attribute" ? attribute.name : kind === "add value" ? "" : (meant[0]?.title ?? ""));
   const [phrases, setPhrases] = useState(kind === "change phrases" ? (only?.phrases ?? []).join("\n") : "");
   const [to, setTo] = useState(targets[0]?.attribute_id ?? "");
-  const send = (event: FormEvent) => {
-    event.preventDefault();
+  const send = () => {
     const given = kind === "add value" || kind === "change phrases" ? [{ title: name, phrases: linesOf(phrases) }] : [];
     const body: EditBody = {
       kind,
@@ -51,12 +51,12 @@ export function EditDialog({ editing, attributes, version, onDone }: Props) {
   const isDeleting = kind === "delete attribute" || kind === "delete value";
   return (
     <Dialog title={TITLES[kind]} onClose={onDone}>
-      <form className="stack" onSubmit={send}>
+      <Form className="stack" onSubmit={send}>
         <p>{explained(editing)}</p>
-        {hasName && <Field label="Name"><input value={name} onChange={(event) => setName(event.target.value)} maxLength={80} required autoFocus /></Field>}
+        {hasName && <Field label="Name"><input value={name} onChange={(event) => setName(event.target.value)} maxLength={80} required /></Field>}
         {(kind === "add value" || kind === "change phrases") && (
-          <Field label={`Phrases, one a line${kind === "add value" ? " (may stay empty)" : ""}`}>
-            <textarea rows={4} value={phrases} onChange={(event) => setPhrases(event.target.value)} placeholder={"a photo on a beach\na picture with sand"} required={kind === "change phrases"} />
+          <Field label={`Phrases, one per line${kind === "add value" ? " (may stay empty)" : ""}`}>
+            <textarea rows={4} value={phrases} onChange={(event) => setPhrases(event.target.value)} placeholder={"a photo on a beach\nan image with sand"} required={kind === "change phrases"} />
           </Field>
         )}
         {kind === "move value" && (
@@ -71,7 +71,7 @@ export function EditDialog({ editing, attributes, version, onDone }: Props) {
           <Button type="submit" kind={isDeleting ? "danger" : "primary"} disabled={edit.isPending || (kind === "move value" && !to)}>{isDeleting ? "Delete" : "Save"}</Button>
           <Button onClick={onDone}>Cancel</Button>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }
@@ -83,7 +83,7 @@ export function Field({ label, children }: { label: string; children: ReactNode 
 
 function explained(editing: Editing): string {
   const { attribute } = editing;
-  const again = " Its samples are assigned anew afterwards.";
+  const again = " Its samples are assigned again afterwards.";
   switch (editing.kind) {
     case "rename attribute":
       return "Only the name changes. Slices that were found keep working.";
@@ -94,14 +94,14 @@ function explained(editing: Editing): string {
     case "rename value":
       return "Only the name changes. Slices that were found keep working.";
     case "change phrases":
-      return `Pictures are compared with these phrases. Two in different words make “${editing.value.title}” surer.${again}`;
+      return `Images are compared with these phrases. Two in different words make “${editing.value.title}” surer.${again}`;
     case "move value":
-      return `“${editing.value.title}” is then told apart from the values of the other attribute. Both are assigned anew afterwards.`;
+      return `“${editing.value.title}” is then distinguished from the values of the other attribute. Both are assigned again afterwards.`;
     case "delete value":
       return attribute.is_worded
         ? `Samples of “${editing.value.title}” get one of the other values, or none where that is unsure.${again}`
         : `Samples of “${editing.value.title}” then count as not known.`;
     case "merge values":
-      return `${editing.values.map((value) => `“${value.title}”`).join(", ")} become one value. Nothing has to be assigned anew.`;
+      return `${editing.values.map((value) => `“${value.title}”`).join(", ")} become one value. Nothing has to be assigned again.`;
   }
 }

@@ -1,10 +1,10 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { useCallback, useMemo, useState } from "react";
-import { api, told } from "../../api/client";
+import { api, unwrap } from "../../api/client";
 import { ErrorNote } from "../../components/ErrorNote";
 import { counted } from "../../components/figures";
-import { PictureGrid } from "../../components/PictureGrid";
-import type { Sample } from "../../components/PictureTile";
+import { ImageGrid } from "../../components/ImageGrid";
+import type { Sample } from "../../components/ImageTile";
 import { SampleDialog } from "../../components/SampleDialog";
 import type { Chosen } from "./tables";
 
@@ -17,22 +17,22 @@ export function ValueSamples({ chosen, title, tables, version }: Props) {
   const onOpen = useCallback((sample: Sample) => setOpen(sample.row), []);
   return (
     <div className="columns">
-      <Half outcome="right" chosen={chosen} title={title} tables={tables} version={version} onOpen={onOpen} />
-      <Half outcome="wrong" chosen={chosen} title={title} tables={tables} version={version} onOpen={onOpen} />
+      <Half result="right" chosen={chosen} title={title} tables={tables} version={version} onOpen={onOpen} />
+      <Half result="wrong" chosen={chosen} title={title} tables={tables} version={version} onOpen={onOpen} />
       {open !== null && <SampleDialog row={open} tables={tables} onClose={() => setOpen(null)} />}
     </div>
   );
 }
 
-type HalfProps = Props & { outcome: "right" | "wrong"; onOpen: (sample: Sample) => void };
+type HalfProps = Props & { result: "right" | "wrong"; onOpen: (sample: Sample) => void };
 
-/** One outcome, read page by page as it comes into sight. */
-function Half({ outcome, chosen, title, tables, version, onOpen }: HalfProps) {
+/** One result, read page by page as it comes into sight. */
+function Half({ result, chosen, title, tables, version, onOpen }: HalfProps) {
   const query = useInfiniteQuery({
-    queryKey: ["attribute-samples", outcome, chosen, title, tables, version],
+    queryKey: ["attribute-samples", result, chosen, title, tables, version],
     queryFn: ({ pageParam }) => {
       const [attributes, values] = [chosen.map((one) => one.attribute), chosen.map((one) => one.value)];
-      return told(api.GET("/api/attributes/samples", { params: { query: { attributes, values, outcome, offset: pageParam, limit: PAGE, ...(title ? { title } : {}) } } }));
+      return unwrap(api.GET("/api/attributes/samples", { params: { query: { attributes, values, result, offset: pageParam, limit: PAGE, ...(title ? { title } : {}) } } }));
     },
     initialPageParam: 0,
     getNextPageParam: (last) => (last.offset + last.rows.length < last.total ? last.offset + last.rows.length : undefined),
@@ -53,9 +53,9 @@ function Half({ outcome, chosen, title, tables, version, onOpen }: HalfProps) {
   const total = query.data?.pages[0]?.total ?? 0;
   return (
     <div>
-      <h3 className={`outcome-head ${outcome}`}>{outcome === "right" ? "Right" : "Wrong"} <span className="quiet figure">{query.data ? counted(total) : "…"}</span></h3>
+      <h3 className={`result-head ${result}`}>{result === "right" ? "Right" : "Wrong"} <span className="quiet figure">{query.data ? counted(total) : "…"}</span></h3>
       {query.isError && <ErrorNote error={query.error} />}
-      <PictureGrid count={Math.min(total, samples.length + PAGE)} sampleAt={(place) => samples[place]} onNeed={onNeed} tables={tables} label={`${outcome} samples`} height={320} onOpen={onOpen} />
+      <ImageGrid count={Math.min(total, samples.length + PAGE)} sampleAt={(place) => samples[place]} onNeed={onNeed} tables={tables} label={`${result} samples`} height={320} onOpen={onOpen} />
     </div>
   );
 }

@@ -75,7 +75,7 @@ function Figures({ value, longest, usual, hasBar }: { value: Value; longest: num
     <>
       {hasBar && (
         <td className="bar-cell">
-          <span className="outcome-bar" aria-hidden="true">
+          <span className="result-bar" aria-hidden="true">
             <span className="right" style={{ width: `${right}%` }} />
             <span className="wrong" style={{ width: `${wrong}%` }} />
           </span>

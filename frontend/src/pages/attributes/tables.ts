@@ -14,7 +14,7 @@ export const LEAST_SUPPORT = 5;
 export const SOURCE_WORDS: Record<Attribute["source"], string> = {
   "built-in": "told by built-in words",
   proposed: "told by proposed words",
-  property: "measured in the pictures",
+  property: "measured in the images",
   metadata: "your own column",
   given: "told by your words",
 };

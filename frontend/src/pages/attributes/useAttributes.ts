@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, told } from "../../api/client";
+import { api, unwrap } from "../../api/client";
 import type { EditBody } from "./tables";
 
 const NOTHING = { attribute: "", values: [], title: "", given: [], question: "", to: "", target: 0 };
@@ -10,21 +10,21 @@ const COUNTED = ["attribute-combinations", "attribute-samples"];
 export function useAttributes(title: string) {
   return useQuery({
     queryKey: ["attributes", title],
-    queryFn: () => told(api.GET("/api/attributes", { params: { query: title ? { title } : {} } })),
+    queryFn: () => unwrap(api.GET("/api/attributes", { params: { query: title ? { title } : {} } })),
     placeholderData: (before) => before,
   });
 }
 
 /** All edits, newest first. */
 export function useEdits() {
-  return useQuery({ queryKey: ["attribute-edits"], queryFn: () => told(api.GET("/api/attributes/edits")) });
+  return useQuery({ queryKey: ["attribute-edits"], queryFn: () => unwrap(api.GET("/api/attributes/edits")) });
 }
 
-/** Make an edit; whatever comes of it, attributes and edits are asked for anew, and with their version what is counted from them. */
+/** Make an edit; whatever comes of it, attributes and edits are asked for again, and with their version what is counted from them. */
 export function useEdit(version: number) {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (edit: EditBody) => told(api.POST("/api/attributes/edits", { body: { version, ...NOTHING, ...edit } })),
+    mutationFn: (edit: EditBody) => unwrap(api.POST("/api/attributes/edits", { body: { version, ...NOTHING, ...edit } })),
     onSettled: () => queries.invalidateQueries({ predicate: (query) => SHOWN.includes(String(query.queryKey[0])) }),
   });
 }
@@ -33,7 +33,7 @@ export function useEdit(version: number) {
 export function useProof() {
   const queries = useQueryClient();
   return useMutation({
-    mutationFn: (body: { title: string; values: { attribute: string; value: string }[] }) => told(api.POST("/api/attributes/proofs", { body })),
+    mutationFn: (body: { title: string; values: { attribute: string; value: string }[] }) => unwrap(api.POST("/api/attributes/proofs", { body })),
     onSuccess: () => queries.invalidateQueries({ predicate: (query) => !["session", "jobs", ...SHOWN, ...COUNTED].includes(String(query.queryKey[0])) }),
   });
 }

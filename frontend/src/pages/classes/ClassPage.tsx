@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { counted, percent, range, score } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
@@ -19,7 +19,7 @@ export function classAddress(title: string): string {
 /** The class that an address means: names may have been escaped once, twice or not at all. */
 export function classOf(part: string | undefined, titles: string[]): string | undefined {
   let name = part;
-  for (let turn = 0; turn < 3 && name !== undefined; turn += 1) {
+  for (let round = 0; round < 3 && name !== undefined; round += 1) {
     if (titles.includes(name)) return name;
     try {
       name = decodeURIComponent(name);
@@ -35,7 +35,7 @@ export function ClassPage() {
   const { title: part } = useParams<{ title?: string }>();
   const list = useQuery({
     queryKey: ["classes"],
-    queryFn: () => told(api.GET("/api/classes")),
+    queryFn: () => unwrap(api.GET("/api/classes")),
     refetchInterval: (state) => (state.state.data && !state.state.data.is_ranked ? 1500 : false),
   });
   return (
@@ -49,7 +49,7 @@ export function ClassPage() {
             <div className="class-page">
               <ClassChoice classes={classes} chosen={chosen} isRanked={is_ranked} />
               <div>
-                {!can_compare && <p className="note warn">Words cannot be compared with images here: the embedder has no text side. Run <code>weakspot align</code>.</p>}
+                {!can_compare && <p className="note warn">Words cannot be compared with images here: the embedder has no text side. Run <code>weakspot lab align</code>.</p>}
                 {chosen === undefined ? <p className="note warn">{titles.length ? "There is no such class. Choose one from the list." : "There are no classes with labelled samples."}</p> : <ClassWorkbench key={chosen} title={chosen} />}
               </div>
             </div>
@@ -94,7 +94,7 @@ function ClassChoice({ classes, chosen, isRanked }: ChoiceProps) {
             <ul>{group.rows.map((one) => <ClassItem key={one.title} row={one} isChosen={one.title === chosen} />)}</ul>
           </div>
         ))}
-        {found.length === 0 && <p className="quiet">No class is called so.</p>}
+        {found.length === 0 && <p className="quiet">No class has this name.</p>}
         {!isRanked && <p role="status" className="quiet">Looking for the most promising ones …</p>}
         <p className="quiet small">Promising: the AI is right on 20 to 80 %, and some word tells right from wrong.</p>
       </nav>

@@ -1,8 +1,9 @@
-import { useEffect, useId, useMemo, useState, type FormEvent } from "react";
+import { useEffect, useId, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import { isStatic } from "../../api/static";
 import { useSession } from "../../app/session";
 import { ErrorNote } from "../../components/ErrorNote";
+import { Form } from "../../components/Form";
 import { Loaded } from "../../components/Loaded";
 import { useClassColumns, useHistory, usePhraseActions, usePhraseScore, useSuggestions, type ClassColumns } from "./classData";
 import "./classes.css";
@@ -15,7 +16,7 @@ import { Suggestions } from "./Suggestions";
 
 type Props = { title: string; studyId?: string };
 
-/** The whole work area of one class: pictures, a sentence to complete, and what comes of it. */
+/** The whole work area of one class: images, a sentence to complete, and what comes of it. */
 export function ClassWorkbench({ title, studyId }: Props) {
   const columns = useClassColumns(title, studyId);
   return (
@@ -41,7 +42,7 @@ function Workbench({ data, studyId }: { data: ClassColumns; studyId?: string }) 
   const separation = useMemo(() => (found ? new Separation(found.values, data.failed) : null), [found, data.failed]);
   const threshold = own ?? found?.threshold ?? null;
   const parted = useMemo(() => separation?.at(threshold) ?? null, [separation, threshold]);
-  const isOld = !found || found.phrase !== said;
+  const isOld = found?.phrase !== said;
   const { check, accept } = actions;
   const [forgetCheck, forgetAccept] = [check.reset, accept.reset];
   useEffect(() => { forgetCheck(); forgetAccept(); }, [said, own, forgetCheck, forgetAccept]);
@@ -91,12 +92,12 @@ type SentenceProps = { phrase: string; onType: (words: string) => void; onKeep: 
 /** The sentence with the gap that people fill. */
 function Sentence({ phrase, onType, onKeep }: SentenceProps) {
   const id = useId();
-  const submit = (event: FormEvent) => { event.preventDefault(); onKeep(); };
+  const submit = () => onKeep();
   return (
-    <form className="sentence" onSubmit={submit}>
+    <Form className="sentence" onSubmit={submit}>
       <label htmlFor={id}>The AI is often wrong on images that have</label>
       <input id={id} type="text" value={phrase} onChange={(event) => onType(event.target.value)} maxLength={300} autoComplete="off" spellCheck={false} placeholder="…" aria-describedby={`${id}-help`} />
       <span id={`${id}-help`} className="unseen">The score changes as you type. Press Enter to keep the words in the history.</span>
-    </form>
+    </Form>
   );
 }

@@ -22,7 +22,7 @@ export function PhraseActions({ canAccept, isStale, check, accept, isInStudy }: 
       <div className="phrase-actions">
         <div className="action">
           <Button onClick={check.run} disabled={isStale || isBusy}>{check.isPending ? "Checking …" : "Check on held-out images"}</Button>
-          <p className="quiet">Asks images that nobody has looked at. Every question is counted, so ask when you mean it.</p>
+          <p className="quiet">Tests on images that nobody has looked at. Every test is counted, so test only what you mean.</p>
         </div>
         <div className="action">
           <Button kind="primary" onClick={accept.run} disabled={isStale || isBusy || !canAccept}>{accept.isPending ? "Accepting …" : "Accept as a slice"}</Button>
@@ -42,7 +42,7 @@ export function PhraseActions({ canAccept, isStale, check, accept, isInStudy }: 
 /** What the held-out images said. */
 function CheckResult({ found }: { found: Schemas["PhraseCheck"] }) {
   const { inside, outside } = found.confirmation;
-  const holds = found.p_after_looks <= 0.05;
+  const holds = found.fit === "good" || found.fit === "separates but does not match";
   return (
     <div className={holds ? "note" : "note warn"}>
       <p>
@@ -51,8 +51,8 @@ function CheckResult({ found }: { found: Schemas["PhraseCheck"] }) {
         elsewhere on {outside.count} of {counted(outside.total)} ({percent(outside.value)}, interval {range(outside.interval)}).
       </p>
       <p className="quiet">
-        Error Score there {score(found.confirmation.error_score)}. Chance of such a difference by luck: {chance(found.p_value)}
-        {found.n_looks > 1 ? `, or ${chance(found.p_after_looks)} after ${counted(found.n_looks)} questions to these images` : " (the first question to these images)"}.
+        Error Score there {score(found.confirmation.error_score)}. Probability of such a difference by chance: {chance(found.p_value)}, {" "}
+        or {chance(found.p_after_looks)} over everything that these images were asked. {found.left}
       </p>
     </div>
   );

@@ -1,7 +1,7 @@
 import { useCallback, useMemo, useState } from "react";
 import { counted, percent } from "../../components/figures";
-import { PictureGrid } from "../../components/PictureGrid";
-import type { Sample } from "../../components/PictureTile";
+import { ImageGrid } from "../../components/ImageGrid";
+import type { Sample } from "../../components/ImageTile";
 import { SampleDialog } from "../../components/SampleDialog";
 import type { ClassColumns } from "./classData";
 import type { Parted, Separation } from "./separation";
@@ -14,12 +14,11 @@ const HEIGHT = 372;
 
 /** Two grids side by side: right and wrong images, or images that the words fit less and more. */
 export function Samples({ data, separation, parted, phrase }: Props) {
-  const [byOutcome, setByOutcome] = useState(false);
+  const [byPrediction, setByPrediction] = useState(false);
   const [opened, setOpened] = useState<number | null>(null);
   const open = useCallback((sample: Sample) => setOpened(sample.row), []);
-  const isSplit = separation !== null && parted !== null && !byOutcome;
   const halves: Shown[] = useMemo(() => {
-    if (!isSplit || !separation || !parted) {
+    if (!separation || !parted || byPrediction) {
       return [
         { title: "The AI is right", words: "", count: data.right.length, at: (place) => data.right[place] ?? 0, kind: "is-right" },
         { title: "The AI is wrong", words: "", count: data.wrong.length, at: (place) => data.wrong[place] ?? 0, kind: "is-wrong" },
@@ -30,15 +29,15 @@ export function Samples({ data, separation, parted, phrase }: Props) {
       { title: `Does not fit “${phrase}”`, words: wrong(parted.wrongOutside, parted.outside), count: parted.outside, at: (place) => separation.nearest[parted.inside + place] ?? 0, kind: "" },
       { title: `Fits “${phrase}”`, words: wrong(parted.wrongInside, parted.inside), count: parted.inside, at: (place) => separation.nearest[place] ?? 0, kind: "" },
     ];
-  }, [data, isSplit, parted, separation, phrase]);
+  }, [data, byPrediction, parted, separation, phrase]);
   return (
     <section className="card" aria-label="Images">
       <div className="card-head">
         <h2>Images of {data.title}</h2>
         {separation && (
           <div className="switch" role="group" aria-label="How the images are sorted">
-            <button type="button" aria-pressed={!byOutcome} onClick={() => setByOutcome(false)}>By your words</button>
-            <button type="button" aria-pressed={byOutcome} onClick={() => setByOutcome(true)}>Right and wrong</button>
+            <button type="button" aria-pressed={!byPrediction} onClick={() => setByPrediction(false)}>By your words</button>
+            <button type="button" aria-pressed={byPrediction} onClick={() => setByPrediction(true)}>Right and wrong</button>
           </div>
         )}
       </div>
@@ -48,13 +47,13 @@ export function Samples({ data, separation, parted, phrase }: Props) {
             <h3 className={`grid-title ${half.kind}`}>
               {half.title} <span className="quiet">{counted(half.count)}{half.words && `, ${half.words}`}</span>
             </h3>
-            <PictureGrid count={half.count} sampleAt={(place) => data.sampleAt(half.at(place))} tables={data.tables} label={half.title} side={SIDE} height={HEIGHT} onOpen={open} />
+            <ImageGrid count={half.count} sampleAt={(place) => data.sampleAt(half.at(place))} tables={data.tables} label={half.title} side={SIDE} height={HEIGHT} onOpen={open} />
           </div>
         ))}
       </div>
       <p className="legend">
         <span className="right"><i />✓ right</span>
-        <span className="wrong"><i />✗ wrong: the words below a picture are what the AI says</span>
+        <span className="wrong"><i />✗ wrong: the words below an image are what the AI says</span>
       </p>
       {opened !== null && <SampleDialog row={opened} tables={data.tables} onClose={() => setOpened(null)} />}
     </section>

@@ -19,7 +19,7 @@ export function ThresholdHistogram({ separation, threshold, parted, onMove }: Pr
   const move = (value: number) => onMove(Math.min(highest + span / STEPS, Math.max(lowest, value)));
   const fromPointer = (event: PointerEvent<HTMLDivElement>) => {
     const area = box.current?.getBoundingClientRect();
-    if (area && area.width) move(lowest + (span * (event.clientX - area.left)) / area.width);
+    if (area?.width) move(lowest + (span * (event.clientX - area.left)) / area.width);
   };
   const fromKey = (event: KeyboardEvent<HTMLDivElement>) => {
     const step = (event.shiftKey ? LARGE_STEP : 1) * (span / STEPS);

@@ -1,9 +1,9 @@
 /** What the class view reads from the server. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { api, told, type Schemas } from "../../api/client";
-import { unpackedBytes, unpackedFloats, unpackedInts } from "../../components/packed";
-import type { Sample } from "../../components/PictureTile";
+import { api, unwrap, type Schemas } from "../../api/client";
+import { bytes, floats, integers } from "../../components/packed";
+import type { Sample } from "../../components/ImageTile";
 
 const DELAY = 120;
 const AT_ONCE = 200_000;
@@ -33,7 +33,7 @@ function joined<Column extends Int32Array | Uint8Array | Float32Array>(parts: Co
   const whole = new (empty.constructor as new (length: number) => Column)(parts.reduce((sum, part) => sum + part.length, 0));
   let place = 0;
   for (const part of parts) {
-    whole.set(part as never, place);
+    whole.set(part, place);
     place += part.length;
   }
   return whole;
@@ -42,9 +42,9 @@ function joined<Column extends Int32Array | Uint8Array | Float32Array>(parts: Co
 function columns(pages: Page[]): ClassColumns {
   const [first] = pages;
   if (!first) throw new Error("There are no samples.");
-  const rows = joined(pages.map((page) => unpackedInts(page.rows)), new Int32Array());
-  const failed = joined(pages.map((page) => unpackedBytes(page.failed)), new Uint8Array());
-  const answer = joined(pages.map((page) => unpackedInts(page.answer)), new Int32Array());
+  const rows = joined(pages.map((page) => integers(page.rows)), new Int32Array());
+  const failed = joined(pages.map((page) => bytes(page.failed)), new Uint8Array());
+  const answer = joined(pages.map((page) => integers(page.answer)), new Int32Array());
   const places = (side: number) => Uint32Array.from(failed.keys()).filter((place) => failed[place] === side);
   return {
     title: first.title,
@@ -70,10 +70,10 @@ export function useClassColumns(title: string, studyId?: string) {
     queryKey: ["class samples", title, studyId ?? null],
     queryFn: async () => {
       const wanted = query(title, studyId);
-      const pages = [await told(api.GET("/api/classes/samples", { params: { query: wanted } }))];
+      const pages = [await unwrap(api.GET("/api/classes/samples", { params: { query: wanted } }))];
       const total = pages[0]?.total ?? 0;
       for (let offset = AT_ONCE; offset < total; offset += AT_ONCE) {
-        pages.push(await told(api.GET("/api/classes/samples", { params: { query: { ...wanted, offset } } })));
+        pages.push(await unwrap(api.GET("/api/classes/samples", { params: { query: { ...wanted, offset } } })));
       }
       return columns(pages);
     },
@@ -93,11 +93,11 @@ export function useRested(value: string): string {
 
 async function scored(title: string, phrase: string, studyId: string | undefined, signal: AbortSignal): Promise<Scored> {
   const body = { ...query(title, studyId), phrase, is_submitted: false, offset: 0, limit: AT_ONCE };
-  const first = await told(api.POST("/api/classes/phrase", { body, signal }));
-  const parts = [unpackedFloats(first.similarities)];
+  const first = await unwrap(api.POST("/api/classes/phrase", { body, signal }));
+  const parts = [floats(first.similarities)];
   for (let offset = AT_ONCE; offset < first.n_samples; offset += AT_ONCE) {
-    const next = await told(api.POST("/api/classes/phrase", { body: { ...body, offset }, signal }));
-    parts.push(unpackedFloats(next.similarities));
+    const next = await unwrap(api.POST("/api/classes/phrase", { body: { ...body, offset }, signal }));
+    parts.push(floats(next.similarities));
   }
   return { ...first, values: joined(parts, new Float32Array()) };
 }
@@ -120,7 +120,7 @@ export function usePhraseScore(title: string, phrase: string, studyId?: string) 
 export function useSuggestions(title: string, studyId?: string) {
   return useQuery({
     queryKey: ["suggestions", title, studyId ?? null],
-    queryFn: () => told(api.GET("/api/classes/suggestions", { params: { query: query(title, studyId) } })),
+    queryFn: () => unwrap(api.GET("/api/classes/suggestions", { params: { query: query(title, studyId) } })),
     refetchInterval: (state) => (state.state.data && !state.state.data.is_complete ? 3000 : false),
     staleTime: Infinity,
   });
@@ -130,7 +130,7 @@ export function useSuggestions(title: string, studyId?: string) {
 export function useHistory(title: string, studyId?: string) {
   return useQuery({
     queryKey: ["phrases", title, studyId ?? null],
-    queryFn: () => told(api.GET("/api/classes/history", { params: { query: query(title, studyId) } })),
+    queryFn: () => unwrap(api.GET("/api/classes/history", { params: { query: query(title, studyId) } })),
   });
 }
 
@@ -142,15 +142,15 @@ export function usePhraseActions(title: string, studyId?: string) {
   const renew = () => void queries.invalidateQueries({ queryKey: ["phrases", title, studyId ?? null] });
   const renewAll = () => void queries.invalidateQueries({ predicate: ({ queryKey }) => !["class samples", "phrase", "suggestions", "session"].includes(String(queryKey[0])) });
   const keep = useMutation({
-    mutationFn: (said: Said) => told(api.POST("/api/classes/phrase", { body: { ...query(title, studyId), ...said, is_submitted: true, offset: 0, limit: 0 } })),
+    mutationFn: (said: Said) => unwrap(api.POST("/api/classes/phrase", { body: { ...query(title, studyId), ...said, is_submitted: true, offset: 0, limit: 0 } })),
     onSuccess: renew,
   });
   const check = useMutation({
-    mutationFn: (said: Said) => told(api.POST("/api/classes/check", { body: { ...query(title, studyId), ...said } })),
+    mutationFn: (said: Said) => unwrap(api.POST("/api/classes/check", { body: { ...query(title, studyId), ...said } })),
     onSuccess: renew,
   });
   const accept = useMutation({
-    mutationFn: (said: Said) => told(api.POST("/api/classes/accept", { body: { ...query(title, studyId), ...said, reason: "" } })),
+    mutationFn: (said: Said) => unwrap(api.POST("/api/classes/accept", { body: { ...query(title, studyId), ...said, reason: "" } })),
     onSuccess: renewAll,
   });
   return { keep, check, accept };

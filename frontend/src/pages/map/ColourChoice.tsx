@@ -1,9 +1,10 @@
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import type { Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 
 const GROUPS: [Schemas["MapColouringChoice"]["group"], string][] = [
-  ["classifier", "What the classifier said"],
+  ["classifier", "What the classifier predicts"],
   ["samples", "Samples"],
   ["columns", "Columns and attributes"],
   ["slices", "Slices"],
@@ -14,8 +15,7 @@ type Props = { choices: Schemas["MapColouringsView"]; by: string; onChoose: (by:
 /** What points are coloured by: anything that is known of samples, or similarity to words. */
 export function ColourChoice({ choices, by, onChoose }: Props) {
   const [words, setWords] = useState(by.startsWith(PHRASE) ? by.slice(PHRASE.length) : "");
-  const choose = (event: FormEvent) => {
-    event.preventDefault();
+  const choose = () => {
     if (words.trim()) onChoose(PHRASE + words.trim());
   };
   return (
@@ -35,13 +35,13 @@ export function ColourChoice({ choices, by, onChoose }: Props) {
         </select>
       </label>
       {choices.has_words && (
-        <form className="row" onSubmit={choose}>
+        <Form className="row" onSubmit={choose}>
           <label className="field">
             <span>or by similarity to words</span>
             <input value={words} maxLength={200} placeholder="for example: green" onChange={(event) => setWords(event.target.value)} />
           </label>
           <Button type="submit" disabled={!words.trim()}>Colour</Button>
-        </form>
+        </Form>
       )}
     </div>
   );

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
-import { api, pictureAddress, told } from "../../api/client";
+import { api, imageAddress, unwrap } from "../../api/client";
 import { isStatic } from "../../api/static";
 import type { Point, Size } from "./camera";
 
@@ -8,7 +8,7 @@ const WAIT_MILLISECONDS = 70;
 const SIDE = 132;
 type Props = { row: number; tables: string; at: Point; size: Size; words: string };
 
-/** The sample under the pointer: its picture and what is known of it. */
+/** The sample under the pointer: its image and what is known of it. */
 export function HoverCard({ row, tables, at, size, words }: Props) {
   const [settled, setSettled] = useState(row);
   const [missing, setMissing] = useState(-1);
@@ -18,7 +18,7 @@ export function HoverCard({ row, tables, at, size, words }: Props) {
   }, [row]);
   const { data } = useQuery({
     queryKey: ["map-sample", tables, settled],
-    queryFn: () => told(api.GET("/api/map/samples/{row}", { params: { path: { row: settled } } })),
+    queryFn: () => unwrap(api.GET("/api/map/samples/{row}", { params: { path: { row: settled } } })),
     enabled: settled === row && !isStatic(),
     staleTime: Infinity,
   });
@@ -27,12 +27,12 @@ export function HoverCard({ row, tables, at, size, words }: Props) {
   return (
     <div className={`map-hover${side}`} style={{ left: at.x, top: at.y }} aria-hidden="true">
       {settled === row && missing !== row && (
-        <img src={pictureAddress(row, tables)} alt="" width={SIDE} height={SIDE} onError={() => setMissing(row)} />
+        <img src={imageAddress(row, tables)} alt="" width={SIDE} height={SIDE} onError={() => setMissing(row)} />
       )}
       {data && (
         <p>
           <strong>{data.label}</strong>
-          {data.is_failure !== null && <> {isRight ? "✓ right" : `✗ taken for ${data.answer}`}</>}
+          {data.is_failure !== null && <> {isRight ? "✓ right" : `✗ predicted as ${data.answer}`}</>}
           <br />
           <span className="quiet">{data.part}{words ? ` · ${words}` : ""}</span>
         </p>

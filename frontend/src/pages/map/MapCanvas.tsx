@@ -2,7 +2,7 @@ import { useCallback, useEffect, useImperativeHandle, useMemo, useRef, useState,
 import { inView, panned, pixelsPerUnit, toMap, WHOLE, zoomed, type Box, type Camera, type Point, type Size } from "./camera";
 import { pointsInside, thinned } from "./lasso";
 import { gridOf, nearest } from "./nearest";
-import { useRenderer, type Picture, type RendererState } from "./useRenderer";
+import { useRenderer, type Scene, type RendererState } from "./useRenderer";
 
 const REACH = 9;
 const CLICK_REACH = 4;
@@ -15,7 +15,7 @@ export type MapHandle = { zoom: (factor: number) => void; whole: () => void; vie
 export type Pointed = { place: number; at: Point; size: Size };
 export type Mode = "move" | "select";
 type Props = {
-  picture: Picture;
+  image: Scene;
   isShown: Uint8Array;
   mode: Mode;
   label: string;
@@ -29,10 +29,10 @@ type Props = {
 type Drag = { kind: "move" | "select"; last: Point; start: Point; outline: Point[] };
 
 /** The drawn map: drag to move, wheel to zoom, draw around points to select them; keys do the same. */
-export function MapCanvas({ picture, isShown, mode, label, handle, onSelected, onPointed, onOpened, onState, children }: Props) {
+export function MapCanvas({ image, isShown, mode, label, handle, onSelected, onPointed, onOpened, onState, children }: Props) {
   const canvas = useRef<HTMLCanvasElement>(null);
-  const { camera, size, redraw, state, painter } = useRenderer(canvas, picture);
-  const grid = useMemo(() => gridOf(picture.positions), [picture.positions]);
+  const { camera, size, redraw, state, painter } = useRenderer(canvas, image);
+  const grid = useMemo(() => gridOf(image.positions), [image.positions]);
   const drag = useRef<Drag | null>(null);
   const [outline, setOutline] = useState<Point[]>([]);
   useEffect(() => onState(state), [state, onState]);
@@ -46,14 +46,14 @@ export function MapCanvas({ picture, isShown, mode, label, handle, onSelected, o
   useEffect(() => {
     const element = canvas.current;
     if (!element) return undefined;
-    const turn = (event: globalThis.WheelEvent) => {
+    const zoomByWheel = (event: globalThis.WheelEvent) => {
       event.preventDefault();
       const lines = event.deltaMode === 1 ? 16 : 1;
       const box = element.getBoundingClientRect();
       zoom(Math.exp(-event.deltaY * lines * 0.0016), { x: event.clientX - box.left, y: event.clientY - box.top });
     };
-    element.addEventListener("wheel", turn, { passive: false });
-    return () => element.removeEventListener("wheel", turn);
+    element.addEventListener("wheel", zoomByWheel, { passive: false });
+    return () => element.removeEventListener("wheel", zoomByWheel);
   }, [zoom]);
 
   const placeOf = (event: PointerEvent): Point => {
@@ -103,7 +103,7 @@ export function MapCanvas({ picture, isShown, mode, label, handle, onSelected, o
     }
     if (held.kind === "select") {
       const around = held.outline.map((point) => toMap(point, camera.current, size.current));
-      onSelected(pointsInside(picture.positions, isShown, around), event.ctrlKey || event.metaKey);
+      onSelected(pointsInside(image.positions, isShown, around), event.ctrlKey || event.metaKey);
     }
   };
   const cancel = () => { drag.current = null; setOutline([]); };

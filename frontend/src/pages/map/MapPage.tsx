@@ -8,7 +8,7 @@ import { counted } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
 import { SampleDialog } from "../../components/SampleDialog";
-import { useWork, WorkProgress } from "../../components/work";
+import { useJob, JobProgress } from "../../components/jobs";
 import type { Box } from "./camera";
 import { ColourChoice } from "./ColourChoice";
 import { HoverCard } from "./HoverCard";
@@ -23,7 +23,7 @@ import { useColourings, useColours, useGround, useLayout, type Coloured, type La
 import type { RendererState } from "./useRenderer";
 import "./map.css";
 
-const START = "outcome";
+const START = "result";
 const EMPTY: Coloured = { by: "", title: "", mapId: "", codes: null, values: null, legend: [], low: 0, high: 1 };
 const KEYS = "Arrow keys move the map, plus and minus zoom, 0 shows all of it, Escape clears the selection.";
 
@@ -60,7 +60,7 @@ function Map({ first }: { first: MapPoints }) {
   const second = useLayout("umap", first.view.is_umap_ready || wanted === "umap");
   const isUmap = wanted === "umap" && second.data?.view.is_ready === true && second.data.view.map_id === first.view.map_id;
   const positions = isUmap && second.data ? second.data.positions : first.positions;
-  const colouring = colours.data && colours.data.mapId === first.view.map_id ? colours.data : EMPTY;
+  const colouring = colours.data?.mapId === first.view.map_id ? colours.data : EMPTY;
   const isReady = colouring !== EMPTY;
 
   const isShown = useMemo(() => shownPoints(first.parts, parts, colouring, hidden), [first.parts, parts, colouring, hidden]);
@@ -72,7 +72,7 @@ function Map({ first }: { first: MapPoints }) {
   }, [selection, first.parts.length]);
   const painted = useMemo(() => pointColours(colouring, first.parts, isShown, flags, ground), [colouring, first.parts, isShown, flags, ground]);
   const order = useMemo(() => (isReady ? drawingOrder(colouring, first.parts, isShown, flags) : new Uint32Array(0)), [isReady, colouring, first.parts, isShown, flags]);
-  const picture = useMemo(() => ({ positions, colours: painted, order, pointSize }), [positions, painted, order, pointSize]);
+  const image = useMemo(() => ({ positions, colours: painted, order, pointSize }), [positions, painted, order, pointSize]);
   const counts = useMemo(() => shownCounts(colouring, isShown), [colouring, isShown]);
   const rows = useMemo(() => selection.map((place) => first.rows[place] ?? 0), [selection, first.rows]);
 
@@ -113,8 +113,8 @@ function Map({ first }: { first: MapPoints }) {
                   <Button aria-label="Zoom out" onClick={() => handle.current?.zoom(1 / 1.5)}>−</Button>
                   <Button onClick={() => handle.current?.whole()}>Show all</Button>
                 </div>
-                <MapCanvas picture={picture} isShown={isShown} mode={mode} handle={handle} label={`Map of ${counted(shownTotal)} samples. ${KEYS}`} onSelected={select} onPointed={point} onOpened={open} onState={setState}>
-                  {state === "lost" && <p className="note warn map-lost">The graphics card was taken away for a moment; the map comes back by itself.</p>}
+                <MapCanvas image={image} isShown={isShown} mode={mode} handle={handle} label={`Map of ${counted(shownTotal)} samples. ${KEYS}`} onSelected={select} onPointed={point} onOpened={open} onState={setState}>
+                  {state === "lost" && <p className="note warn map-lost">The graphics card is not available for a moment; the map comes back by itself.</p>}
                   {pointed.place >= 0 && <HoverCard row={first.rows[pointed.place] ?? 0} tables={first.view.tables} at={pointed.at} size={pointed.size} words={words} />}
                 </MapCanvas>
                 <p className="quiet map-hint">Drag to move, turn the wheel to zoom, press a point to open its sample. Drag with Shift held to draw around samples, with Ctrl to add to the selection. {KEYS}</p>
@@ -165,7 +165,7 @@ function PartChoice({ points, parts, onParts }: { points: MapPoints; parts: Read
 type LayoutProps = { wanted: LayoutName; isUmap: boolean; isMade: boolean; onChoose: (layout: LayoutName) => void };
 
 function LayoutChoice({ wanted, isUmap, isMade, onChoose }: LayoutProps) {
-  const work = useWork("map");
+  const job = useJob("map");
   const mayChange = useMayChange();
   const isWaiting = wanted === "umap" && !isUmap;
   return (
@@ -173,10 +173,10 @@ function LayoutChoice({ wanted, isUmap, isMade, onChoose }: LayoutProps) {
       <fieldset className="row">
         <legend>Arrange by</legend>
         <label><input type="radio" name="layout" checked={wanted === "pca"} onChange={() => onChoose("pca")} /> main differences (PCA)</label>
-        <label><input type="radio" name="layout" checked={wanted === "umap"} disabled={!isMade && !mayChange} onChange={() => { onChoose("umap"); if (!isMade && !work.isRunning) work.start({}); }} /> neighbours (UMAP)</label>
+        <label><input type="radio" name="layout" checked={wanted === "umap"} disabled={!isMade && !mayChange} onChange={() => { onChoose("umap"); if (!isMade && !job.isRunning) job.start({}); }} /> neighbours (UMAP)</label>
       </fieldset>
-      {isWaiting && work.job && work.job.state !== "done" && <WorkProgress job={work.job} />}
-      {isWaiting && work.error && <ErrorNote error={work.error} />}
+      {isWaiting && job.job && job.job.state !== "done" && <JobProgress job={job.job} />}
+      {isWaiting && job.error && <ErrorNote error={job.error} />}
     </div>
   );
 }

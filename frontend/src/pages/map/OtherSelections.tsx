@@ -1,5 +1,6 @@
-import { useId, useState, type FormEvent } from "react";
+import { useId, useState } from "react";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import type { Box } from "./camera";
 
 type Props = { onView: () => void; onBox: (box: Box) => void; onClear: () => void; hasSelection: boolean };
@@ -11,8 +12,7 @@ export function OtherSelections({ onView, onBox, onClear, hasSelection }: Props)
   const id = useId();
   const numbers = { left: Number(sides.left), right: Number(sides.right), bottom: Number(sides.bottom), top: Number(sides.top) };
   const isUsable = Object.values(numbers).every(Number.isFinite) && numbers.left <= numbers.right && numbers.bottom <= numbers.top;
-  const choose = (event: FormEvent) => {
-    event.preventDefault();
+  const choose = () => {
     if (isUsable) onBox(numbers);
   };
   return (
@@ -22,7 +22,7 @@ export function OtherSelections({ onView, onBox, onClear, hasSelection }: Props)
         <Button onClick={onView}>Select what is in view</Button>
         <Button onClick={onClear} disabled={!hasSelection}>Clear the selection</Button>
       </div>
-      <form className="row" onSubmit={choose} aria-describedby={id}>
+      <Form className="row" onSubmit={choose} aria-describedby={id}>
         {SIDES.map(([side, title]) => (
           <label className="field" key={side}>
             <span>{title}</span>
@@ -30,7 +30,7 @@ export function OtherSelections({ onView, onBox, onClear, hasSelection }: Props)
           </label>
         ))}
         <Button type="submit" disabled={!isUsable}>Select this box</Button>
-      </form>
+      </Form>
       <p id={id} className="quiet">The map reaches from −1 to 1 in both directions; 0, 0 is its middle. Values of the legend can be selected there.</p>
     </details>
   );

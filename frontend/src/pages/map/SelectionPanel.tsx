@@ -1,15 +1,16 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { useMayChange } from "../../app/session";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
 import { counted, percent, range, score } from "../../components/figures";
 import { IntervalBar } from "../../components/IntervalBar";
 import { Loaded } from "../../components/Loaded";
-import { PictureTile } from "../../components/PictureTile";
+import { ImageTile } from "../../components/ImageTile";
 
 const MOST_PICKED = 20_000;
 type Props = { rows: number[]; mapId: string; tables: string; onOpen: (row: number) => void; onClear: () => void };
@@ -21,7 +22,7 @@ export function SelectionPanel({ rows, mapId, tables, onOpen, onClear }: Props) 
   useEffect(() => setTitle(null), [rows]);
   const query = useQuery({
     queryKey: ["map", "selection", mapId, rows, title],
-    queryFn: () => told(api.POST("/api/map/selection", { body: { rows, title } })),
+    queryFn: () => unwrap(api.POST("/api/map/selection", { body: { rows, title } })),
     staleTime: Infinity,
     gcTime: 60_000,
     placeholderData: (former, before) => (before?.queryKey[3] === rows ? former : undefined),
@@ -106,7 +107,7 @@ function Common({ found, tables, onOpen }: { found: Selection; tables: string; o
       <h3>Typical samples, wrong ones first</h3>
       <div className="map-examples">
         {found.examples.map((sample) => (
-          <PictureTile key={sample.row} sample={{ row: sample.row, label: sample.label, answer: sample.answer, is_failure: sample.is_failure === true }} tables={tables} side={92} onOpen={() => onOpen(sample.row)} />
+          <ImageTile key={sample.row} sample={{ row: sample.row, label: sample.label, answer: sample.answer, is_failure: sample.is_failure === true }} tables={tables} side={92} onOpen={() => onOpen(sample.row)} />
         ))}
       </div>
     </>
@@ -119,13 +120,13 @@ function MakeSlice({ found, rows, tables }: { found: Selection; rows: number[]; 
   const first = useMemo(() => found.words[0]?.words ?? "", [found]);
   const [words, setWords] = useState(first);
   const making = useMutation({
-    mutationFn: () => told(api.POST("/api/slices/from-rows", { body: { title: found.title, rows: rows.slice(0, MOST_PICKED), words: words.trim(), tables } })),
+    mutationFn: () => unwrap(api.POST("/api/slices/from-rows", { body: { title: found.title, rows: rows.slice(0, MOST_PICKED), words: words.trim(), tables } })),
     onSuccess: () => queries.invalidateQueries({ predicate: (query) => !["session", "map"].includes(String(query.queryKey[0])) }),
   });
   if (!mayChange) return null;
   const made = making.data;
   return (
-    <form className="stack" onSubmit={(event) => { event.preventDefault(); making.mutate(); }}>
+    <Form className="stack" onSubmit={() => making.mutate()}>
       <h3>Make it a slice of {found.title}</h3>
       <p className="quiet">A rule is learnt that finds such samples, and tested once on the confirmation half, which you have not seen.</p>
       <div className="row">
@@ -140,12 +141,12 @@ function MakeSlice({ found, rows, tables }: { found: Selection; rows: number[]; 
         {making.isPending && <p>Learning the rule and testing it …</p>}
         {made && (
           <p className="note">
-            <strong>{made.title}</strong>: {made.verdict_words} The rule finds {percent(made.agreement.recall)} of what you selected, and {percent(made.agreement.precision)} of
-            what it finds was selected. <Link href={`/slices/${made.slice_id}`}>Open the slice</Link>
+            <strong>{made.line.title}</strong>: {made.line.verdict_words} The rule finds {percent(made.agreement.recall)} of what you selected, and {percent(made.agreement.precision)} of
+            what it finds was selected. <Link href={`/slices/${made.line.slice_id}`}>Open the slice</Link>
           </p>
         )}
       </div>
       {making.error && <ErrorNote error={making.error} />}
-    </form>
+    </Form>
   );
 }

@@ -45,7 +45,7 @@ export class PixelPainter implements Painter {
   private stampSize = 1;
   private ground = 0xffffffff;
 
-  /** Make a painter, or return null where a canvas cannot be drawn into. */
+  /** Make a painter, or return null where a canvas cannot be generated into. */
   static on(canvas: HTMLCanvasElement): PixelPainter | null {
     const context = canvas.getContext("2d", { alpha: false });
     return context ? new PixelPainter(canvas, context) : null;
@@ -75,7 +75,7 @@ export class PixelPainter implements Painter {
   /** Draw one frame. */
   draw(look: Look): void {
     const { width, height } = this.canvas;
-    if (!this.image || this.image.width !== width || this.image.height !== height) {
+    if (this.image?.width !== width || this.image.height !== height) {
       this.image = this.context.createImageData(width, height);
       this.pixels = new Uint32Array(this.image.data.buffer);
     }
@@ -99,13 +99,12 @@ export class PixelPainter implements Painter {
     const [left, top] = [((look.transform[2] + 1) * width) / 2, ((1 - look.transform[3]) * height) / 2];
     const offsets = Int32Array.from(stamp.across, (x, part) => (stamp.down[part] ?? 0) * width + x);
     const count = offsets.length;
-    for (let slot = 0; slot < order.length; slot += 1) {
-      const place = order[slot] as number;
-      let x = after[2 * place] as number;
-      let y = after[2 * place + 1] as number;
+    for (const place of order) {
+      let x = after[2 * place]!;
+      let y = after[2 * place + 1]!;
       if (share < 1) {
-        x = (before[2 * place] as number) * (1 - share) + x * share;
-        y = (before[2 * place + 1] as number) * (1 - share) + y * share;
+        x = before[2 * place]! * (1 - share) + x * share;
+        y = before[2 * place + 1]! * (1 - share) + y * share;
       }
       const column = Math.floor(x * across + left);
       const line = Math.floor(y * down + top);
@@ -113,14 +112,14 @@ export class PixelPainter implements Painter {
         if (column > -reach && line > -reach && column < width + reach && line < height + reach) this.pressAtEdge(column, line, place, width, height);
         continue;
       }
-      const word = words[place] as number;
-      const alpha = alphas[place] as number;
+      const word = words[place]!;
+      const alpha = alphas[place]!;
       const strength = alpha === FULL ? 256 : alpha;
       const middle = line * width + column;
       for (let part = 0; part < count; part += 1) {
-        const pixel = middle + (offsets[part] as number);
-        const much = (strength * (cover[part] as number)) >> 8;
-        pixels[pixel] = much >= 256 ? word : mixed(pixels[pixel] as number, word, much);
+        const pixel = middle + offsets[part]!;
+        const much = (strength * cover[part]!) >> 8;
+        pixels[pixel] = much >= 256 ? word : mixed(pixels[pixel]!, word, much);
       }
     }
   }

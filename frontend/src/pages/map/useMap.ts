@@ -1,7 +1,7 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
-import { useEffect, useMemo, useState } from "react";
-import { api, told, type Schemas } from "../../api/client";
-import { bytes, codes, floats, integers } from "./arrays";
+import { useSyncExternalStore } from "react";
+import { api, unwrap, type Schemas } from "../../api/client";
+import { bytes, codes, floats, integers } from "../../components/packed";
 import type { Ground } from "./palette";
 import type { Colouring } from "./shading";
 
@@ -10,11 +10,11 @@ export type MapPoints = { view: Schemas["MapView"]; positions: Float32Array; row
 export type Coloured = Colouring & { title: string; by: string; mapId: string };
 
 /** Return the points of a layout. */
-export function useLayout(layout: LayoutName, isWanted: boolean): UseQueryResult<MapPoints, Error> {
+export function useLayout(layout: LayoutName, isWanted: boolean): UseQueryResult<MapPoints> {
   return useQuery({
     queryKey: ["map", layout],
     queryFn: async () => {
-      const view = await told(api.GET("/api/map", { params: { query: { layout } } }));
+      const view = await unwrap(api.GET("/api/map", { params: { query: { layout } } }));
       return { view, positions: floats(view.positions), rows: integers(view.rows), parts: bytes(view.parts) };
     },
     enabled: isWanted,
@@ -23,23 +23,23 @@ export function useLayout(layout: LayoutName, isWanted: boolean): UseQueryResult
 }
 
 /** Return what there is to colour by. */
-export function useColourings(): UseQueryResult<Schemas["MapColouringsView"], Error> {
-  return useQuery({ queryKey: ["map", "colourings"], queryFn: () => told(api.GET("/api/map/colourings")) });
+export function useColourings(): UseQueryResult<Schemas["MapColouringsView"]> {
+  return useQuery({ queryKey: ["map", "colourings"], queryFn: () => unwrap(api.GET("/api/map/colourings")) });
 }
 
 /** Return what every point has; the former colours stay until the new ones are there. */
-export function useColours(by: string): UseQueryResult<Coloured, Error> {
+export function useColours(by: string): UseQueryResult<Coloured> {
   return useQuery({
     queryKey: ["map", "colours", by],
     queryFn: async (): Promise<Coloured> => {
-      const view = await told(api.GET("/api/map/colours", { params: { query: { by } } }));
+      const view = await unwrap(api.GET("/api/map/colours", { params: { query: { by } } }));
       return {
         by: view.by,
         title: view.title,
         mapId: view.map_id,
-        codes: view.codes === null || view.codes === undefined ? null : codes(view.codes),
-        values: view.values === null || view.values === undefined ? null : floats(view.values),
-        legend: (view.legend ?? []).map((entry) => ({ value: entry.value, count: entry.count, meaning: entry.meaning ?? "" })),
+        codes: view.codes ? codes(view.codes) : null,
+        values: view.values ? floats(view.values) : null,
+        legend: view.legend,
         low: view.low ?? 0,
         high: view.high ?? 1,
       };
@@ -51,19 +51,21 @@ export function useColours(by: string): UseQueryResult<Coloured, Error> {
 
 /** Return whether pages are light or dark now. */
 export function useGround(): Ground {
-  const media = useMemo(() => window.matchMedia("(prefers-color-scheme: dark)"), []);
-  const read = () => {
-    const chosen = document.documentElement.dataset["theme"];
-    return chosen === "dark" || (chosen !== "light" && media.matches) ? "dark" : "light";
-  };
-  const [ground, setGround] = useState<Ground>(read);
-  useEffect(() => {
-    const change = () => setGround(read());
-    const watch = new MutationObserver(change);
-    watch.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
-    media.addEventListener("change", change);
-    change();
-    return () => { watch.disconnect(); media.removeEventListener("change", change); };
-  }, [media]);
-  return ground;
+  return useSyncExternalStore(watchGround, readGround);
+}
+
+function darkSystem(): MediaQueryList {
+  return window.matchMedia("(prefers-color-scheme: dark)");
+}
+
+function readGround(): Ground {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen === "dark" || (chosen !== "light" && darkSystem().matches) ? "dark" : "light";
+}
+
+function watchGround(onChange: () => void): () => void {
+  const [media, watch] = [darkSystem(), new MutationObserver(onChange)];
+  watch.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
+  media.addEventListener("change", onChange);
+  return () => { watch.disconnect(); media.removeEventListener("change", onChange); };
 }

@@ -4,7 +4,7 @@ import { painterOn, type Painter } from "./painter";
 
 const SWITCH_MILLISECONDS = 800;
 
-export type Picture = { positions: Float32Array; colours: Uint8Array; order: Uint32Array; pointSize: number };
+export type Scene = { positions: Float32Array; colours: Uint8Array; order: Uint32Array; pointSize: number };
 export type RendererState = "starting" | "ready" | "lost" | "missing";
 
 /** Return how much of a movement is done after a share of its time: slow, fast, slow. */
@@ -17,17 +17,17 @@ function isStill(): boolean {
 }
 
 /** Keep a canvas drawn: a frame is drawn only when something has changed, and points walk to their places in a new layout. */
-export function useRenderer(canvas: RefObject<HTMLCanvasElement | null>, picture: Picture) {
+export function useRenderer(canvas: RefObject<HTMLCanvasElement | null>, image: Scene) {
   const camera = useRef<Camera>(WHOLE);
   const size = useRef<Size>({ width: 1, height: 1 });
   const renderer = useRef<Painter | null>(null);
-  const latest = useRef(picture);
+  const latest = useRef(image);
   const shown = useRef<Float32Array | null>(null);
   const walk = useRef({ begun: 0, isUnderWay: false });
   const frame = useRef(0);
   const [state, setState] = useState<RendererState>("starting");
   const [lives, setLives] = useState(0);
-  latest.current = picture;
+  latest.current = image;
 
   const redraw = useCallback(() => {
     if (frame.current) return;
@@ -65,17 +65,17 @@ export function useRenderer(canvas: RefObject<HTMLCanvasElement | null>, picture
   }, [canvas, lives]);
 
   useEffect(() => {
-    const before = shown.current?.length === picture.positions.length ? shown.current : picture.positions;
-    renderer.current?.setPlaces(before, picture.positions);
-    walk.current = { begun: performance.now(), isUnderWay: before !== picture.positions && !isStill() };
-    shown.current = picture.positions;
+    const before = shown.current?.length === image.positions.length ? shown.current : image.positions;
+    renderer.current?.setPlaces(before, image.positions);
+    walk.current = { begun: performance.now(), isUnderWay: before !== image.positions && !isStill() };
+    shown.current = image.positions;
     redraw();
-  }, [picture.positions, redraw, state, lives]);
+  }, [image.positions, redraw, state, lives]);
 
   useEffect(() => {
-    renderer.current?.setColours(picture.colours, picture.order);
+    renderer.current?.setColours(image.colours, image.order);
     redraw();
-  }, [picture.colours, picture.order, picture.pointSize, redraw, state, lives]);
+  }, [image.colours, image.order, image.pointSize, redraw, state, lives]);
 
   useEffect(() => {
     const element = canvas.current;

@@ -13,22 +13,22 @@ export function BigFigures({ data, run }: Props) {
       <Card className="headline-card" title="What was found">
         <p className="headline">{run.headline}</p>
         {run.summary.map((sentence) => <p key={sentence}>{sentence}</p>)}
-        {run.control && <p className="quiet">{run.control}</p>}
+        {run.correction && <p className="quiet">{run.correction}</p>}
       </Card>
       <dl className="figures-row">
-        {run.accuracy && <Figure title="Right, as the run recorded it" value={percent(run.accuracy.value)} note={`95 % interval ${range(run.accuracy)}, ${counted(run.accuracy.total)} evaluated`} />}
-        {data.discovery && <Figure title="Right, on the discovery half" value={percent(data.discovery.value)} note={`95 % interval ${range(data.discovery)}, ${counted(data.discovery.total)} evaluated`} />}
+        {run.accuracy && <Figure title="Accuracy, as the run recorded it" value={percent(run.accuracy.value)} note={`95 % interval ${range(run.accuracy.interval)}, ${counted(run.accuracy.total)} evaluated`} />}
+        {data.discovery && <Figure title="Accuracy on the discovery half" value={percent(data.discovery.value)} note={`95 % interval ${range(data.discovery.interval)}, ${counted(data.discovery.total)} evaluated`} />}
         <Figure title="Confirmed slices" value={counted(run.n_published)} note="proven on samples that took no part in finding them" />
         <Figure title="Samples" value={counted(total)} note={splits} />
         <Figure title="Classes" value={counted(data.n_classes)} note={data.task} />
       </dl>
-      <Card title="What was looked at">
+      <Card title="What was examined">
         <dl className="facts">
           <dt>A failure</dt><dd>{run.criterion || data.criterion}</dd>
           <dt>Classifier</dt><dd className="figure">{data.classifier_id || "predictions were given"}</dd>
-          <dt>Encoder</dt><dd className="figure">{data.encoder_id || "none: there are no pictures"}</dd>
+          <dt>Encoder</dt><dd className="figure">{data.encoder_id || "none: there are no images"}</dd>
           {data.n_unlabelled > 0 && <><dt>Without a label</dt><dd>{counted(data.n_unlabelled)} samples</dd></>}
-          <dt>Set aside as broken</dt><dd>{counted(data.n_quarantined)} samples</dd>
+          <dt>Unreadable, left out</dt><dd>{counted(data.n_quarantined)} samples</dd>
         </dl>
       </Card>
     </>

@@ -12,8 +12,8 @@ type Line = Schemas["ClassAccuracyView"];
 const FIRST = 30;
 const COLUMNS: Column<Line>[] = [
   { key: "title", title: "Class", cell: (line) => <Link href={`/classes/${encodeURIComponent(line.title)}`}>{line.title}</Link>, order: (line) => line.title },
-  { key: "right", title: "Right", cell: (line) => percent(line.right.value), order: (line) => line.right.value, isNumber: true },
-  { key: "interval", title: "95 % interval", cell: (line) => <>{range(line.right)}<IntervalBar rate={line.right.value} interval={line.right} label={line.title} /></> },
+  { key: "right", title: "Accuracy", cell: (line) => percent(line.right.value), order: (line) => line.right.value, isNumber: true },
+  { key: "interval", title: "95 % interval", cell: (line) => <>{range(line.right.interval)}<IntervalBar rate={line.right.value} interval={line.right.interval} label={line.title} /></> },
   { key: "total", title: "Samples", cell: (line) => counted(line.right.total), order: (line) => line.right.total, isNumber: true },
 ];
 

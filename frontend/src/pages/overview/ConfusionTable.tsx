@@ -6,15 +6,15 @@ import { cellsOf, type Cell } from "./confusion";
 
 const FEW = 8;
 
-/** What is taken for what: a table of counts, coloured by the share of each true class. */
+/** The confusion matrix: counts, coloured by the share of each true class. */
 export function ConfusionTable({ confusion }: { confusion: Schemas["ConfusionView"] }) {
   const { titles, has_others: hasOthers } = confusion;
   const cells = useMemo(() => cellsOf(confusion.counts, hasOthers), [confusion.counts, hasOthers]);
-  const caption = `What is taken for what, on ${confusion.measured_on} (${counted(confusion.n_samples)} samples)`;
+  const caption = `Confusion matrix on ${confusion.measured_on} (${counted(confusion.n_samples)} samples)`;
   return (
-    <Card title="What is taken for what" className="confusion-card">
+    <Card title="Confusion matrix" className="confusion-card">
       <p className="quiet">
-        Lines are true classes, columns are answers; all of {confusion.measured_on}, {counted(confusion.n_samples)} samples.
+        Rows are true classes, columns are predictions; all of {confusion.measured_on}, {counted(confusion.n_samples)} samples.
         {hasOthers && ` The ${titles.length - 1} most confused of ${counted(confusion.n_classes)} classes are shown one by one.`}
       </p>
       <p className="legend"><span className="right"><i />right</span><span className="wrong"><i />wrong; stronger: a larger share of the true class</span></p>
@@ -23,7 +23,7 @@ export function ConfusionTable({ confusion }: { confusion: Schemas["ConfusionVie
           <caption className="unseen">{caption}</caption>
           <thead>
             <tr>
-              <th scope="col">is ↓ taken for →</th>
+              <th scope="col">true ↓ predicted →</th>
               {titles.map((title, place) => <th key={place} scope="col" title={title}><span>{title}</span></th>)}
             </tr>
           </thead>
@@ -32,7 +32,7 @@ export function ConfusionTable({ confusion }: { confusion: Schemas["ConfusionVie
               <tr key={place}>
                 <th scope="row" title={titles[place]}>{titles[place]}</th>
                 {line.map((cell, column) => (
-                  <td key={column} className="number" style={shade(cell)} title={`${titles[place]} taken for ${titles[column]}: ${counted(cell.count)}, ${percent(cell.share)}`}>
+                  <td key={column} className="number" style={shade(cell)} title={`${titles[place]} predicted as ${titles[column]}: ${counted(cell.count)}, ${percent(cell.share)}`}>
                     {cell.count > 0 ? counted(cell.count) : <span className="quiet">0</span>}
                   </td>
                 ))}

@@ -1,27 +1,28 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { useMayChange } from "../../app/session";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Card } from "../../components/Card";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { counted } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
-import { useWork } from "../../components/work";
+import { useJob } from "../../components/jobs";
 
 /** A project without any run: what is there, and what to do. */
 export function FirstRun({ data }: { data: Schemas["OverviewView"] }) {
   const mayChange = useMayChange();
   const total = data.splits.reduce((sum, one) => sum + one.n_samples, 0);
   return (
-    <Card title="Nothing was looked for yet">
+    <Card title="No run yet">
       <p>
         {total > 0
           ? `There are ${counted(total)} samples of ${counted(data.n_classes)} classes (${data.splits.map((one) => `${one.split} ${counted(one.n_samples)}`).join(", ")}).`
           : "The samples were not read yet; that is the first step of looking for failures."}
       </p>
-      <p>Looking for failures reads the samples, asks the classifier, finds kinds of pictures on which it fails, proves them on samples kept aside, and tries a repair. Finished steps are kept, so you can cancel and resume.</p>
+      <p>Looking for failures reads the samples, asks the classifier, finds kinds of images on which it fails, proves them on samples kept aside, and tries a repair. Finished steps are kept, so you can cancel and resume.</p>
       {mayChange ? <LookForFailures kind="primary" /> : <p className="quiet">The owner of the project can start it.</p>}
     </Card>
   );
@@ -30,7 +31,7 @@ export function FirstRun({ data }: { data: Schemas["OverviewView"] }) {
 /** A button that asks with which methods to look for failures, and starts. */
 export function LookForFailures({ kind }: { kind: "primary" | "plain" }) {
   const [isOpen, setOpen] = useState(false);
-  const { start, isRunning, error } = useWork("run");
+  const { start, isRunning, error } = useJob("run");
   return (
     <>
       <Button kind={kind} onClick={() => setOpen(true)} disabled={isRunning}>Look for failures</Button>
@@ -44,7 +45,7 @@ type DialogProps = { onClose: () => void; onStart: (methods: string[]) => void }
 
 /** Choose methods; those of weakspot.toml are chosen at first. */
 function MethodDialog({ onClose, onStart }: DialogProps) {
-  const choices = useQuery({ queryKey: ["discoverers"], queryFn: () => told(api.GET("/api/discoverers")) });
+  const choices = useQuery({ queryKey: ["discoverers"], queryFn: () => unwrap(api.GET("/api/discoverers")) });
   const [changed, setChanged] = useState<Record<string, boolean>>({});
   const isChosen = (one: Schemas["MethodChoice"]) => changed[one.name] ?? one.is_configured;
   return (
@@ -54,7 +55,7 @@ function MethodDialog({ onClose, onStart }: DialogProps) {
         {(data) => {
           const chosen = data.methods.filter((one) => isChosen(one) && !one.why_not).map((one) => one.name);
           return (
-            <form onSubmit={(event) => { event.preventDefault(); onStart(chosen); }}>
+            <Form onSubmit={() => onStart(chosen)}>
               <fieldset className="choices">
                 <legend>Methods</legend>
                 {data.methods.map((one) => (
@@ -68,7 +69,7 @@ function MethodDialog({ onClose, onStart }: DialogProps) {
                 <Button type="submit" kind="primary" disabled={chosen.length === 0}>Start</Button>
                 <Button onClick={onClose}>Not now</Button>
               </div>
-            </form>
+            </Form>
           );
         }}
       </Loaded>

@@ -1,12 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { api, serverRoot, told } from "../../api/client";
+import { api, serverRoot, unwrap } from "../../api/client";
 import { isStatic } from "../../api/static";
 import { useMayChange } from "../../app/session";
 import { Button } from "../../components/Button";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
-import { useWork } from "../../components/work";
+import { useJob } from "../../components/jobs";
 import { useRun } from "../slices/useRun";
 import { BigFigures } from "./BigFigures";
 import { ClassAccuracy } from "./ClassAccuracy";
@@ -15,16 +15,16 @@ import { FirstRun, LookForFailures } from "./LookForFailures";
 import { RunsCard } from "./RunsCard";
 import { Tried } from "./Tried";
 import { UploadTrial } from "./UploadTrial";
-import { WorkList } from "./WorkList";
+import { JobList } from "./JobList";
 import { WorstSlices } from "./WorstSlices";
 import "./overview.css";
 
-/** Overview: how the classifier does, where it does worst, what was tried, and the work under way. */
+/** Overview: how the classifier does, where it does worst, what was tried, and the jobs under way. */
 export function OverviewPage() {
   const { query } = useRun();
   const found = useQuery({
     queryKey: ["overview", query.run ?? ""],
-    queryFn: () => told(api.GET("/api/overview", { params: { query } })),
+    queryFn: () => unwrap(api.GET("/api/overview", { params: { query } })),
   });
   return (
     <>
@@ -32,7 +32,7 @@ export function OverviewPage() {
         How the classifier does, where it does worst, and what was tried.
       </PageHead>
       <div className="stack">
-        <WorkList />
+        <JobList />
         <Loaded query={found} what="the overview">
           {(data) => (
             <div className="stack">
@@ -62,14 +62,14 @@ export function OverviewPage() {
 /** What can be done with the whole project. */
 function Actions({ run, hasReport }: { run: string | undefined; hasReport: boolean }) {
   const mayChange = useMayChange();
-  const report = useWork("report");
+  const report = useJob("report");
   return (
     <>
       {hasReport && run && !isStatic() && (
         <a className="button plain" href={`${serverRoot}/api/runs/${run}/report`} target="_blank" rel="noopener">Open the report</a>
       )}
       {mayChange && run && (
-        <Button onClick={() => report.start({ run })} disabled={report.isRunning}>{hasReport ? "Write the report anew" : "Write the report"}</Button>
+        <Button onClick={() => report.start({ run })} disabled={report.isRunning}>{hasReport ? "Write the report again" : "Write the report"}</Button>
       )}
       {mayChange && run && <LookForFailures kind="plain" />}
       {report.error && <ErrorNote error={report.error} />}

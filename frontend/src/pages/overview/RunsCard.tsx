@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { counted } from "../../components/figures";
@@ -18,7 +18,7 @@ export function when(iso: string): string {
 /** All runs; the chosen one is shown on every page. */
 export function RunsCard({ chosen }: { chosen: string }) {
   const { choose } = useRun();
-  const runs = useQuery({ queryKey: ["runs"], queryFn: () => told(api.GET("/api/runs")) });
+  const runs = useQuery({ queryKey: ["runs"], queryFn: () => unwrap(api.GET("/api/runs")) });
   const columns: Column<Run>[] = [
     { key: "started", title: "Started", cell: (run) => <span title={run.run_id}>{when(run.started)}</span>, order: (run) => run.started },
     { key: "command", title: "By", cell: (run) => <code>{run.command}</code> },

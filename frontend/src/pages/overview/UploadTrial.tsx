@@ -1,28 +1,28 @@
 import { useMutation } from "@tanstack/react-query";
 import { useEffect, useId, useState } from "react";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { isStatic } from "../../api/static";
 import { useMayChange } from "../../app/session";
 import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
 import { percent } from "../../components/figures";
-import { PictureTile } from "../../components/PictureTile";
+import { ImageTile } from "../../components/ImageTile";
 import "./trial.css";
 
 type Trial = Schemas["TrialView"];
 
 const LARGEST = 20 * 1024 * 1024;
 
-/** Send a picture; the server forgets it when it has answered. */
+/** Send an image; the server forgets it when it has answered. */
 async function tried(file: File): Promise<Trial> {
-  if (file.size > LARGEST) throw new Error("The picture is larger than 20 MB. Choose a smaller one.");
+  if (file.size > LARGEST) throw new Error("The image is larger than 20 MB. Choose a smaller one.");
   const form = new FormData();
   form.append("file", file);
-  const body = { file: "" } as Schemas["Body_uploads_picture"];
-  return told(api.POST("/api/uploads/picture", { body, bodySerializer: () => form }));
+  const body = { file: "" };
+  return unwrap(api.POST("/api/uploads/image", { body, bodySerializer: () => form }));
 }
 
-/** Try a picture: what the classifier makes of it, and which samples look like it. */
+/** Try an image: what the classifier makes of it, and which samples look like it. */
 export function UploadTrial() {
   const mayChange = useMayChange();
   const id = useId();
@@ -36,26 +36,26 @@ export function UploadTrial() {
     trial.mutate(file);
   };
   return (
-    <Card title="Try a picture">
-      <p id={id} className="quiet">Choose a picture of your own: see what the classifier says of it, and which samples look like it. It is not kept.</p>
+    <Card title="Try an image">
+      <p id={id} className="quiet">Choose an image of your own: see what the classifier says of it, and which samples look like it. It is not kept.</p>
       <label className="field">
-        <span>Picture</span>
+        <span>Image</span>
         <input type="file" accept="image/*" aria-describedby={id} onChange={(event) => choose(event.target.files?.[0])} />
       </label>
       <div role="status" className="trial">
-        {trial.isPending && <p className="loading">Looking at the picture …</p>}
-        {trial.data && !trial.isPending && <TrialResult trial={trial.data} picture={shown} />}
+        {trial.isPending && <p className="loading">Looking at the image …</p>}
+        {trial.data && <TrialResult trial={trial.data} image={shown} />}
       </div>
       {trial.isError && <div className="trial"><ErrorNote error={trial.error} /></div>}
     </Card>
   );
 }
 
-function TrialResult({ trial, picture }: { trial: Trial; picture: string | null }) {
+function TrialResult({ trial, image }: { trial: Trial; image: string | null }) {
   return (
     <>
       <div className="trial-answer">
-        {picture && <img src={picture} alt="The picture that you chose" className="trial-picture" />}
+        {image && <img src={image} alt="What you chose" className="trial-image" />}
         <ol aria-label="Likeliest classes">
           {trial.classes.map(({ title, probability }) => (
             <li key={title}>
@@ -71,7 +71,7 @@ function TrialResult({ trial, picture }: { trial: Trial; picture: string | null 
           <h3>Samples that look like it</h3>
           <div className="trial-nearest">
             {trial.nearest.map((near) => (
-              <PictureTile key={near.row} tables={trial.tables} sample={{ ...near, note: near.similarity.toFixed(2) }} />
+              <ImageTile key={near.row} tables={trial.tables} sample={{ ...near, note: near.similarity.toFixed(2) }} />
             ))}
           </div>
         </>

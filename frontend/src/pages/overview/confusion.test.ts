@@ -11,7 +11,7 @@ describe("cellsOf", () => {
     expect(second?.[1]?.strength).toBe(50);
   });
 
-  it("does not colour what all other classes are taken for among themselves", () => {
+  it("does not colour how all other classes are confused among themselves", () => {
     expect(cellsOf([[1, 1], [1, 9]], true)[1]?.[1]).toMatchObject({ kind: "none", strength: 0, count: 9 });
   });
 

@@ -1,15 +1,15 @@
 import { useQuery } from "@tanstack/react-query";
-import { api, serverRoot, told } from "../../api/client";
+import { api, serverRoot, unwrap } from "../../api/client";
 import { Card } from "../../components/Card";
+import { size } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
-import { size } from "./words";
 
 /** The files of the newest repair. */
 export function Downloads({ runId }: { runId: string }) {
   const query = { run: runId };
   const files = useQuery({
     queryKey: ["repair-downloads", runId],
-    queryFn: () => told(api.GET("/api/repair/downloads", { params: { query } })),
+    queryFn: () => unwrap(api.GET("/api/repair/downloads", { params: { query } })),
   });
   return (
     <Card title="Download">

@@ -1,40 +1,40 @@
-import { useId, useState, type FormEvent } from "react";
+import { useId, useState } from "react";
 import { Link, useSearchParams } from "wouter";
 import type { Schemas } from "../../api/client";
 import { useMayChange } from "../../app/session";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
 import { percent, range } from "../../components/figures";
-import { useWork } from "../../components/work";
+import { useJob } from "../../components/jobs";
 import { argumentsOf, COMPARE_ALL, firstChoice, preselected } from "./choices";
 
 /** What to repair, and how. */
 export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
   const [params] = useSearchParams();
   const mayChange = useMayChange();
-  const { start, isRunning, error } = useWork("repair");
+  const { start, isRunning, error } = useJob("repair");
   const [slices, setSlices] = useState(() => preselected(options.slices, params.get("slices")));
   const [strategy, setStrategy] = useState(() => firstChoice(options.strategies));
   const [budget, setBudget] = useState(String(options.budget || Math.min(100, options.n_pool)));
   const budgetId = useId();
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
+  const submit = () => {
     start(argumentsOf({ run: options.run_id, slices, strategy, budget, hasPool: options.n_pool > 0 }));
   };
   const toggle = (id: string, isOn: boolean) => setSlices(isOn ? [...slices, id] : slices.filter((one) => one !== id));
   return (
-    <form className="stack" onSubmit={submit}>
+    <Form className="stack" onSubmit={submit}>
       <div className="repair-choices">
         <Card title="Which slices">
           <fieldset className="choices" disabled={!mayChange}>
             <legend className="unseen">Confirmed slices</legend>
-            {options.slices.map((slice) => (
-              <div key={slice.slice_id} className="choice">
-                <input id={`${budgetId}-${slice.slice_id}`} type="checkbox" checked={slices.includes(slice.slice_id)} onChange={(event) => toggle(slice.slice_id, event.target.checked)} />
+            {options.slices.map(({ title, evidence, words }) => (
+              <div key={evidence.slice_id} className="choice">
+                <input id={`${budgetId}-${evidence.slice_id}`} type="checkbox" checked={slices.includes(evidence.slice_id)} onChange={(event) => toggle(evidence.slice_id, event.target.checked)} />
                 <span>
-                  <label htmlFor={`${budgetId}-${slice.slice_id}`}><strong>{slice.title}</strong></label>{" "}
-                  <span className="quiet">fails {percent(slice.inside.value)} ({range(slice.inside)}). {slice.cause}{!slice.is_finding && " Another slice explains most of it."} <Link href={`/slices/${slice.slice_id}`}>Look at it</Link></span>
+                  <label htmlFor={`${budgetId}-${evidence.slice_id}`}><strong>{title}</strong></label>{" "}
+                  <span className="quiet">fails {percent(evidence.failures_inside / evidence.n_inside)} ({range(evidence.interval_inside)}). {words.cause[0]}{words.explained && " Another slice explains most of it."} <Link href={`/slices/${evidence.slice_id}`}>Look at it</Link></span>
                 </span>
               </div>
             ))}
@@ -43,7 +43,7 @@ export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
         <Card title="How">
           <fieldset className="choices" disabled={!mayChange}>
             <legend className="unseen">Strategy</legend>
-            <Choice name={COMPARE_ALL} title="Compare all" sentence="Run every strategy that the samples allow, and show one table. The configured one is handed back." chosen={strategy} onChoose={setStrategy} />
+            <Choice name={COMPARE_ALL} title="Compare all" sentence="Run every strategy that the samples allow, and show one table. The configured one is exported." chosen={strategy} onChoose={setStrategy} />
             {options.strategies.filter((one) => !one.why_not).map((one) => (
               <Choice key={one.name} name={one.name} title={one.title} sentence={`${one.sentence}${one.is_configured ? " Configured." : ""}${one.is_baseline ? " A baseline." : ""}`} chosen={strategy} onChoose={setStrategy} />
             ))}
@@ -68,7 +68,7 @@ export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
         </div>
       )}
       {error && <ErrorNote error={error} />}
-    </form>
+    </Form>
   );
 }
 

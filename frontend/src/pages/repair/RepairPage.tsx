@@ -1,9 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { api, told } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { useMayChange } from "../../app/session";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
-import { useWork, WorkProgress } from "../../components/work";
+import { useJob, JobProgress } from "../../components/jobs";
 import { useRun } from "../slices/useRun";
 import { Comparison } from "./Comparison";
 import { Downloads } from "./Downloads";
@@ -15,14 +15,14 @@ import "./repair.css";
 export function RepairPage() {
   const { query } = useRun();
   const mayChange = useMayChange();
-  const { job } = useWork("repair");
+  const { job } = useJob("repair");
   const options = useQuery({
     queryKey: ["repair-options", query.run ?? ""],
-    queryFn: () => told(api.GET("/api/repair/options", { params: { query } })),
+    queryFn: () => unwrap(api.GET("/api/repair/options", { params: { query } })),
   });
   const results = useQuery({
     queryKey: ["repair-results", query.run ?? ""],
-    queryFn: () => told(api.GET("/api/repair/results", { params: { query } })),
+    queryFn: () => unwrap(api.GET("/api/repair/results", { params: { query } })),
   });
   return (
     <>
@@ -33,19 +33,19 @@ export function RepairPage() {
         <Loaded query={options} what="what can be repaired">
           {(data) => (data.why_not ? <p className="note warn">{data.why_not}</p> : <RepairForm key={data.run_id} options={data} />)}
         </Loaded>
-        {job && job.state !== "done" && <WorkProgress job={job} />}
+        {job && job.state !== "done" && <JobProgress job={job} />}
         <Loaded query={results} what="what repairs did">
           {(data) => (
             <div className="stack">
               {data.note && data.note !== options.data?.why_not && <p className="note warn">{data.note}</p>}
               {data.repairs.length === 0 && !data.note && data.run_id && <p className="quiet">Nothing was repaired in this run yet.</p>}
-              {data.repairs.slice(0, 1).map((repair) => <RepairResult key={repair.strategy} repair={repair} isChosen />)}
+              {data.repairs.slice(0, 1).map((repair) => <RepairResult key={repair.section.strategy} repair={repair} names={data.names} isChosen />)}
               {mayChange && data.repairs.length > 0 && <Downloads runId={data.run_id} />}
-              {data.comparison.length > 0 && <Comparison rows={data.comparison} measuredOn={data.repairs[0]?.measured_on ?? ""} />}
+              {data.comparison.length > 0 && <Comparison rows={data.comparison as Schemas["StrategyRow"][]} names={data.names} measuredOn={data.repairs[0]?.section.measured_on ?? ""} />}
               {data.repairs.slice(1).map((repair) => (
-                <details key={repair.strategy} className="card">
-                  <summary>{repair.title}: {repair.worse[0] ?? repair.sentences[0]}</summary>
-                  <RepairResult repair={repair} />
+                <details key={repair.section.strategy} className="card">
+                  <summary>{repair.section.title}: {repair.worse[0] ?? repair.section.sentences[0]}</summary>
+                  <RepairResult repair={repair} names={data.names} />
                 </details>
               ))}
             </div>

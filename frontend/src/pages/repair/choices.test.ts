@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { Schemas } from "../../api/client";
 import { argumentsOf, COMPARE_ALL, firstChoice, preselected } from "./choices";
 
-function slice(id: string, isFinding = true): Schemas["RepairableSlice"] {
-  return { slice_id: id, title: id, sentence: "", inside: { count: 0, total: 0, value: 0, low: 0, high: 1 }, cause: "", is_finding: isFinding };
+function slice(id: string, isFinding = true): Schemas["ConfirmedSlice"] {
+  return { title: id, evidence: { slice_id: id }, words: { explained: isFinding ? "" : "by another" } } as Schemas["ConfirmedSlice"];
 }
 
 function strategy(name: string, more: Partial<Schemas["Strategy"]> = {}): Schemas["Strategy"] {

@@ -2,14 +2,14 @@ import type { Schemas } from "../../api/client";
 
 export const COMPARE_ALL = "compare all";
 
-type Slice = Schemas["RepairableSlice"];
+type Slice = Schemas["ConfirmedSlice"];
 type Strategy = Schemas["Strategy"];
 
 /** Return the slices that are chosen at first: those of the address, else all that no other slice explains. */
 export function preselected(slices: Slice[], asked: string | null): string[] {
   const wanted = (asked ?? "").split(",").filter(Boolean);
-  const named = slices.filter((one) => wanted.includes(one.slice_id));
-  return (named.length > 0 ? named : slices.filter((one) => one.is_finding)).map((one) => one.slice_id);
+  const named = slices.filter((one) => wanted.includes(one.evidence.slice_id));
+  return (named.length > 0 ? named : slices.filter((one) => !one.words.explained)).map((one) => one.evidence.slice_id);
 }
 
 /** Return the strategy that is chosen at first: the configured one if it is possible here. */
@@ -20,7 +20,7 @@ export function firstChoice(strategies: Strategy[]): string {
 
 type Asked = { run: string; slices: string[]; strategy: string; budget: string; hasPool: boolean };
 
-/** Return what the work is told. */
+/** Return the arguments of the job. */
 export function argumentsOf({ run, slices, strategy, budget, hasPool }: Asked): Record<string, unknown> {
   const how = strategy === COMPARE_ALL ? { is_comparison: true } : { strategy };
   const number = Number.parseInt(budget, 10);

@@ -1,16 +1,17 @@
 import { useQueries } from "@tanstack/react-query";
 import { useDeferredValue, useState } from "react";
-import { api, told } from "../../api/client";
+import { api, unwrap } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
-import { useWork, WorkProgress } from "../../components/work";
-import { captionsOf, picturesOf, withCaption, type Setup } from "./drawings";
+import { useJob, JobProgress } from "../../components/jobs";
+import { captionsOf, imagesOf, withCaption, type Setup } from "./generation";
 import { CostLine, useCost } from "./CostLine";
 
 const EACH = 24;
 
-/** Captions of a class, to be drawn and measured beside the unchanged pictures. */
+/** Captions of a class, to be generated and measured beside the unchanged images. */
 export function CounterfactualForm({ setup }: { setup: Setup }) {
   const [className, setClassName] = useState(setup.starts[0]?.class_name ?? setup.class_names[0] ?? "");
   const [text, setText] = useState("");
@@ -18,14 +19,14 @@ export function CounterfactualForm({ setup }: { setup: Setup }) {
   const [isAgreed, setIsAgreed] = useState(false);
   const captions = captionsOf(text);
   const checks = useChecks(className, captions);
-  const drawable = captions.filter((caption) => !checks[caption]);
-  const cost = useCost(setup, picturesOf(captions, each));
-  const work = useWork("counterfactual");
+  const possible_prompts = captions.filter((caption) => !checks[caption]);
+  const cost = useCost(setup, imagesOf(captions, each));
+  const job = useJob("counterfactual");
   const starts = setup.starts.filter((start) => start.class_name === className);
-  const mayStart = drawable.length > 0 && !work.isRunning && each >= 1 && (!cost.mustAgree || isAgreed);
+  const mayStart = possible_prompts.length > 0 && !job.isRunning && each >= 1 && (!cost.mustAgree || isAgreed);
   return (
-    <Card title="Draw and measure">
-      <form className="stack" onSubmit={(event) => { event.preventDefault(); work.start({ class_name: className, captions, n_each: each, agreed_cost: isAgreed ? cost.amount : 0 }); }}>
+    <Card title="Generate and measure">
+      <Form className="stack" onSubmit={() => job.start({ class_name: className, captions, n_each: each, agreed_cost: isAgreed ? cost.amount : 0 })}>
         <div className="row">
           <label className="field">
             <span>Class</span>
@@ -34,12 +35,12 @@ export function CounterfactualForm({ setup }: { setup: Setup }) {
             </select>
           </label>
           <label className="field">
-            <span>Pictures a caption</span>
+            <span>Images per caption</span>
             <input className="short" type="number" min={1} max={200} value={each} onChange={(event) => setEach(event.target.valueAsNumber || 0)} />
           </label>
         </div>
         <label className="field">
-          <span>Captions, one a line: a place (“on a white background”), a property (“green”) or a whole prompt</span>
+          <span>Captions, one per line: a place (“on a white background”), a property (“green”) or a whole prompt</span>
           <textarea rows={4} value={text} onChange={(event) => setText(event.target.value)} placeholder="on a white background" />
         </label>
         {starts.length > 0 && (
@@ -48,15 +49,15 @@ export function CounterfactualForm({ setup }: { setup: Setup }) {
             {starts.map((start) => <Button key={start.caption} kind="quiet" onClick={() => setText(withCaption(text, start.caption))}>{start.caption}</Button>)}
           </p>
         )}
-        <ul className="refusals" role="status" aria-label="Captions that cannot be drawn">
+        <ul className="refusals" role="status" aria-label="Captions that cannot be generated">
           {captions.filter((caption) => checks[caption]).map((caption) => <li key={caption}><strong>{caption}</strong>: {checks[caption]}</li>)}
         </ul>
-        {setup.can_say && <details><summary>What can be said to the generator “{setup.generator}”</summary><CanSay text={setup.can_say} /></details>}
+        {setup.can_say && <details><summary>What the generator “{setup.generator}” understands</summary><CanSay text={setup.can_say} /></details>}
         <CostLine cost={cost} isAgreed={isAgreed} onAgree={setIsAgreed} />
-        <div className="row"><Button type="submit" kind="primary" disabled={!mayStart}>Draw and measure</Button></div>
-      </form>
-      {work.error && <ErrorNote error={work.error} />}
-      <WorkProgress job={work.job} />
+        <div className="row"><Button type="submit" kind="primary" disabled={!mayStart}>Generate and measure</Button></div>
+      </Form>
+      {job.error && <ErrorNote error={job.error} />}
+      <JobProgress job={job.job} />
     </Card>
   );
 }
@@ -66,14 +67,14 @@ function CanSay({ text }: { text: string }) {
   return <ul>{parts.map((part) => <li key={part}>{part}</li>)}</ul>;
 }
 
-/** Return why captions cannot be drawn, by caption; asked for a moment after typing. */
+/** Return why captions cannot be generated, by caption; asked for a moment after typing. */
 function useChecks(className: string, captions: string[]): Record<string, string> {
   const waited = useDeferredValue(captions.join("\n"));
   const asked = captionsOf(waited);
   const found = useQueries({
     queries: asked.map((caption) => ({
-      queryKey: ["drawings", "prompt", className, caption],
-      queryFn: () => told(api.GET("/api/drawings/prompt", { params: { query: { class_name: className, caption } } })),
+      queryKey: ["generation", "prompt", className, caption],
+      queryFn: () => unwrap(api.GET("/api/generation/prompt", { params: { query: { class_name: className, caption } } })),
       staleTime: Infinity,
     })),
   });

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { api, told } from "../../api/client";
+import { api, unwrap } from "../../api/client";
 import { useMayChange } from "../../app/session";
 import { Card } from "../../components/Card";
 import { Loaded } from "../../components/Loaded";
@@ -10,37 +10,37 @@ import { SearchForm } from "./SearchForm";
 import { SearchResult } from "./SearchResult";
 import "./search.css";
 
-/** Captions, generated pictures, and how often the classifier fails on them. */
+/** Captions, generated images, and how often the classifier fails on them. */
 export function SearchPage() {
   const mayChange = useMayChange();
-  const setup = useQuery({ queryKey: ["drawings", "setup"], queryFn: () => told(api.GET("/api/drawings/setup")) });
-  const series = useQuery({ queryKey: ["drawings", "counterfactuals"], queryFn: () => told(api.GET("/api/drawings/counterfactuals")) });
-  const searches = useQuery({ queryKey: ["drawings", "searches"], queryFn: () => told(api.GET("/api/drawings/searches")) });
+  const setup = useQuery({ queryKey: ["generation", "setup"], queryFn: () => unwrap(api.GET("/api/generation/setup")) });
+  const series = useQuery({ queryKey: ["generation", "counterfactuals"], queryFn: () => unwrap(api.GET("/api/generation/counterfactuals")) });
+  const searches = useQuery({ queryKey: ["generation", "searches"], queryFn: () => unwrap(api.GET("/api/generation/searches")) });
   return (
     <>
-      <PageHead title="Search with generated pictures">
-        Say what is changed in pictures of a class, and see how often the classifier then fails. Everything here is drawn, not
-        photographed: a reason to look for real pictures, not a proof about them.
+      <PageHead title="Search with generated images">
+        Say what is changed in images of a class, and see how often the classifier then fails. Everything here is generated, not
+        photographed: a reason to look for real images, not a proof about them.
       </PageHead>
       <div className="stack">
-        <Loaded query={setup} what="what can be drawn">
+        <Loaded query={setup} what="what can be generated">
           {(found) =>
             found.why_not ? (
-              <div className="note warn" role="status"><p>Nothing can be drawn in this project. {found.why_not}</p></div>
+              <div className="note warn" role="status"><p>No images can be generated in this project. {found.why_not}</p></div>
             ) : mayChange ? (
               <div className="columns">
                 <CounterfactualForm setup={found} />
                 <SearchForm setup={found} />
               </div>
             ) : (
-              <div className="note" role="status"><p>Drawing needs <code>weakspot serve</code> and its owner; below is what was drawn so far.</p></div>
+              <div className="note" role="status"><p>Generating needs <code>weakspot serve</code> and its owner; below is what was generated so far.</p></div>
             )
           }
         </Loaded>
         <Card title="Captions measured">
           <Loaded query={series} what="captions">
             {({ results }) =>
-              results.length === 0 ? <p className="quiet">None yet. Write captions above and press “Draw and measure”.</p> : <>{results.map((one, place) => <CounterfactualResult key={one.result_id} result={one} isOpen={place === 0} />)}</>
+              results.length === 0 ? <p className="quiet">None yet. Write captions above and press “Generate and measure”.</p> : <>{results.map((one, place) => <CounterfactualResult key={one.result_id} result={one} isOpen={place === 0} />)}</>
             }
           </Loaded>
         </Card>

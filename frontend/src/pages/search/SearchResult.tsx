@@ -1,14 +1,13 @@
 import { Link } from "wouter";
-import { chance, percent, range } from "../../components/figures";
-import { IntervalBar } from "../../components/IntervalBar";
-import { DrawnPictures } from "./DrawnPictures";
-import type { Search, Trial } from "./drawings";
+import { chance, percent } from "../../components/figures";
+import { CaptionRow } from "./CaptionRow";
+import type { Search, Trial } from "./generation";
 
-/** One search: what is proven, with pictures, and every caption that was tried. */
+/** One search: what is proven, with images, and every caption that was tried. */
 export function SearchResult({ result, isOpen }: { result: Search; isOpen: boolean }) {
   return (
-    <details className="drawing-result" open={isOpen}>
-      <summary><strong>{result.class_name}</strong>{result.target ? ` taken for ${result.target}` : ""}: {result.findings.length} proven of {result.trials.length} {result.trials.length === 1 ? "caption" : "captions"} <span className="quiet">{result.created.slice(0, 10)}</span></summary>
+    <details className="generation-result" open={isOpen}>
+      <summary><strong>{result.class_name}</strong>{result.target ? ` confused with ${result.target}` : ""}: {result.findings.length} proven of {result.trials.length} {result.trials.length === 1 ? "caption" : "captions"} <span className="quiet">{result.created.slice(0, 10)}</span></summary>
       <p>{result.headline}</p>
       <TrialRow trial={result.baseline} result={result} />
       {result.findings.map((trial) => <TrialRow key={trial.prompt} trial={trial} result={result} />)}
@@ -20,18 +19,12 @@ export function SearchResult({ result, isOpen }: { result: Search; isOpen: boole
 
 function TrialRow({ trial, result }: { trial: Trial; result: Search }) {
   const title = trial.caption ? `“${trial.caption}”` : "Without a caption";
-  const failed = trial.digests.map((digest) => ({ digest, fails: true, answer: trial.taken_for.length === 1 ? (trial.taken_for[0]?.label ?? "") : "wrong" }));
+  const labels = Object.keys(trial.wrong_labels);
+  const failed = trial.digests.map((digest) => ({ digest, fails: true, answer: labels.length === 1 ? (labels[0] ?? "") : "wrong" }));
   return (
-    <div className="caption-row">
-      <h3>{title} <span className="badge">generated</span></h3>
-      <div className="rate-line">
-        <span><strong>{percent(trial.rate.value)}</strong> fail <span className="quiet">({trial.rate.count} of {trial.rate.total}, {range(trial.rate)})</span></span>
-        <IntervalBar rate={trial.rate.value} interval={trial.rate} label={`failure rate, ${title}`} {...(trial.caption ? { other: result.baseline.rate.value } : {})} />
-        {trial.caption && <Link href={`/classes/${encodeURIComponent(result.class_name)}`}>Try “{trial.phrase}” on your own pictures</Link>}
-      </div>
-      {trial.taken_for.length > 0 && <p className="quiet">Taken for {trial.taken_for.map((one) => `${one.label} (${one.count})`).join(", ")}.</p>}
-      <DrawnPictures pictures={failed} what={title} />
-    </div>
+    <CaptionRow title={title} rate={trial.rate} baseline={trial.caption ? result.baseline.rate : null} predictions={trial.wrong_labels} images={failed}>
+      {trial.caption && <Link href={`/classes/${encodeURIComponent(result.class_name)}`}>Try “{trial.phrase}” on your own images</Link>}
+    </CaptionRow>
   );
 }
 
@@ -49,7 +42,7 @@ function TrialTable({ result }: { result: Search }) {
               <tr key={`${trial.prompt}${place}`}>
                 <th scope="row">{trial.caption}{trial.is_proven && <> <span className="badge confirmed">proven</span></>}</th>
                 <td className="number">{percent(trial.rate.value)} <span className="quiet">{trial.rate.count} of {trial.rate.total}</span></td>
-                <td className="number">{trial.ratio === null ? "–" : trial.ratio.toFixed(1)}</td>
+                <td className="number">{trial.ratio?.value?.toFixed(1) ?? "–"}</td>
                 <td className="number">{chance(trial.q_value)}</td>
                 <td>{trial.note || trial.stopped_because}</td>
               </tr>

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { isStatic } from "../../api/static";
 import { useMayChange } from "../../app/session";
 import { Button } from "../../components/Button";
@@ -9,13 +9,13 @@ import { ErrorNote } from "../../components/ErrorNote";
 import { chance, counted, percent, range } from "../../components/figures";
 import { IntervalBar } from "../../components/IntervalBar";
 import { Loaded } from "../../components/Loaded";
-import { useWork, WorkProgress } from "../../components/work";
+import { useJob, JobProgress } from "../../components/jobs";
 
 type Other = Schemas["OtherModel"];
 
 /** The slice on another classifier, if there is one to compare with. */
 export function CompareCard({ slice }: { slice: Schemas["SlicePageView"] }) {
-  const models = useQuery({ queryKey: ["comparisons"], queryFn: () => told(api.GET("/api/comparisons")), enabled: !isStatic() });
+  const models = useQuery({ queryKey: ["comparisons"], queryFn: () => unwrap(api.GET("/api/comparisons")), enabled: !isStatic() });
   const [chosen, setChosen] = useState("");
   const others = models.data?.others ?? [];
   const other = others.find((one) => one.name === chosen) ?? others[0];
@@ -40,18 +40,18 @@ export function CompareCard({ slice }: { slice: Schemas["SlicePageView"] }) {
 }
 
 function Comparing({ other }: { other: Other }) {
-  const work = useWork("compare");
+  const job = useJob("compare");
   const mayChange = useMayChange();
-  const isOwn = work.job?.arguments["other"] === other.name;
+  const isOwn = job.job?.arguments.other === other.name;
   return (
     <>
       {other.n_samples === null ? <p>{other.name} was not compared with this model yet.</p> : (
         <p>Over {counted(other.n_samples)} shared samples this model fails on {percent(other.failure_rate)}, {other.name} on {percent(other.other_rate)}; {percent(other.shared_failures)} of the failures of either are failures of both.</p>
       )}
       {other.notes.map((note) => <p key={note} className="quiet">{note}</p>)}
-      {mayChange && <Button onClick={() => work.start({ other: other.name })} disabled={work.isRunning}>{other.n_samples === null ? "Compare" : "Compare again"}</Button>}
-      {isOwn && work.job?.state !== "done" && <WorkProgress job={work.job} />}
-      {work.error && <ErrorNote error={work.error} />}
+      {mayChange && <Button onClick={() => job.start({ other: other.name })} disabled={job.isRunning}>{other.n_samples === null ? "Compare" : "Compare again"}</Button>}
+      {isOwn && job.job?.state !== "done" && <JobProgress job={job.job} />}
+      {job.error && <ErrorNote error={job.error} />}
     </>
   );
 }
@@ -60,7 +60,7 @@ function Compared({ slice, other }: { slice: Schemas["SlicePageView"]; other: Ot
   const { slice_id } = slice.line;
   const found = useQuery({
     queryKey: ["slice comparison", slice_id, other.name, other.n_samples],
-    queryFn: () => told(api.GET("/api/slices/{slice_id}/comparison", { params: { path: { slice_id }, query: { other: other.name } } })),
+    queryFn: () => unwrap(api.GET("/api/slices/{slice_id}/comparison", { params: { path: { slice_id }, query: { other: other.name } } })),
   });
   return (
     <Loaded query={found} what="the comparison">
@@ -79,7 +79,7 @@ function Compared({ slice, other }: { slice: Schemas["SlicePageView"]; other: Ot
             ))}</tbody>
           </table>
           <p className="quiet">
-            Of {data.n_members} members both fail on {data.both_fail}, only this model on {data.only_own_fails}, only {data.other.model} on {data.only_other_fails}, neither on {data.neither_fails}. Difference {percent(data.difference)} ({range({ low: data.low, high: data.high })}), McNemar p = {chance(data.p_value)}.
+            Of {data.n_members} members both fail on {data.both_fail}, only this model on {data.only_own_fails}, only {data.other.model} on {data.only_other_fails}, neither on {data.neither_fails}. Difference {percent(data.difference)} ({range(data.interval)}), McNemar p = {chance(data.p_value)}.
           </p>
         </>
       )}
@@ -87,11 +87,11 @@ function Compared({ slice, other }: { slice: Schemas["SlicePageView"]; other: Ot
   );
 }
 
-function RateCell({ rate, isQuiet = false }: { rate: Schemas["SliceRate"]; isQuiet?: boolean }) {
+function RateCell({ rate, isQuiet = false }: { rate: Schemas["Share"]; isQuiet?: boolean }) {
   return (
     <td>
       <span>{percent(rate.value)} <span className="quiet">{rate.count} of {rate.total}</span></span>
-      <IntervalBar rate={rate.value} interval={rate} label="Fails" kind={isQuiet ? "quiet" : "wrong"} />
+      <IntervalBar rate={rate.value} interval={rate.interval} label="Fails" kind={isQuiet ? "quiet" : "wrong"} />
     </td>
   );
 }

@@ -6,10 +6,10 @@ import { percent } from "../../components/figures";
 export function ConfusionCard({ slice }: { slice: Schemas["SlicePageView"] }) {
   const [inside, outside] = [slice.looked_at_inside.total, slice.looked_at_outside.total];
   return (
-    <Card title="What it is taken for">
+    <Card title="What it is confused with">
       <table className="slice-confusion">
         <caption className="quiet">{slice.half}: {inside} members, {outside} others of the class</caption>
-        <thead><tr><th scope="col">Answer</th><th scope="col">Members</th><th scope="col">Rest of the class</th></tr></thead>
+        <thead><tr><th scope="col">Prediction</th><th scope="col">Members</th><th scope="col">Rest of the class</th></tr></thead>
         <tbody>
           {slice.confusion.map((answer) => (
             <tr key={answer.answer}>

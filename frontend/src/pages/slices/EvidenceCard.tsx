@@ -3,14 +3,14 @@ import { Card } from "../../components/Card";
 import { chance, percent, range } from "../../components/figures";
 import { IntervalBar } from "../../components/IntervalBar";
 
-type Rate = Schemas["SliceRate"];
+type Rate = Schemas["Share"];
 
 function RateLine({ rate, words, isInside }: { rate: Rate; words: string; isInside: boolean }) {
   return (
     <div className="slice-rate-line">
       <p><span className={isInside ? "big-figure" : "slice-middle-figure"}>{percent(rate.value)}</span> {words}</p>
-      <IntervalBar rate={rate.value} interval={rate} label={words} kind={isInside ? "wrong" : "quiet"} />
-      <p className="quiet">{rate.count} of {rate.total} fail; 95 % interval {range(rate)}</p>
+      <IntervalBar rate={rate.value} interval={rate.interval} label={words} kind={isInside ? "wrong" : "quiet"} />
+      <p className="quiet">{rate.count} of {rate.total} fail; 95 % interval {range(rate.interval)}</p>
     </div>
   );
 }

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { counted, percent } from "../../components/figures";
@@ -20,11 +21,11 @@ export function MembershipDialog({ slice, onClose }: Props) {
   const { slice_id } = slice.line;
   const params = { path: { slice_id }, query };
   const hasThreshold = slice.threshold !== null;
-  const scores = useQuery({ queryKey: ["slice scores", slice_id, query.run ?? ""], queryFn: () => told(api.GET("/api/slices/{slice_id}/scores", { params })), enabled: hasThreshold });
-  const columns = useQuery({ queryKey: ["slice columns", slice_id, query.run ?? ""], queryFn: () => told(api.GET("/api/slices/{slice_id}/columns", { params })) });
+  const scores = useQuery({ queryKey: ["slice scores", slice_id, query.run ?? ""], queryFn: () => unwrap(api.GET("/api/slices/{slice_id}/scores", { params })), enabled: hasThreshold });
+  const columns = useQuery({ queryKey: ["slice columns", slice_id, query.run ?? ""], queryFn: () => unwrap(api.GET("/api/slices/{slice_id}/columns", { params })) });
   return (
     <Dialog title="Change members" onClose={onClose} className="slice-wide">
-      <p className="quiet">What you change becomes a new slice that takes the place of this one and is proven anew on samples that you do not see. Counts here are of the {slice.half}.</p>
+      <p className="quiet">What you change becomes a new slice that takes the place of this one and is proven again on samples that you do not see. Counts here are of the {slice.half}.</p>
       {hasThreshold && <Loaded query={scores} what="the scores">{(data) => <ThresholdForm slice={slice} scores={data} onClose={onClose} />}</Loaded>}
       <Loaded query={columns} what="the columns">
         {(data) => (data.columns.length ? <ValuesForm slice={slice} columns={data.columns} onClose={onClose} /> : hasThreshold ? null : <p className="note">This slice has no threshold, and there are no columns to narrow it by.</p>)}
@@ -42,9 +43,9 @@ function ThresholdForm({ slice, scores, onClose }: Props & { scores: Schemas["Sl
   const [n, setN] = useState(start);
   const threshold = n === start ? scores.threshold : thresholdFor(ordered, n);
   const sides = sidesAt(ordered, threshold);
-  const change = useSliceChange(slice_id, () => told(api.POST("/api/slices/{slice_id}/threshold", { params: { path: { slice_id }, query }, body: { threshold } })), onClose);
+  const change = useSliceChange(slice_id, () => unwrap(api.POST("/api/slices/{slice_id}/threshold", { params: { path: { slice_id }, query }, body: { threshold } })), onClose);
   return (
-    <form className="slice-edit-part" onSubmit={(event) => { event.preventDefault(); change.mutate(undefined); }}>
+    <Form className="slice-edit-part" onSubmit={() => change.mutate(undefined)}>
       <h3>How deep inside</h3>
       <Histogram {...bins} threshold={threshold} label="How deep the samples of the class lie in the slice; the line is where membership begins" />
       <label className="field"><span>Members, from the deepest on</span>
@@ -54,8 +55,8 @@ function ThresholdForm({ slice, scores, onClose }: Props & { scores: Schemas["Sl
         <strong>{counted(sides.n)} members</strong>, {percent(sides.n ? sides.failed / sides.n : null)} fail; of {counted(sides.nOutside)} others {percent(sides.nOutside ? sides.failedOutside / sides.nOutside : null)}.
       </p>
       {change.error && <ErrorNote error={change.error} />}
-      <Button kind="primary" type="submit" disabled={sides.n === start || change.isPending}>{change.isPending ? "Proving anew …" : "Move the threshold"}</Button>
-    </form>
+      <Button kind="primary" type="submit" disabled={sides.n === start || change.isPending}>{change.isPending ? "Proving again …" : "Move the threshold"}</Button>
+    </Form>
   );
 }
 
@@ -66,10 +67,10 @@ function ValuesForm({ slice, columns, onClose }: Props & { columns: Schemas["Col
   const [chosen, setChosen] = useState<string[]>([]);
   const [isKept, setKept] = useState(true);
   const column = columns.find((one) => one.column === name);
-  const change = useSliceChange(slice_id, () => told(api.POST("/api/slices/{slice_id}/values", { params: { path: { slice_id }, query }, body: { column: name, values: chosen, is_kept: isKept } })), onClose);
-  const turn = (value: string) => setChosen(chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
+  const change = useSliceChange(slice_id, () => unwrap(api.POST("/api/slices/{slice_id}/values", { params: { path: { slice_id }, query }, body: { column: name, values: chosen, is_kept: isKept } })), onClose);
+  const toggle = (value: string) => setChosen(chosen.includes(value) ? chosen.filter((one) => one !== value) : [...chosen, value]);
   return (
-    <form className="slice-edit-part" onSubmit={(event) => { event.preventDefault(); change.mutate(undefined); }}>
+    <Form className="slice-edit-part" onSubmit={() => change.mutate(undefined)}>
       <h3>By an attribute</h3>
       <div className="row">
         <label className="field"><span>Attribute</span>
@@ -85,11 +86,11 @@ function ValuesForm({ slice, columns, onClose }: Props & { columns: Schemas["Col
       <fieldset className="slice-values">
         <legend className="unseen">Values of {name}</legend>
         {column?.values.map((value, place) => (
-          <label key={value}><input type="checkbox" checked={chosen.includes(value)} onChange={() => turn(value)} /> {value} <span className="quiet">{column.failed[place]} of {column.inside[place]} fail</span></label>
+          <label key={value}><input type="checkbox" checked={chosen.includes(value)} onChange={() => toggle(value)} /> {value} <span className="quiet">{column.failed[place]} of {column.inside[place]} fail</span></label>
         ))}
       </fieldset>
       {change.error && <ErrorNote error={change.error} />}
-      <Button kind="primary" type="submit" disabled={!chosen.length || change.isPending}>{change.isPending ? "Proving anew …" : "Narrow the slice"}</Button>
-    </form>
+      <Button kind="primary" type="submit" disabled={!chosen.length || change.isPending}>{change.isPending ? "Proving again …" : "Narrow the slice"}</Button>
+    </Form>
   );
 }

@@ -1,7 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Loaded } from "../../components/Loaded";
@@ -13,7 +14,7 @@ type Props = { slice: Schemas["SlicePageView"]; onClose: () => void };
 /** Make one slice of this one and another of its class. */
 export function MergeDialog({ slice, onClose }: Props) {
   const { query } = useRun();
-  const table = useQuery({ queryKey: ["slices", query.run ?? ""], queryFn: () => told(api.GET("/api/slices", { params: { query } })) });
+  const table = useQuery({ queryKey: ["slices", query.run ?? ""], queryFn: () => unwrap(api.GET("/api/slices", { params: { query } })) });
   return (
     <Dialog title="Merge with another slice" onClose={onClose}>
       <Loaded query={table} what="the slices">
@@ -32,9 +33,9 @@ function MergeForm({ slice, others, onClose }: Props & { others: Schemas["SliceL
   const [second, setSecond] = useState(others[0]?.slice_id ?? "");
   const [how, setHow] = useState<Schemas["Merging"]["how"]>("either");
   const [words, setWords] = useState(slice.line.words);
-  const change = useSliceChange(first, () => told(api.POST("/api/slices/merge", { params: { query }, body: { first, second, how, words } })), onClose);
+  const change = useSliceChange(first, () => unwrap(api.POST("/api/slices/merge", { params: { query }, body: { first, second, how, words } })), onClose);
   return (
-    <form className="stack" onSubmit={(event) => { event.preventDefault(); change.mutate(undefined); }}>
+    <Form className="stack" onSubmit={() => change.mutate(undefined)}>
       <label className="field"><span>Other slice</span>
         <select value={second} onChange={(event) => setSecond(event.target.value)}>
           {others.map((line) => <option key={line.slice_id} value={line.slice_id}>{line.title} ({line.method}{line.dismissed ? ", dismissed" : ""})</option>)}
@@ -46,12 +47,12 @@ function MergeForm({ slice, others, onClose }: Props & { others: Schemas["SliceL
         <label><input type="radio" name="how" checked={how === "both"} onChange={() => setHow("both")} /> only those that belong to both</label>
       </fieldset>
       <label className="field"><span>Words</span><input value={words} maxLength={200} onChange={(event) => setWords(event.target.value)} /></label>
-      <p className="quiet">The new slice takes the place of both and is proven anew.</p>
+      <p className="quiet">The new slice takes the place of both and is proven again.</p>
       {change.error && <ErrorNote error={change.error} />}
       <div className="row">
-        <Button kind="primary" type="submit" disabled={!words.trim() || change.isPending}>{change.isPending ? "Proving anew …" : "Merge"}</Button>
+        <Button kind="primary" type="submit" disabled={!words.trim() || change.isPending}>{change.isPending ? "Proving again …" : "Merge"}</Button>
         <Button onClick={onClose}>Cancel</Button>
       </div>
-    </form>
+    </Form>
   );
 }

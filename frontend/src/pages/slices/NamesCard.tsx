@@ -9,7 +9,7 @@ export function NamesCard({ slice }: { slice: Schemas["SlicePageView"] }) {
   return (
     <Card title="Words">
       {chart && <CurveFigure chart={chart} />}
-      {slice.names.length ? <NameList names={slice.names} title="Fails on" /> : <p className="quiet">No words were found. Look at the pictures and write your own.</p>}
+      {slice.names.length ? <NameList names={slice.names} title="Fails on" /> : <p className="quiet">No words were found. Look at the images and write your own.</p>}
       {slice.easy_names.length > 0 && <NameList names={slice.easy_names} title="Does better on" />}
     </Card>
   );
@@ -24,7 +24,7 @@ function NameList({ names, title }: { names: Name[]; title: string }) {
           <li key={`${name.describer} ${name.phrase}`}>
             {name.contrast} <span className="quiet">{name.describer === "person" ? "in a person’s words" : name.describer}{name.accuracy_nearest !== null && `, ${percent(name.accuracy_nearest)} right nearby`}</span>
             {name.is_doubtful && <span className="slice-doubt"> doubtful</span>}
-            {name.said && <span className="quiet slice-below">{name.said}</span>}
+            {name.witness_sentence && <span className="quiet slice-below">{name.witness_sentence}</span>}
           </li>
         ))}
       </ul>

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
 import { ErrorNote } from "../../components/ErrorNote";
 import { DismissDialog, WordsDialog } from "./TextDialogs";
@@ -16,7 +16,7 @@ export function SliceActions({ slice }: { slice: Schemas["SlicePageView"] }) {
   const { query } = useRun();
   const { slice_id } = slice.line;
   const close = () => setOpened(null);
-  const restore = useSliceChange(slice_id, () => told(api.POST("/api/slices/{slice_id}/restore", { params: { path: { slice_id }, query } })), close);
+  const restore = useSliceChange(slice_id, () => unwrap(api.POST("/api/slices/{slice_id}/restore", { params: { path: { slice_id }, query } })), close);
   return (
     <>
       <Button onClick={() => setOpened("words")}>Edit words</Button>

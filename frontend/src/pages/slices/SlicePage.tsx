@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "wouter";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { useMayChange } from "../../app/session";
 import { Card } from "../../components/Card";
 import { Loaded } from "../../components/Loaded";
@@ -10,23 +10,23 @@ import { ConfusionCard } from "./ConfusionCard";
 import { EvidenceCard } from "./EvidenceCard";
 import { NamesCard } from "./NamesCard";
 import { SliceActions } from "./SliceActions";
-import { SlicePictures } from "./SlicePictures";
+import { SliceImages } from "./SliceImages";
 import { useRun } from "./useRun";
 import { VerdictBadge } from "./VerdictBadge";
 import "./slices.css";
 
 /** One slice: what it says, how it was proven, what it looks like, and what can be done about it. */
 export function SlicePage() {
-  const { id = "" } = useParams<{ id: string }>();
+  const { id } = useParams<{ id: string }>();
   const { query } = useRun();
   const slice = useQuery({
     queryKey: ["slice", id, query.run ?? ""],
-    queryFn: () => told(api.GET("/api/slices/{slice_id}", { params: { path: { slice_id: id }, query } })),
+    queryFn: () => unwrap(api.GET("/api/slices/{slice_id}", { params: { path: { slice_id: id }, query } })),
   });
   return (
     <>
       <p className="slice-back"><Link href="/slices">← All slices</Link></p>
-      <Loaded query={slice} what="the slice">{(data) => <SliceParts key={data.line.slice_id} slice={data} />}</Loaded>
+      <Loaded query={slice} what="the slice">{(data) => <SliceParts key={data.line.slice_id} slice={data as Schemas["SlicePageView"]} />}</Loaded>
     </>
   );
 }
@@ -37,10 +37,10 @@ function SliceParts({ slice }: { slice: Schemas["SlicePageView"] }) {
   return (
     <div className="stack">
       <PageHead title={line.title} aside={mayChange && <SliceActions slice={slice} />}>
-        <VerdictBadge line={line} /> found by {line.method}{line.accepted_by ? `, accepted by ${line.accepted_by}` : ""}. {words.rule}
+        <VerdictBadge line={line} /> found by {line.method}{line.accepted_by ? `, accepted by ${line.accepted_by}` : ""}. {slice.rule}
       </PageHead>
       {line.dismissed && (
-        <p className="note warn">Dismissed by {line.dismissed.by}: {line.dismissed.reason}. Its test goes on counting.</p>
+        <p className="note warn">Dismissed by {line.dismissed.by}: {line.dismissed.reason}. Its test still counts.</p>
       )}
       {line.has_suspect_labels && <p className="note warn">Look at the labels first: {words.labels}</p>}
       <p className="slice-headline">{words.sentence || "This slice was not tested yet."}</p>
@@ -52,7 +52,7 @@ function SliceParts({ slice }: { slice: Schemas["SlicePageView"] }) {
         <EvidenceCard slice={slice} />
         <CauseCard slice={slice} />
       </div>
-      <SlicePictures slice={slice} />
+      <SliceImages slice={slice} />
       <div className="columns">
         <NamesCard slice={slice} />
         <ConfusionCard slice={slice} />
@@ -65,7 +65,7 @@ function SliceParts({ slice }: { slice: Schemas["SlicePageView"] }) {
 
 function CauseCard({ slice }: { slice: Schemas["SlicePageView"] }) {
   const { words, line } = slice;
-  const said = [...words.cause, words.pull, words.labels].filter(Boolean);
+  const said = [...words.cause, words.confused_with, words.labels].filter(Boolean);
   return (
     <Card title="Why">
       {said.length ? said.map((sentence) => <p key={sentence}>{sentence}</p>) : <p className="quiet">Nothing is known of the cause yet.</p>}
@@ -79,10 +79,10 @@ function CauseCard({ slice }: { slice: Schemas["SlicePageView"] }) {
           </ul>
         </>
       )}
-      {words.elsewhere.length > 0 && (
+      {slice.elsewhere.length > 0 && (
         <>
           <h3>On other data</h3>
-          {words.elsewhere.map((sentence) => <p key={sentence}>{sentence}</p>)}
+          {slice.elsewhere.map((sentence) => <p key={sentence}>{sentence}</p>)}
         </>
       )}
     </Card>
@@ -104,7 +104,7 @@ function HistoryCard({ slice }: { slice: Schemas["SlicePageView"] }) {
                   <td>{repair.strategy}</td>
                   <td className="number">{repair.right_before} of {repair.n_samples}</td>
                   <td className="number">{repair.right_after} of {repair.n_samples}</td>
-                  <td>{repair.fate || "–"}</td>
+                  <td>{repair.status || "–"}</td>
                 </tr>
               ))}
             </tbody>

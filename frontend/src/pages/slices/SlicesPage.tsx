@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { counted } from "../../components/figures";
+import { Form } from "../../components/Form";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
 import { SortedTable } from "../../components/SortedTable";
@@ -22,7 +23,7 @@ const STANDINGS: [SliceFilter["standing"], string][] = [
 /** All slices of a run: what was found, how sure it is, and what people made of it. */
 export function SlicesPage() {
   const { query, choose } = useRun();
-  const table = useQuery({ queryKey: ["slices", query.run ?? ""], queryFn: () => told(api.GET("/api/slices", { params: { query } })) });
+  const table = useQuery({ queryKey: ["slices", query.run ?? ""], queryFn: () => unwrap(api.GET("/api/slices", { params: { query } })) });
   return (
     <>
       <PageHead title="Slices" aside={table.data && table.data.run_ids.length > 1 && <RunChoice table={table.data} onChoose={choose} />}>
@@ -58,7 +59,7 @@ function SliceList({ table }: { table: Schemas["SliceTable"] }) {
   }
   return (
     <>
-      <form className="row slice-filters" role="search" aria-label="Slices" onSubmit={(event) => event.preventDefault()}>
+      <Form className="row slice-filters" role="search" aria-label="Slices" onSubmit={() => undefined}>
         <label className="field">
           <span>Show</span>
           <select value={filter.standing} onChange={(event) => change({ standing: event.target.value as SliceFilter["standing"] })}>
@@ -74,13 +75,13 @@ function SliceList({ table }: { table: Schemas["SliceTable"] }) {
         <p role="status" className="quiet slice-count">
           {counted(shown.length)} of {counted(table.slices.length)} slices; {counted(table.n_tested)} {table.n_tested === 1 ? "test" : "tests"} made
         </p>
-      </form>
+      </Form>
       {shown.length > 0 ? (
         <SortedTable rows={shown} columns={columns} rowKey={(line) => line.slice_id} caption="Slices of the run" className="slice-table" rowClass={(line) => `is-${standingOf(line)}`} />
       ) : (
         <p className="note">No slice fits. <button type="button" className="button plain" onClick={() => setFilter({ ...NO_FILTER, standing: "all" })}>Show all</button></p>
       )}
-      {table.control && <p className="quiet slice-foot">{table.control} A failure means that {table.criterion || "the classifier is wrong"}.</p>}
+      {table.correction && <p className="quiet slice-foot">{table.correction} A failure means that {table.criterion || "the classifier is wrong"}.</p>}
     </>
   );
 }

@@ -1,6 +1,7 @@
 import { useState, type ReactNode } from "react";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { useRun } from "./useRun";
@@ -13,11 +14,11 @@ type FormProps = { label: string; start: string; longest: number; act: string; i
 export function WordsDialog({ slice, onClose }: Props) {
   const { query } = useRun();
   const { slice_id, words } = slice.line;
-  const change = useSliceChange(slice_id, (text: string) => told(api.POST("/api/slices/{slice_id}/words", { params: { path: { slice_id }, query }, body: { words: text } })), onClose);
+  const change = useSliceChange(slice_id, (text: string) => unwrap(api.POST("/api/slices/{slice_id}/words", { params: { path: { slice_id }, query }, body: { words: text } })), onClose);
   return (
     <Dialog title="Edit words" onClose={onClose}>
       <TextForm label="The classifier is often wrong on images that have" start={words} longest={200} act="Keep these words" isPending={change.isPending} error={change.error} onSay={change.mutate} onClose={onClose}>
-        Who belongs to the slice stays, so nothing is tested anew. The words it had are kept below yours.
+        Who belongs to the slice stays, so nothing is tested again. The words it had are kept below yours.
       </TextForm>
     </Dialog>
   );
@@ -27,11 +28,11 @@ export function WordsDialog({ slice, onClose }: Props) {
 export function DismissDialog({ slice, onClose }: Props) {
   const { query } = useRun();
   const { slice_id } = slice.line;
-  const change = useSliceChange(slice_id, (reason: string) => told(api.POST("/api/slices/{slice_id}/dismiss", { params: { path: { slice_id }, query }, body: { reason } })), onClose);
+  const change = useSliceChange(slice_id, (reason: string) => unwrap(api.POST("/api/slices/{slice_id}/dismiss", { params: { path: { slice_id }, query }, body: { reason } })), onClose);
   return (
     <Dialog title="Dismiss this slice" onClose={onClose}>
       <TextForm label="Reason" start="" longest={500} act="Dismiss" isPending={change.isPending} error={change.error} onSay={change.mutate} onClose={onClose}>
-        It is no longer reported, repaired or compared. Its test was made and goes on counting. You can restore it at any time.
+        It is no longer reported, repaired or compared. Its test was made and still counts. You can restore it at any time.
       </TextForm>
     </Dialog>
   );
@@ -41,14 +42,14 @@ function TextForm({ label, start, longest, act, isPending, error, onSay, onClose
   const [text, setText] = useState(start);
   const isEmpty = !text.trim() || text.trim() === start;
   return (
-    <form className="stack" onSubmit={(event) => { event.preventDefault(); if (!isEmpty) onSay(text); }}>
-      <label className="field"><span>{label}</span><input value={text} maxLength={longest} autoFocus onChange={(event) => setText(event.target.value)} /></label>
+    <Form className="stack" onSubmit={() => { if (!isEmpty) onSay(text); }}>
+      <label className="field"><span>{label}</span><input value={text} maxLength={longest} onChange={(event) => setText(event.target.value)} /></label>
       <p className="quiet">{children}</p>
       {error && <ErrorNote error={error} />}
       <div className="row">
         <Button kind="primary" type="submit" disabled={isEmpty || isPending}>{isPending ? "Working …" : act}</Button>
         <Button onClick={onClose}>Cancel</Button>
       </div>
-    </form>
+    </Form>
   );
 }

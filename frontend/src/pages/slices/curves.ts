@@ -14,8 +14,8 @@ export function heightOf(accuracy: number): number {
 
 /** Return the curves of the best name at either end, null if there is nothing to draw. */
 export function curveChart(names: Name[], easyNames: Name[]): Chart | null {
-  const chosen = [names, easyNames].map((ordered) => ordered.find((name) => name.sizes.length >= 2));
-  const sizes = [...new Set(chosen.flatMap((name) => name?.sizes ?? []))].sort((one, two) => one - two);
+  const chosen = [names, easyNames].map((ordered) => ordered.find((name) => name.curve.length >= 2));
+  const sizes = [...new Set(chosen.flatMap((name) => (name?.curve ?? []).map(([size]) => size)))].sort((one, two) => one - two);
   const [fewest, most] = [Math.max(1, sizes[0] ?? 1), sizes[sizes.length - 1] ?? 1];
   if (!sizes.length) return null;
   const span = Math.log(most / fewest) || 1;
@@ -25,9 +25,6 @@ export function curveChart(names: Name[], easyNames: Name[]): Chart | null {
 }
 
 function lineOf(name: Name, isHard: boolean, place: (size: number) => number): CurveLine {
-  const points = name.sizes.map((size, index) => {
-    const accuracy = name.accuracies[index] ?? 0;
-    return { x: place(size), y: heightOf(accuracy), size, accuracy };
-  });
+  const points = name.curve.map(([size, accuracy]) => ({ x: place(size), y: heightOf(accuracy), size, accuracy }));
   return { label: name.contrast, isHard, points };
 }

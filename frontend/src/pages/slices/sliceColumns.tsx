@@ -1,5 +1,5 @@
 import { Link } from "wouter";
-import { chance, counted, percent, range, score } from "../../components/figures";
+import { chance, counted, percent, points, range, score } from "../../components/figures";
 import { IntervalBar } from "../../components/IntervalBar";
 import type { Column } from "../../components/SortedTable";
 import type { SliceLine } from "./sliceFilters";
@@ -12,17 +12,12 @@ export function sliceColumns(): Column<SliceLine>[] {
     { key: "method", title: "Found by", cell: (line) => line.accepted_by ? <>{line.method}<span className="quiet slice-below">{line.accepted_by}</span></> : line.method, order: (line) => line.method },
     { key: "n", title: "Samples", isNumber: true, hint: "Members among the samples it was measured on", cell: (line) => (line.inside ? counted(line.inside.total) : "–"), order: (line) => line.inside?.total ?? null },
     { key: "rate", title: "Fails", isNumber: true, hint: "Failure rate of members with its 95 % interval; the dark mark is the rest of the class", cell: rateCell, order: (line) => line.inside?.value ?? null },
-    { key: "gap", title: "Gap", isNumber: true, hint: "Percentage points above the rest of the class", cell: gapCell, order: (line) => line.gap },
+    { key: "gap", title: "Gap", isNumber: true, hint: "Percentage points above the rest of the class; for confirmed slices allowing for the fact that only large gaps are confirmed", cell: gapCell, order: (line) => line.gap },
     { key: "q", title: "q", isNumber: true, hint: "Chance of such a gap if there were none (p), corrected for all that was tested together (q)", cell: chanceCell, order: (line) => line.q_value },
     { key: "verdict", title: "Verdict", cell: (line) => <VerdictBadge line={line} />, order: (line) => line.verdict_words },
     { key: "cause", title: "Cause", cell: (line) => <span title={line.cause_words}>{line.cause || "–"}</span>, order: (line) => line.cause || null },
     { key: "witnesses", title: "Witnesses", hint: "Who else found it, and what second witnesses say of its words", cell: witnessCell, order: (line) => line.also_found.length + line.witnesses.length },
   ];
-}
-
-function points(gap: number): string {
-  const rounded = Math.round(100 * gap);
-  return rounded === 0 ? "±0" : rounded > 0 ? `+${rounded}` : `−${-rounded}`;
 }
 
 function gapCell(line: SliceLine) {
@@ -51,11 +46,11 @@ function titleCell(line: SliceLine) {
 }
 
 function rateCell(line: SliceLine) {
-  if (!line.inside || !line.inside.total) return "–";
+  if (!line.inside?.total) return "–";
   return (
     <div className="slice-rate">
-      <span>{percent(line.inside.value)} <span className="quiet">{range(line.inside)}</span></span>
-      <IntervalBar rate={line.inside.value} interval={line.inside} label="Fails" {...(line.outside?.total ? { other: line.outside.value } : {})} />
+      <span>{percent(line.inside.value)} <span className="quiet">{range(line.inside.interval)}</span></span>
+      <IntervalBar rate={line.inside.value} interval={line.inside.interval} label="Fails" {...(line.outside?.total ? { other: line.outside.value } : {})} />
     </div>
   );
 }

@@ -1,18 +1,13 @@
 /** Moving the threshold of a slice on the page: scores come once, deepest first, and every question is answered from them. */
 import type { Schemas } from "../../api/client";
+import { bytes, floats } from "../../components/packed";
 
 export type Scores = { values: Float32Array; failuresBefore: Uint32Array };
 export type Sides = { n: number; failed: number; nOutside: number; failedOutside: number };
 
-function bytes(packed: string): Uint8Array {
-  return Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-}
-
 /** Unpack scores and order them, deepest first; `failuresBefore[k]` counts the failures among the first k. */
 export function unpacked(packed: Pick<Schemas["SliceScores"], "scores" | "failed" | "n_samples">): Scores {
-  const raw = bytes(packed.scores);
-  const view = new DataView(raw.buffer, raw.byteOffset, raw.byteLength);
-  const given = Float32Array.from({ length: packed.n_samples }, (_, place) => view.getFloat32(4 * place, true));
+  const given = floats(packed.scores);
   const failed = bytes(packed.failed);
   const order = Uint32Array.from(given.keys()).sort((one, two) => (given[two] ?? 0) - (given[one] ?? 0));
   const values = Float32Array.from(order, (place) => given[place] ?? 0);

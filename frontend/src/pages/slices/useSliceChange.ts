@@ -4,7 +4,7 @@ import type { Schemas } from "../../api/client";
 
 type Changed = Schemas["ChangedSlice"];
 
-/** Do something with a slice; everything shown is asked for anew, and a slice that took the place of another is gone to. */
+/** Do something with a slice; everything shown is asked for again, and a slice that took the place of another is gone to. */
 export function useSliceChange<Asked>(sliceId: string, change: (asked: Asked) => Promise<Changed>, onDone: () => void) {
   const queries = useQueryClient();
   const [, navigate] = useLocation();

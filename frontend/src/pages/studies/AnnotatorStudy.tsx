@@ -28,7 +28,7 @@ export function AnnotatorStudy({ study, progress }: Props) {
       <>
         <PageHead title={study.title} />
         <Card title="What to do">
-          <p className="instructions">{study.instructions || "Say in your own words what the pictures that the AI got wrong have in common."}</p>
+          <p className="instructions">{study.instructions || "Say in your own words what the images that the AI got wrong have in common."}</p>
           <p className="quiet">{study.classes.length === 1 ? "One class" : `${study.classes.length} classes`}. Your words, their scores and the time you spend here are kept for the study.</p>
           <div className="row">
             <Button kind="primary" onClick={() => setBegun(true)}>Begin</Button>
@@ -61,7 +61,7 @@ function ClassByClass({ study, progress }: Props) {
     <>
       <PageHead
         title={title}
-        aside={<Button kind={isDone ? "plain" : "primary"} onClick={finish} disabled={finishing.isPending}>{isDone ? "Go on with this class" : "I am done with this class"}</Button>}
+        aside={<Button kind={isDone ? "plain" : "primary"} onClick={finish} disabled={finishing.isPending}>{isDone ? "Continue with this class" : "I am done with this class"}</Button>}
       >
         {study.title}: class {place + 1} of {study.classes.length}
       </PageHead>
@@ -80,7 +80,7 @@ function ClassByClass({ study, progress }: Props) {
         <p className="quiet figure">{duration(progress.seconds)} at work · {counted(progress.n_phrases)} {progress.n_phrases === 1 ? "phrase" : "phrases"}</p>
       </div>
       {finishing.error && <ErrorNote error={finishing.error} />}
-      {isAllDone && <p role="status" className="note">You are done with all classes. Thank you. You can still go on with any of them.</p>}
+      {isAllDone && <p role="status" className="note">You are done with all classes. Thank you. You can still continue with any of them.</p>}
       <ClassWorkbench key={title} title={title} studyId={study.study_id} />
     </>
   );

@@ -1,8 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useState, type FormEvent } from "react";
+import { useState } from "react";
 import { useLocation } from "wouter";
-import { api, told } from "../../api/client";
+import { api, unwrap } from "../../api/client";
 import { Button } from "../../components/Button";
+import { Form } from "../../components/Form";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Loaded } from "../../components/Loaded";
@@ -10,7 +11,7 @@ import { percent } from "../../components/figures";
 
 const N_CHOSEN = 4;
 const N_SHOWN = 200;
-const INSTRUCTIONS = "Compare the pictures that the AI got wrong with those it got right. Say in your own words what the wrong ones have in common. Try several phrases; accept the best.";
+const INSTRUCTIONS = "Compare the images that the AI got wrong with those it got right. Say in your own words what the wrong ones have in common. Try several phrases; accept the best.";
 
 /** Title, classes and instructions of a new study. */
 export function NewStudyDialog({ onClose }: { onClose: () => void }) {
@@ -19,20 +20,20 @@ export function NewStudyDialog({ onClose }: { onClose: () => void }) {
   const [title, setTitle] = useState("");
   const [instructions, setInstructions] = useState(INSTRUCTIONS);
   const [chosen, setChosen] = useState<string[] | null>(null);
-  const classes = useQuery({ queryKey: ["classes"], queryFn: () => told(api.GET("/api/classes")) });
+  const classes = useQuery({ queryKey: ["classes"], queryFn: () => unwrap(api.GET("/api/classes")) });
   const ranked = classes.data?.classes ?? [];
   const promising = ranked.filter((one) => one.is_promising);
   const proposed = (promising.length ? promising : ranked).slice(0, N_CHOSEN).map((one) => one.title);
   const taken = chosen ?? proposed;
   const create = useMutation({
-    mutationFn: () => told(api.POST("/api/studies", { body: { title, instructions, classes: taken } })),
+    mutationFn: () => unwrap(api.POST("/api/studies", { body: { title, instructions, classes: taken } })),
     onSuccess: (study) => { void queries.invalidateQueries({ queryKey: ["studies"] }); go(`/studies/${study.study_id}`); },
   });
   const toggle = (one: string) => setChosen(taken.includes(one) ? taken.filter((other) => other !== one) : [...taken, one]);
-  const submit = (event: FormEvent) => { event.preventDefault(); create.mutate(); };
+  const submit = () => create.mutate();
   return (
     <Dialog title="New study" onClose={onClose}>
-      <form className="stack study-form" onSubmit={submit}>
+      <Form className="stack study-form" onSubmit={submit}>
         <label className="field"><span>Title, seen by everybody</span><input value={title} onChange={(event) => setTitle(event.target.value)} required maxLength={200} autoComplete="off" /></label>
         <fieldset>
           <legend>Classes ({taken.length} chosen, the most promising first)</legend>
@@ -54,7 +55,7 @@ export function NewStudyDialog({ onClose }: { onClose: () => void }) {
           <Button kind="primary" type="submit" disabled={!title.trim() || taken.length === 0 || create.isPending}>Begin the study</Button>
           <Button onClick={onClose}>Cancel</Button>
         </div>
-      </form>
+      </Form>
     </Dialog>
   );
 }

@@ -9,7 +9,7 @@ import "./studies.css";
 
 /** A study: the work itself for those who take part, what came of it for its owner. */
 export function StudyPage() {
-  const { id = "", step } = useParams<{ id: string; step?: string }>();
+  const { id, step } = useParams<{ id: string; step?: string }>();
   const session = useSession();
   const [, go] = useLocation();
   const study = useStudy(id);

@@ -7,7 +7,7 @@ import { ErrorNote } from "../../components/ErrorNote";
 import { Loaded } from "../../components/Loaded";
 import { chance, percent, score } from "../../components/figures";
 import { SortedTable, type Column } from "../../components/SortedTable";
-import { useWork, WorkProgress } from "../../components/work";
+import { useJob, JobProgress } from "../../components/jobs";
 import { duration } from "./activity";
 import { useOwnerActions, useStudyTable, type Study, type Summary, type TableRow } from "./studyData";
 
@@ -28,7 +28,7 @@ export function StudyTableCard({ study }: { study: Study }) {
   const table = useStudyTable(study.study_id);
   const mayChange = useMayChange();
   const { repair } = useOwnerActions(study.study_id);
-  const { job, isRunning } = useWork("study-repairs");
+  const { job, isRunning } = useJob("study-repairs");
   const file = `${serverRoot}/api/studies/${study.study_id}/table.csv`;
   return (
     <Card title="Phrases" aside={!isStatic() && <a className="button plain" href={file} download="study.csv">Download as CSV</a>}>
@@ -45,7 +45,7 @@ export function StudyTableCard({ study }: { study: Study }) {
                 </div>
               )}
               {repair.error && <ErrorNote error={repair.error} />}
-              {job && job.arguments.study === study.study_id && <WorkProgress job={job} />}
+              {job?.arguments.study === study.study_id && <JobProgress job={job} />}
               <SortedTable rows={rows} columns={COLUMNS} rowKey={(row) => `${row.person_id} ${row.created} ${row.class_title} ${row.phrase} ${row.confirmed_score}`} caption="All phrases of the study" />
             </div>
           )
@@ -57,7 +57,7 @@ export function StudyTableCard({ study }: { study: Study }) {
 
 /** Accuracy of the worst group before and after the repair. */
 function Repaired({ row }: { row: TableRow }) {
-  if (row.worst_before === null || row.worst_before === undefined) return row.note ? <span title={row.note}>not possible<span className="unseen">: {row.note}</span></span> : <>–</>;
+  if (row.worst_before === null) return row.note ? <span title={row.note}>not possible<span className="unseen">: {row.note}</span></span> : <>–</>;
   return <>{percent(row.worst_before)} → {percent(row.worst_after)}</>;
 }
 

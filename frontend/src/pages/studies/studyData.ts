@@ -1,6 +1,6 @@
 /** What the server knows of studies, and what can be done with them. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { api, told, type Schemas } from "../../api/client";
+import { api, unwrap, type Schemas } from "../../api/client";
 
 export type Study = Schemas["StudyView"];
 export type Progress = Schemas["OwnProgress"];
@@ -16,19 +16,19 @@ const at = (study_id: string) => ({ params: { path: { study_id } } });
 
 /** All studies that whoever is here may see. */
 export function useStudies() {
-  return useQuery({ queryKey: ["studies"], queryFn: () => told(api.GET("/api/studies")) });
+  return useQuery({ queryKey: ["studies"], queryFn: () => unwrap(api.GET("/api/studies")) });
 }
 
 /** One study. */
 export function useStudy(id: string) {
-  return useQuery({ queryKey: ["studies", id], queryFn: () => told(api.GET("/api/studies/{study_id}", at(id))) });
+  return useQuery({ queryKey: ["studies", id], queryFn: () => unwrap(api.GET("/api/studies/{study_id}", at(id))) });
 }
 
 /** How far whoever is here is in a study. */
 export function useProgress(id: string) {
   return useQuery({
     queryKey: ["studies", id, "progress"],
-    queryFn: () => told(api.GET("/api/studies/{study_id}/progress", at(id))),
+    queryFn: () => unwrap(api.GET("/api/studies/{study_id}/progress", at(id))),
     refetchInterval: OWN_MILLISECONDS,
   });
 }
@@ -37,7 +37,7 @@ export function useProgress(id: string) {
 export function usePeople(id: string) {
   return useQuery({
     queryKey: ["studies", id, "people"],
-    queryFn: () => told(api.GET("/api/studies/{study_id}/people", at(id))),
+    queryFn: () => unwrap(api.GET("/api/studies/{study_id}/people", at(id))),
     refetchInterval: WATCH_MILLISECONDS,
   });
 }
@@ -46,14 +46,14 @@ export function usePeople(id: string) {
 export function useStudyTable(id: string) {
   return useQuery({
     queryKey: ["studies", id, "table"],
-    queryFn: () => told(api.GET("/api/studies/{study_id}/table", at(id))),
+    queryFn: () => unwrap(api.GET("/api/studies/{study_id}/table", at(id))),
     refetchInterval: WATCH_MILLISECONDS,
   });
 }
 
 /** The invitations into a study. */
 export function useInvites(id: string) {
-  return useQuery({ queryKey: ["studies", id, "invites"], queryFn: () => told(api.GET("/api/studies/{study_id}/invites", at(id))) });
+  return useQuery({ queryKey: ["studies", id, "invites"], queryFn: () => unwrap(api.GET("/api/studies/{study_id}/invites", at(id))) });
 }
 
 /** What the owner does with a study. */
@@ -61,20 +61,20 @@ export function useOwnerActions(id: string) {
   const queries = useQueryClient();
   const onSuccess = () => queries.invalidateQueries({ queryKey: ["studies"] });
   const setOpen = useMutation({
-    mutationFn: (isOpen: boolean) => told(isOpen ? api.POST("/api/studies/{study_id}/reopen", at(id)) : api.POST("/api/studies/{study_id}/close", at(id))),
+    mutationFn: (isOpen: boolean) => unwrap(isOpen ? api.POST("/api/studies/{study_id}/reopen", at(id)) : api.POST("/api/studies/{study_id}/close", at(id))),
     onSuccess,
   });
   const invite = useMutation({
-    mutationFn: (body: Schemas["NewInvite"]) => told(api.POST("/api/studies/{study_id}/invites", { ...at(id), body })),
+    mutationFn: (body: Schemas["InviteRequest"]) => unwrap(api.POST("/api/studies/{study_id}/invites", { ...at(id), body })),
     onSuccess,
   });
   const revoke = useMutation({
     mutationFn: (inviteId: string) =>
-      told(api.POST("/api/studies/{study_id}/invites/{invite_id}/revoke", { params: { path: { study_id: id, invite_id: inviteId } } })),
+      unwrap(api.POST("/api/studies/{study_id}/invites/{invite_id}/revoke", { params: { path: { study_id: id, invite_id: inviteId } } })),
     onSuccess,
   });
   const repair = useMutation({
-    mutationFn: (isEvery: boolean) => told(api.POST("/api/studies/{study_id}/repairs", { ...at(id), body: { is_every: isEvery } })),
+    mutationFn: (isEvery: boolean) => unwrap(api.POST("/api/studies/{study_id}/repairs", { ...at(id), body: { is_every: isEvery } })),
     onSuccess: () => queries.invalidateQueries({ queryKey: ["jobs"] }),
   });
   return { setOpen, invite, revoke, repair };
@@ -85,7 +85,7 @@ export function useFinishing(id: string) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (done: { class_title: string; is_finished: boolean }) =>
-      told(api.POST("/api/studies/{study_id}/finished", { ...at(id), body: done })),
+      unwrap(api.POST("/api/studies/{study_id}/finished", { ...at(id), body: done })),
     onSuccess: (progress) => queries.setQueryData(["studies", id, "progress"], progress),
   });
 }

@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { useEffect } from "react";
-import { api, told } from "../../api/client";
+import { api, unwrap } from "../../api/client";
 import { ActivityMeter, REPORT_SECONDS } from "./activity";
 
 const USES = ["pointerdown", "pointermove", "keydown", "wheel", "scroll"] as const;
@@ -17,10 +17,10 @@ export function useActivity(studyId: string, classTitle: string | null, isOn: bo
     const report = async () => {
       meter.tick(seconds(), !document.hidden);
       const worked = meter.take();
-      if (worked < LEAST_SECONDS) return meter.giveBack(worked);
+      if (worked < LEAST_SECONDS) { meter.giveBack(worked); return; }
       try {
         const body = { seconds: worked, class_title: classTitle };
-        const progress = await told(api.POST("/api/studies/{study_id}/activity", { params: { path: { study_id: studyId } }, body }));
+        const progress = await unwrap(api.POST("/api/studies/{study_id}/activity", { params: { path: { study_id: studyId } }, body }));
         queries.setQueryData(["studies", studyId, "progress"], progress);
       } catch {
         meter.giveBack(worked);

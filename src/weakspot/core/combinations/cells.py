@@ -59,7 +59,9 @@ class CellPlan:
 
         block_of = np.full(len(self.tuples), -1, dtype=np.int64)
         blocks = np.empty((len(self.tuples), LARGEST_BLOCK), dtype=np.int64)
-        n_blocks = cover_tuples(self.tuples, self.sizes, (LARGEST_TABLE, n_samples), blocks, block_of)
+        n_blocks = cover_tuples(
+            self.tuples, self.sizes, (LARGEST_TABLE, n_samples), blocks, block_of
+        )
         grouped = np.argsort(block_of, kind="stable")
         starts = np.searchsorted(block_of[grouped], np.arange(n_blocks + 1))
         return Cover(blocks=blocks[:n_blocks].copy(), grouped=grouped, starts=starts)
@@ -134,7 +136,11 @@ class CodeColumns:
         """Yield all tuples of attributes with values, shorter ones first, in pieces whose cells fit in memory."""
         used = np.flatnonzero(self.sizes > self.first_codes).tolist()
         tuples = np.concatenate([_tuples(used, order) for order in range(1, max_order + 1)])
-        cells = np.where(tuples >= 0, self.sizes[tuples], 1).prod(axis=1) if len(used) else np.zeros(0, dtype=np.int64)
+        cells = (
+            np.where(tuples >= 0, self.sizes[tuples], 1).prod(axis=1)
+            if len(used)
+            else np.zeros(0, dtype=np.int64)
+        )
         if cells.max(initial=0) > MOST_TUPLE_CELLS:
             raise InputError(
                 "The attributes have too many values to be combined.",
@@ -147,7 +153,12 @@ class CodeColumns:
             begun = int(ends[start] - cells[start])
             stop = max(start + 1, int(np.searchsorted(ends, begun + MOST_CELLS, side="right")))
             offsets = ends[start:stop] - cells[start:stop] - begun
-            yield CellPlan(sizes=self.sizes, tuples=tuples[start:stop], offsets=offsets, n_cells=int(ends[stop - 1]) - begun)
+            yield CellPlan(
+                sizes=self.sizes,
+                tuples=tuples[start:stop],
+                offsets=offsets,
+                n_cells=int(ends[stop - 1]) - begun,
+            )
             start = stop
 
 

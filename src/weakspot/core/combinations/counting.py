@@ -36,7 +36,6 @@ class Combinations:
     n_failed: int
 
     def __len__(self) -> int:
-        """Return the number of combinations."""
         return len(self.n_inside)
 
     @cached_property
@@ -47,7 +46,9 @@ class Combinations:
     def inside(self, codes: AnyArray, place: int) -> BoolArray:
         """Return which rows of codes [n, a] have all the values of one combination."""
         used = self.attributes[place] >= 0
-        return np.asarray((codes[:, self.attributes[place][used]] == self.codes[place][used]).all(axis=1))
+        return np.asarray(
+            (codes[:, self.attributes[place][used]] == self.codes[place][used]).all(axis=1)
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -69,11 +70,18 @@ class CountedPiece:
     places: IntArray
 
     @classmethod
-    def of(cls, plan: CellPlan, columns: CodeColumns, *, min_support: int, n_threads: int) -> "CountedPiece":
-        """Count the samples of every combination and keep those with enough."""
-        from weakspot.core.combinations.kernels import count_supported, find_supported, restore_codes
+    def of(
+        cls, plan: CellPlan, columns: CodeColumns, *, min_support: int, n_threads: int
+    ) -> "CountedPiece":
+        from weakspot.core.combinations.kernels import (
+            count_supported,
+            find_supported,
+            restore_codes,
+        )
 
-        cells = plan.counted(columns.columns, plan.cover(columns.columns.shape[1]), n_threads=n_threads)
+        cells = plan.counted(
+            columns.columns, plan.cover(columns.columns.shape[1]), n_threads=n_threads
+        )
         given = (cells, (plan.sizes, columns.first_codes), plan.tuples, plan.offsets, min_support)
         n_found = count_supported(*given)
         attributes = np.empty((n_found, MAX_ORDER), dtype=np.int32)
@@ -98,7 +106,14 @@ class CombinationCounter:
     n_threads: int
 
     @classmethod
-    def of(cls, codes: AnyArray, *, max_order: int = MAX_ORDER, min_support: int = 1, n_threads: int = 0) -> "CombinationCounter":
+    def of(
+        cls,
+        codes: AnyArray,
+        *,
+        max_order: int = MAX_ORDER,
+        min_support: int = 1,
+        n_threads: int = 0,
+    ) -> "CombinationCounter":
         """Find the combinations.
 
         Args:
@@ -113,7 +128,9 @@ class CombinationCounter:
         pieces: list[CountedPiece] = []
         n_found = 0
         for plan in columns.plans(max_order):
-            pieces.append(CountedPiece.of(plan, columns, min_support=min_support, n_threads=threads))
+            pieces.append(
+                CountedPiece.of(plan, columns, min_support=min_support, n_threads=threads)
+            )
             n_found += len(pieces[-1].places)
             if n_found > MOST_COMBINATIONS:
                 raise InputError(
@@ -123,14 +140,17 @@ class CombinationCounter:
         return cls(columns=columns, pieces=tuple(pieces), n_threads=threads)
 
     def count(self, failed: BoolArray) -> Combinations:
-        """Return all combinations with their failures."""
         if failed.shape != self.columns.columns.shape[1:]:
-            raise InputError("There must be one outcome a sample.", given=failed.shape)
+            raise InputError("There must be one prediction a sample.", given=failed.shape)
         failing = self.columns.of_samples(np.flatnonzero(failed))
         counts = [piece.counts(failing, n_threads=self.n_threads) for piece in self.pieces]
         return Combinations(
-            attributes=_joined([piece.attributes for piece in self.pieces], np.zeros((0, MAX_ORDER), np.int32)),
-            codes=_joined([piece.codes for piece in self.pieces], np.zeros((0, MAX_ORDER), np.uint16)),
+            attributes=_joined(
+                [piece.attributes for piece in self.pieces], np.zeros((0, MAX_ORDER), np.int32)
+            ),
+            codes=_joined(
+                [piece.codes for piece in self.pieces], np.zeros((0, MAX_ORDER), np.uint16)
+            ),
             n_inside=_joined([piece.n_inside for piece in self.pieces], np.zeros(0, np.int64)),
             failed_inside=_joined(counts, np.zeros(0, np.int64)),
             n_samples=len(failed),
@@ -139,7 +159,12 @@ class CombinationCounter:
 
 
 def count_combinations(
-    codes: AnyArray, failed: BoolArray, *, max_order: int = MAX_ORDER, min_support: int = 1, n_threads: int = 0
+    codes: AnyArray,
+    failed: BoolArray,
+    *,
+    max_order: int = MAX_ORDER,
+    min_support: int = 1,
+    n_threads: int = 0,
 ) -> Combinations:
     """Count samples and failures of every combination of values that enough samples have; see `CombinationCounter.of`.
 
@@ -147,12 +172,16 @@ def count_combinations(
     >>> found.codes[:, :2].tolist(), found.n_inside.tolist(), found.failed_inside.tolist()
     ([[1, 0], [1, 0], [2, 0], [1, 1], [1, 2]], [3, 2, 1, 2, 1], [1, 1, 0, 1, 0])
     """
-    return CombinationCounter.of(codes, max_order=max_order, min_support=min_support, n_threads=n_threads).count(failed)
+    return CombinationCounter.of(
+        codes, max_order=max_order, min_support=min_support, n_threads=n_threads
+    ).count(failed)
 
 
 def affordable_order(codes: AnyArray, *, max_order: int, min_support: int, most: int) -> int:
     """Return the largest order, at least 1, at which codes [n, a] can be counted and there are at most so many combinations."""
-    n_values = np.array([(np.bincount(column)[1:] >= min_support).sum() for column in codes.T], dtype=np.int64)
+    n_values = np.array(
+        [(np.bincount(column)[1:] >= min_support).sum() for column in codes.T], dtype=np.int64
+    )
     for order in range(max_order, 1, -1):
         largest = np.prod(np.sort(n_values)[::-1][:order].astype(np.float64) + 1)
         bound = bound_on_combinations(n_values, len(codes), order=order, min_support=min_support)
@@ -161,7 +190,9 @@ def affordable_order(codes: AnyArray, *, max_order: int, min_support: int, most:
     return 1
 
 
-def bound_on_combinations(n_values: IntArray, n_samples: int, *, order: int, min_support: int) -> int:
+def bound_on_combinations(
+    n_values: IntArray, n_samples: int, *, order: int, min_support: int
+) -> int:
     """Return how many combinations of up to so many values there can be with enough samples, given the values of each attribute.
 
     >>> bound_on_combinations(np.array([2, 3]), 100, order=2, min_support=1)
@@ -172,7 +203,10 @@ def bound_on_combinations(n_values: IntArray, n_samples: int, *, order: int, min
     for count in n_values:
         products[1:] += products[:-1] * float(count)
     most_each = n_samples // max(min_support, 1)
-    return sum(int(min(products[length], comb(len(n_values), length) * most_each)) for length in range(1, order + 1))
+    return sum(
+        int(min(products[length], comb(len(n_values), length) * most_each))
+        for length in range(1, order + 1)
+    )
 
 
 def _joined(parts: list[AnyArray], nothing: AnyArray) -> AnyArray:
@@ -181,8 +215,20 @@ def _joined(parts: list[AnyArray], nothing: AnyArray) -> AnyArray:
 
 def _refuse(codes: AnyArray, max_order: int, min_support: int) -> None:
     if codes.ndim != 2 or not np.issubdtype(codes.dtype, np.integer):  # noqa: PLR2004 - samples and attributes
-        raise InputError("Codes must be whole numbers [n, a].", given=(codes.dtype.name, codes.shape))
+        raise InputError(
+            "Codes must be whole numbers [n, a].", given=(codes.dtype.name, codes.shape)
+        )
     if not 1 <= max_order <= MAX_ORDER or min_support < 1:
-        raise InputError("The order must be 1 to 3 and the support floor at least 1.", given=(max_order, min_support))
-    if codes.dtype not in (np.uint8, np.uint16) and codes.size and (codes.min() < 0 or codes.max() >= MOST_CODES):
-        raise InputError(f"Codes must lie between 0 and {MOST_CODES - 1}.", given=(int(codes.min()), int(codes.max())))
+        raise InputError(
+            "The order must be 1 to 3 and the support floor at least 1.",
+            given=(max_order, min_support),
+        )
+    if (
+        codes.dtype not in (np.uint8, np.uint16)
+        and codes.size
+        and (codes.min() < 0 or codes.max() >= MOST_CODES)
+    ):
+        raise InputError(
+            f"Codes must lie between 0 and {MOST_CODES - 1}.",
+            given=(int(codes.min()), int(codes.max())),
+        )

@@ -32,7 +32,9 @@ def recode(codes: AnyArray, new_codes: AnyArray, columns: AnyArray) -> None:
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def cover_tuples(tuples: IntArray, sizes: IntArray, limits: tuple[int, int], blocks: IntArray, block_of: IntArray) -> int:
+def cover_tuples(
+    tuples: IntArray, sizes: IntArray, limits: tuple[int, int], blocks: IntArray, block_of: IntArray
+) -> int:
     """Choose blocks of attributes so that every tuple lies inside one, greedily, and return their number.
 
     Counting a block once gives the counts of all tuples inside it, so few blocks mean few passes over the samples.
@@ -49,7 +51,9 @@ def cover_tuples(tuples: IntArray, sizes: IntArray, limits: tuple[int, int], blo
     pending = np.zeros((nobody + 1, nobody + 1, nobody + 1), dtype=np.int32)
     for place in range(len(tuples)):
         second, third = tuples[place, 1], tuples[place, 2]
-        pending[tuples[place, 0], second if second >= 0 else nobody, third if third >= 0 else nobody] = place + 1
+        pending[
+            tuples[place, 0], second if second >= 0 else nobody, third if third >= 0 else nobody
+        ] = place + 1
     n_blocks = 0
     for place in range(len(tuples) - 1, -1, -1):
         if block_of[place] >= 0:
@@ -63,7 +67,9 @@ def cover_tuples(tuples: IntArray, sizes: IntArray, limits: tuple[int, int], blo
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _grow_block(block: IntArray, pending: AnyArray, sizes: IntArray, limits: tuple[int, int]) -> int:
+def _grow_block(
+    block: IntArray, pending: AnyArray, sizes: IntArray, limits: tuple[int, int]
+) -> int:
     """Add attributes while they bring further tuples inside; return how many there are then."""
     length, n_cells = 0, 1
     while length < len(block) and block[length] >= 0:
@@ -124,7 +130,11 @@ def _mark_inside(block: IntArray, pending: AnyArray, block_of: IntArray, number:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def count_blocks(
-    columns: AnyArray, sizes: IntArray, blocks: IntArray, plan: tuple[IntArray, IntArray, IntArray, IntArray], cells: AnyArray
+    columns: AnyArray,
+    sizes: IntArray,
+    blocks: IntArray,
+    plan: tuple[IntArray, IntArray, IntArray, IntArray],
+    cells: AnyArray,
 ) -> None:
     """Add the number of samples in every cell of every tuple that lies in one of the blocks.
 
@@ -159,7 +169,6 @@ def count_blocks(
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _count_block(columns: AnyArray, block: IntArray, sizes: IntArray, table: AnyArray) -> None:
-    """Add the number of samples in every cell of a block."""
     n_rows = columns.shape[1]
     keys = np.empty(min(CHUNK_ROWS, n_rows), dtype=np.uint32)
     for start in range(0, n_rows, CHUNK_ROWS):
@@ -175,8 +184,9 @@ def _count_block(columns: AnyArray, block: IntArray, sizes: IntArray, table: Any
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def _add_margin(table: AnyArray, block: IntArray, sizes: IntArray, attributes: IntArray, cells: AnyArray) -> None:
-    """Sum the table of a block over the attributes that a tuple has not, into the cells of the tuple."""
+def _add_margin(
+    table: AnyArray, block: IntArray, sizes: IntArray, attributes: IntArray, cells: AnyArray
+) -> None:
     last = len(block) - 1
     steps = _steps(block, sizes, attributes)
     digits = np.zeros(len(block), dtype=np.int64)
@@ -216,7 +226,11 @@ def _steps(block: IntArray, sizes: IntArray, attributes: IntArray) -> IntArray:
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def count_supported(
-    cells: AnyArray, ranges: tuple[IntArray, IntArray], tuples: IntArray, offsets: IntArray, min_support: int
+    cells: AnyArray,
+    ranges: tuple[IntArray, IntArray],
+    tuples: IntArray,
+    offsets: IntArray,
+    min_support: int,
 ) -> int:
     """Return how many cells of known values hold enough samples; arguments as for `find_supported`."""
     sizes, first_codes = ranges
@@ -264,7 +278,11 @@ def find_supported(
                 row = offsets[place] + (first * second_size + second) * third_size
                 for third in range(third_start, third_size):
                     if cells[row + third] >= min_support:
-                        attributes[number, 0], attributes[number, 1], attributes[number, 2] = one, two, three
+                        attributes[number, 0], attributes[number, 1], attributes[number, 2] = (
+                            one,
+                            two,
+                            three,
+                        )
                         codes[number, 0], codes[number, 1], codes[number, 2] = first, second, third
                         n_inside[number] = cells[row + third]
                         places[number] = row + third
@@ -314,7 +332,9 @@ def raise_maxima(
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def _largest_score(
-    cells: AnyArray, combinations: tuple[IntArray, IntArray, DoubleArray, DoubleArray], totals: tuple[int, int, int]
+    cells: AnyArray,
+    combinations: tuple[IntArray, IntArray, DoubleArray, DoubleArray],
+    totals: tuple[int, int, int],
 ) -> float:
     places, n_inside, fixed, powers = combinations
     n_samples, n_failed, holds_right = totals

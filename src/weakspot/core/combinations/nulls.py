@@ -64,8 +64,12 @@ class ShuffledFailures:
         at_a_time = max(1, MOST_DEALT // max(self._n_samples, 1))
         for start in range(0, n_shuffles, at_a_time):
             part = maxima[start : start + at_a_time]
-            places = np.broadcast_to(np.arange(self._n_samples, dtype=np.int32), (len(part), self._n_samples))
-            self._raise(np.ascontiguousarray(draws.permuted(places, axis=1)[:, : self._n_few]), part)
+            places = np.broadcast_to(
+                np.arange(self._n_samples, dtype=np.int32), (len(part), self._n_samples)
+            )
+            self._raise(
+                np.ascontiguousarray(draws.permuted(places, axis=1)[:, : self._n_few]), part
+            )
         return maxima
 
     def _raise(self, rows: AnyArray, maxima: DoubleArray) -> None:
@@ -90,7 +94,14 @@ class ShuffledFailures:
         for piece, cover, fixed in self._pieces:
             plan = (piece.plan.tuples, piece.plan.offsets, cover.grouped, cover.starts)
             layout = (piece.plan.sizes, cover.blocks, plan, piece.plan.n_cells)
-            raise_maxima(self._columns.columns, rows, layout, (piece.places, piece.n_inside, fixed, self._powers), totals, maxima)
+            raise_maxima(
+                self._columns.columns,
+                rows,
+                layout,
+                (piece.places, piece.n_inside, fixed, self._powers),
+                totals,
+                maxima,
+            )
 
 
 def _evidence(found: Combinations, penalties: DoubleArray) -> DoubleArray:
@@ -98,7 +109,12 @@ def _evidence(found: Combinations, penalties: DoubleArray) -> DoubleArray:
     failed, n_inside = found.failed_inside, found.n_inside
     powers = _powers(found.n_samples)
     right_outside = found.n_samples - n_inside - found.n_failed + failed
-    evidence = powers[failed] + powers[n_inside - failed] + powers[found.n_failed - failed] + powers[right_outside]
+    evidence = (
+        powers[failed]
+        + powers[n_inside - failed]
+        + powers[found.n_failed - failed]
+        + powers[right_outside]
+    )
     is_above = failed * found.n_samples > n_inside * found.n_failed
     return np.where(is_above, evidence + _fixed_parts(found, powers, penalties), -np.inf)
 
@@ -107,7 +123,9 @@ def _fixed_parts(found: Combinations, powers: DoubleArray, penalties: DoubleArra
     """Return what does not depend on how many failures are inside [m]."""
     n_samples, n_failed = found.n_samples, found.n_failed
     constant = powers[n_samples] - powers[n_failed] - powers[n_samples - n_failed]
-    return np.asarray(constant - powers[found.n_inside] - powers[n_samples - found.n_inside] - penalties)
+    return np.asarray(
+        constant - powers[found.n_inside] - powers[n_samples - found.n_inside] - penalties
+    )
 
 
 def _powers(n_samples: int) -> DoubleArray:

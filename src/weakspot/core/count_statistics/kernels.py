@@ -10,7 +10,12 @@ NEGLIGIBLE = 1e-17
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def fisher_tails(
-    failures_inside: IntArray, n_inside: IntArray, n_failed: IntArray, n_samples: IntArray, order: IntArray, found: DoubleArray
+    failures_inside: IntArray,
+    n_inside: IntArray,
+    n_failed: IntArray,
+    n_samples: IntArray,
+    order: IntArray,
+    found: DoubleArray,
 ) -> None:
     """Write Fisher's one-sided p-value of every table.
 
@@ -33,19 +38,27 @@ def fisher_tails(
         stop, largest = start, 0
         while stop < len(order):
             place = order[stop]
-            if n_inside[place] != inside or n_failed[place * step] != failed or n_samples[place * step] != samples:
+            if (
+                n_inside[place] != inside
+                or n_failed[place * step] != failed
+                or n_samples[place * step] != samples
+            ):
                 break
             largest = max(largest, failures_inside[place])
             stop += 1
         low, high, whole = _sum_tails(inside, failed, samples, largest, chances)
         for slot in range(start, stop):
             count = failures_inside[order[slot]]
-            found[order[slot]] = 1.0 if count <= low else (0.0 if count > high else min(1.0, chances[count] / whole))
+            found[order[slot]] = (
+                1.0 if count <= low else (0.0 if count > high else min(1.0, chances[count] / whole))
+            )
         start = stop
 
 
 @njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
-def _sum_tails(n_inside: int, n_failed: int, n_samples: int, largest: int, chances: DoubleArray) -> tuple[int, int, float]:
+def _sum_tails(
+    n_inside: int, n_failed: int, n_samples: int, largest: int, chances: DoubleArray
+) -> tuple[int, int, float]:
     """Sum the upper tails of one hypergeometric law, in units of the chance of its mode.
 
     Terms follow from ratios of neighbours, so nothing cancels however large the counts are; the sums run from the thin end, so
@@ -68,7 +81,9 @@ def _sum_tails(n_inside: int, n_failed: int, n_samples: int, largest: int, chanc
     chances[mode] = 1.0
     high, term, asked = mode, 1.0, 1.0
     while high < most:
-        ratio = (float(n_inside - high) * float(n_failed - high)) / (float(high + 1) * float(shift + high + 1))
+        ratio = (float(n_inside - high) * float(n_failed - high)) / (
+            float(high + 1) * float(shift + high + 1)
+        )
         term *= ratio
         high += 1
         chances[high] = term
@@ -80,7 +95,9 @@ def _sum_tails(n_inside: int, n_failed: int, n_samples: int, largest: int, chanc
             break
     low, term, total = mode, 1.0, 1.0
     while low > least:
-        ratio = (float(low) * float(shift + low)) / (float(n_inside - low + 1) * float(n_failed - low + 1))
+        ratio = (float(low) * float(shift + low)) / (
+            float(n_inside - low + 1) * float(n_failed - low + 1)
+        )
         term *= ratio
         low -= 1
         chances[low] = term

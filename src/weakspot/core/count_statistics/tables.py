@@ -6,7 +6,9 @@ from weakspot.core.arrays import AnyArray, DoubleArray, IntArray
 from weakspot.core.errors import InputError
 
 
-def wilson_intervals(successes: AnyArray, trials: AnyArray, *, level: float = 0.95) -> tuple[DoubleArray, DoubleArray]:
+def wilson_intervals(
+    successes: AnyArray, trials: AnyArray, *, level: float = 0.95
+) -> tuple[DoubleArray, DoubleArray]:
     """Return the lower and upper ends of Wilson's score intervals [m]; 0 and 1 without trials.
 
     >>> low, high = wilson_intervals(np.array([8, 0]), np.array([10, 0]))
@@ -40,10 +42,15 @@ def mcnemar_ps(gained: AnyArray, lost: AnyArray) -> DoubleArray:
 
     more, less = np.maximum(gained, lost), np.minimum(gained, lost)
     _refuse_counts(less, more)
-    return np.asarray(np.where(more == less, 1.0, np.minimum(1.0, 2.0 * bdtr(less, more + less, 0.5))), dtype=np.float64)
+    return np.asarray(
+        np.where(more == less, 1.0, np.minimum(1.0, 2.0 * bdtr(less, more + less, 0.5))),
+        dtype=np.float64,
+    )
 
 
-def fisher_ps(failures_inside: AnyArray, n_inside: AnyArray, failures_outside: AnyArray, n_outside: AnyArray) -> DoubleArray:
+def fisher_ps(
+    failures_inside: AnyArray, n_inside: AnyArray, failures_outside: AnyArray, n_outside: AnyArray
+) -> DoubleArray:
     """Return Fisher's exact one-sided p-values [m]: that failures are no more frequent inside than outside.
 
     Args:
@@ -58,7 +65,9 @@ def fisher_ps(failures_inside: AnyArray, n_inside: AnyArray, failures_outside: A
     from weakspot.core.count_statistics.kernels import fisher_tails
 
     given = np.broadcast_arrays(failures_inside, n_inside, failures_outside, n_outside)
-    inside, sizes, outside, sizes_outside = (np.asarray(values, dtype=np.int64).ravel() for values in given)
+    inside, sizes, outside, sizes_outside = (
+        np.asarray(values, dtype=np.int64).ravel() for values in given
+    )
     _refuse_counts(inside, sizes)
     _refuse_counts(outside, sizes_outside)
     n_failed, n_samples, found = inside + outside, sizes + sizes_outside, np.empty(len(inside))
@@ -66,7 +75,9 @@ def fisher_ps(failures_inside: AnyArray, n_inside: AnyArray, failures_outside: A
     if len(inside) and np.ptp(n_failed) == 0 and np.ptp(n_samples) == 0:
         fisher_tails(inside, sizes, n_failed[:1], n_samples[:1], _order_of(sizes), found)
     else:
-        fisher_tails(inside, sizes, n_failed, n_samples, np.lexsort((sizes, n_failed, n_samples)), found)
+        fisher_tails(
+            inside, sizes, n_failed, n_samples, np.lexsort((sizes, n_failed, n_samples)), found
+        )
     return found
 
 
@@ -81,5 +92,6 @@ def _refuse_counts(counts: AnyArray, totals: AnyArray) -> None:
     if np.any(is_wrong):
         place = int(np.flatnonzero(is_wrong.ravel())[0])
         raise InputError(
-            "Counts must satisfy 0 <= successes <= trials.", given=(int(counts.ravel()[place]), int(totals.ravel()[place]))
+            "Counts must satisfy 0 <= successes <= trials.",
+            given=(int(counts.ravel()[place]), int(totals.ravel()[place])),
         )

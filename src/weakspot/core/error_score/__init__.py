@@ -3,7 +3,7 @@
 The score is 2 x (best class-balanced accuracy over all thresholds - 0.5), which is the largest difference between the share of
 failures and the share of other samples that lie at or above a threshold. All thresholds are tried: every place between two
 neighbouring similarities. Because the best of many thresholds looks good even when there is nothing to find, every score can be
-set beside the scores of shuffled outcomes.
+set beside the scores of shuffled predictions.
 """
 
 import os
@@ -23,7 +23,7 @@ SHUFFLES_AT_ONCE = 64
 BITS_OF_TWO = 0x40000000
 BITS_OF_INFINITY = 0x7F800000
 NOT_FINITE = "A similarity is not a finite number."
-LEAVE_OUT = "Leave out samples and phrases without a vector."
+LEAVE_OUT = "Leave out samples and phrases without an embedding."
 Piece = TypeVar("Piece")
 Made = TypeVar("Made")
 
@@ -44,7 +44,7 @@ class ErrorScores:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ErrorScoreNull:
-    """How often shuffled outcomes reach the scores of m phrases, the best threshold being chosen anew every time.
+    """How often shuffled predictions reach the scores of m phrases, the best threshold being chosen anew every time.
 
     Args:
         p_value: [m], for each phrase taken alone.
@@ -79,18 +79,18 @@ def error_scores(similarities: FloatArray, failed: BoolArray) -> ErrorScores:
     )
 
 
-def phrase_scores(phrases: FloatArray, vectors: FloatArray, failed: BoolArray) -> ErrorScores:
-    """Return exact Error Scores of phrases by the scalar product of their vectors; memory does not grow with their number.
+def phrase_scores(phrases: FloatArray, embeddings: FloatArray, failed: BoolArray) -> ErrorScores:
+    """Return exact Error Scores of phrases by the scalar product of their embeddings; memory does not grow with their number.
 
     Args:
         phrases: unit vectors of phrases [m, d].
-        vectors: unit vectors of samples [n, d].
+        embeddings: unit vectors of samples [n, d].
         failed: which samples failed [n].
     """
-    transposed = np.asarray(vectors, dtype=np.float32).T
-    size = max(1, PRODUCT_VALUES // max(len(vectors), 1))
+    transposed = np.asarray(embeddings, dtype=np.float32).T
+    size = max(1, PRODUCT_VALUES // max(len(embeddings), 1))
     # One piece of memory serves every product: fresh memory costs more than the scores.
-    buffer = np.empty((min(size, len(phrases)), len(vectors)), dtype=np.float32)
+    buffer = np.empty((min(size, len(phrases)), len(embeddings)), dtype=np.float32)
     parts = []
     for start in range(0, len(phrases), size):
         piece = np.asarray(phrases[start : start + size], dtype=np.float32)
@@ -114,11 +114,15 @@ def score_at(similarities: AnyArray, failed: BoolArray, threshold: float) -> flo
 
 
 def error_score_null(
-    similarities: FloatArray, failed: BoolArray, *, n_permutations: int, generator: np.random.Generator
+    similarities: FloatArray,
+    failed: BoolArray,
+    *,
+    n_permutations: int,
+    generator: np.random.Generator,
 ) -> ErrorScoreNull:
-    """Return how often shuffled outcomes score as well, for each phrase and for the best of all phrases.
+    """Return how often shuffled predictions score as well, for each phrase and for the best of all phrases.
 
-    Every phrase's samples are sorted once; a shuffle costs one pass. The observed outcomes count as one of the shuffles, so no
+    Every phrase's samples are sorted once; a shuffle costs one pass. The observed predictions count as one of the shuffles, so no
     p-value is zero and each keeps its level.
 
     Args:
@@ -132,8 +136,11 @@ def error_score_null(
         raise InputError(NOT_FINITE, fix=LEAVE_OUT)
     if n_permutations < 1:
         raise InputError("A null distribution needs at least one shuffle.", given=n_permutations)
-    outcomes = [failed, *(generator.permutation(failed) for _ in range(n_permutations))]
-    groups = [outcomes[start : start + SHUFFLES_AT_ONCE] for start in range(0, len(outcomes), SHUFFLES_AT_ONCE)]
+    predictions = [failed, *(generator.permutation(failed) for _ in range(n_permutations))]
+    groups = [
+        predictions[start : start + SHUFFLES_AT_ONCE]
+        for start in range(0, len(predictions), SHUFFLES_AT_ONCE)
+    ]
     shuffles = [np.stack(group, axis=1).astype(np.uint8) for group in groups]
     sums = _in_threads(lambda row: _shuffled_sums(row, shuffles, int(failed.sum())), list(values))
     found = np.stack(sums) if sums else np.zeros((0, 1 + n_permutations), dtype=np.int64)
@@ -147,11 +154,16 @@ def error_score_null(
 def _checked(similarities: FloatArray, failed: BoolArray) -> FloatArray:
     values = np.ascontiguousarray(similarities, dtype=np.float32)
     if values.ndim != 2 or failed.shape != values.shape[1:]:  # noqa: PLR2004 - phrases and samples
-        raise InputError("Similarities must be [phrases, samples], with one outcome a sample.", given=(values.shape, failed.shape))
+        raise InputError(
+            "Similarities must be [phrases, samples], with one prediction a sample.",
+            given=(values.shape, failed.shape),
+        )
     return values
 
 
-def _block_scores(block: FloatArray, failed: BoolArray, n_failed: int) -> tuple[DoubleArray, DoubleArray]:
+def _block_scores(
+    block: FloatArray, failed: BoolArray, n_failed: int
+) -> tuple[DoubleArray, DoubleArray]:
     from weakspot.core.error_score import kernels
 
     keys: AnyArray = np.empty(block.shape, dtype=np.int32)

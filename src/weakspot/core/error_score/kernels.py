@@ -12,13 +12,13 @@ from weakspot.core.arrays import AnyArray, BoolArray, ByteArray, IntArray
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
 def pack(bits: AnyArray, failed: AnyArray, keys: AnyArray) -> int:
-    """Write keys that sort like the similarities, with the outcome in the lowest bit; return the bits of the largest magnitude.
+    """Write keys that sort like the similarities, with the prediction in the lowest bit; return the bits of the largest magnitude.
 
     The bits of a floating-point number, read as a whole number with its sign in front, sort like the number; both zeros become 0.
 
     Args:
         bits: similarities [m, n], read as int32.
-        failed: outcomes [n], 0 or 1, of the type of the keys.
+        failed: predictions [n], 0 or 1, of the type of the keys.
         keys: [m, n], written. With 32 bits the magnitudes must be below 2, which leaves one bit free; with 64 anything goes.
     """
     largest = np.int32(0)
@@ -56,22 +56,24 @@ def best_cuts(keys: AnyArray, n_failed: int, sums: IntArray, neighbours: IntArra
 
 
 @njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
-def shuffled_sums(order: IntArray, is_end: BoolArray, shuffled: ByteArray, n_failed: int, best: AnyArray) -> None:
-    """Find the largest sum of one phrase for every shuffle of the outcomes.
+def shuffled_sums(
+    order: IntArray, is_end: BoolArray, shuffled: ByteArray, n_failed: int, best: AnyArray
+) -> None:
+    """Find the largest sum of one phrase for every shuffle of the predictions.
 
     Args:
         order: samples [n] by similarity, most similar first.
         is_end: [n] whether the next sample is less similar, so that a cut may lie behind this one.
-        shuffled: outcomes [n, shuffles], 0 or 1.
+        shuffled: predictions [n, shuffles], 0 or 1.
         n_failed: failures among the n samples, the same in every shuffle.
         best: zeros [shuffles] of a type that holds n times `n_failed`, written.
     """
     n_samples, n_shuffles = shuffled.shape
     total = np.zeros_like(best)
     for place in range(n_samples):
-        outcomes = shuffled[order[place]]
+        predictions = shuffled[order[place]]
         for shuffle in range(n_shuffles):
-            total[shuffle] += n_samples * outcomes[shuffle] - n_failed
+            total[shuffle] += n_samples * predictions[shuffle] - n_failed
         if is_end[place]:
             for shuffle in range(n_shuffles):
                 best[shuffle] = max(best[shuffle], total[shuffle])

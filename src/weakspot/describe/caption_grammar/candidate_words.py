@@ -35,7 +35,7 @@ class WordSources:
     n_proposed: int = 0
 
     def words_for(self, class_name: str, propose: Propose | None, *, is_absent: bool) -> ClassWords:
-        """Return the words for a class; of samples that lack it nothing is known but what is said of all pictures."""
+        """Return the words for a class; of samples that lack it nothing is known but what is said of all images."""
         built_in = built_in_vocabulary()
         noun = noun_of(class_name)
         general = ClassWords(adjectives=built_in.adjectives, places=built_in.places)
@@ -43,7 +43,11 @@ class WordSources:
             return self._replaced(general).joined(self._given(class_name))
         kinds = ClassWords(nouns=hyponyms(noun, most=self.n_kinds, commonest_first=True))
         built = self._replaced(general.joined(words_of_ancestors(noun, built_in.by_ancestor)))
-        proposed = proposed_words(noun, propose, self.n_proposed) if propose is not None and self.n_proposed else ClassWords()
+        proposed = (
+            proposed_words(noun, propose, self.n_proposed)
+            if propose is not None and self.n_proposed
+            else ClassWords()
+        )
         return without_own_words(built.joined(self._given(class_name), kinds, proposed), noun)
 
     def _replaced(self, words: ClassWords) -> ClassWords:
@@ -81,7 +85,7 @@ def proposed_words(noun: str, propose: Propose, most: int) -> ClassWords:
     prompt = (
         f"Photos of the class {noun!r} differ. Give up to {most} adjectives that can stand before the noun, such as 'green', "
         f"and up to {most} places or circumstances that can follow it, with their preposition, such as 'on a table'. "
-        "Prefer what a picture can show: colours, materials, states, poses, backgrounds, light, company."
+        "Prefer what an image can show: colours, materials, states, poses, backgrounds, light, company."
     )
     try:
         answer = propose(prompt, schema)
@@ -89,13 +93,17 @@ def proposed_words(noun: str, propose: Propose, most: int) -> ClassWords:
         return ClassWords()
     if not isinstance(answer, dict):
         return ClassWords()
-    return ClassWords(**{kind: _usable(answer.get(kind), longest, most) for kind, longest in LONGEST.items()})
+    return ClassWords(
+        **{kind: _usable(answer.get(kind), longest, most) for kind, longest in LONGEST.items()}
+    )
 
 
 def _usable(answer: JsonValue, longest: int, most: int) -> tuple[str, ...]:
     if not isinstance(answer, list):
         return ()
-    phrases = (" ".join(item.lower().strip(" .,;").split()) for item in answer if isinstance(item, str))
+    phrases = (
+        " ".join(item.lower().strip(" .,;").split()) for item in answer if isinstance(item, str)
+    )
     return tuple(dict.fromkeys(phrase for phrase in phrases if _is_phrase(phrase, longest)))[:most]
 
 
@@ -110,6 +118,8 @@ def _as_class_words(given: Words, class_name: str) -> ClassWords:
     unknown = sorted(set(given) - set(_KINDS_OF_WORDS))
     if unknown:
         raise ConfigError(
-            f"Unknown kinds of words: {unknown}.", where=f"class_words of {class_name!r}", fix="Use adjectives, nouns or places."
+            f"Unknown kinds of words: {unknown}.",
+            where=f"class_words of {class_name!r}",
+            fix="Use adjectives, nouns or places.",
         )
     return ClassWords(**{kind: tuple(words) for kind, words in given.items()})

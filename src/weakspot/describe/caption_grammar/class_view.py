@@ -16,62 +16,71 @@ SMALLEST_SHARE = 1e-9
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ClassView:
-    """Samples of one class that have a vector.
+    """Samples of one class that have an embedding.
 
     Args:
         rows: rows of the data set [n].
-        vectors: unit vectors [n, d].
+        embeddings: unit vectors [n, d].
         failed: which of them failed [n].
-        covariance: of the vectors [d, d]; the spread of similarities to anything follows from it, however many samples there are.
+        covariance: of the embeddings [d, d]; the spread of similarities to anything follows from it, for any number of samples.
     """
 
     rows: IntArray
-    vectors: FloatArray
+    embeddings: FloatArray
     failed: BoolArray
     covariance: FloatArray
 
     @classmethod
-    def of(cls, samples: SampleSet, problem: ClassProblem, space: str, *, max_samples: int) -> "ClassView":
+    def of(
+        cls, samples: SampleSet, problem: ClassProblem, space: str, *, max_samples: int
+    ) -> "ClassView":
         """Return the view of a class; of larger classes, samples at even steps."""
         kept = np.arange(len(problem.rows))
         if len(kept) > max_samples:
             kept = np.unique(np.linspace(0, len(kept) - 1, max_samples).round().astype(np.int64))
-        vectors = samples.vectors(space, problem.rows[kept])
-        known = np.isfinite(vectors).all(axis=1)
-        return cls.made(problem.rows[kept][known], unit_rows(vectors[known]), problem.failed[kept][known])
+        embeddings = samples.embeddings(space, problem.rows[kept])
+        known = np.isfinite(embeddings).all(axis=1)
+        return cls.made(
+            problem.rows[kept][known], unit_rows(embeddings[known]), problem.failed[kept][known]
+        )
 
     @classmethod
-    def made(cls, rows: IntArray, vectors: FloatArray, failed: BoolArray) -> "ClassView":
-        """Return the view of given vectors."""
-        products = np.zeros((vectors.shape[1], vectors.shape[1]))
-        mean = vectors.mean(axis=0, dtype=np.float64) if len(vectors) else 0.0
-        for start in range(0, len(vectors), CHUNK_ROWS):
-            centred = vectors[start : start + CHUNK_ROWS] - mean
+    def made(cls, rows: IntArray, embeddings: FloatArray, failed: BoolArray) -> "ClassView":
+        products = np.zeros((embeddings.shape[1], embeddings.shape[1]))
+        mean = embeddings.mean(axis=0, dtype=np.float64) if len(embeddings) else 0.0
+        for start in range(0, len(embeddings), CHUNK_ROWS):
+            centred = embeddings[start : start + CHUNK_ROWS] - mean
             products += centred.T @ centred
-        covariance = np.asarray(products / max(1, len(vectors)), dtype=np.float32)
-        return cls(rows=rows, vectors=vectors, failed=failed, covariance=covariance)
+        covariance = np.asarray(products / max(1, len(embeddings)), dtype=np.float32)
+        return cls(rows=rows, embeddings=embeddings, failed=failed, covariance=covariance)
 
     def only(self, chosen: BoolArray) -> "ClassView":
-        """Return the view of some of the samples."""
-        return self if chosen.all() else ClassView.made(self.rows[chosen], self.vectors[chosen], self.failed[chosen])
+        return (
+            self
+            if chosen.all()
+            else ClassView.made(self.rows[chosen], self.embeddings[chosen], self.failed[chosen])
+        )
 
     @property
     def accuracy(self) -> float:
-        """Return the share of samples that did not fail."""
         return float((~self.failed).mean())
 
     def n_near(self, n_nearest: int) -> int:
         """Return how many samples count as nearest: at most a quarter of the class."""
-        return max(1, min(n_nearest, len(self.vectors) // 4))
+        return max(1, min(n_nearest, len(self.embeddings) // 4))
 
     def accuracies_nearest(self, text: AnyArray) -> DoubleArray:
-        """Return the accuracy [n] of the sample nearest to a phrase's vector [d], of the two nearest, and so on."""
-        nearest = np.argsort(-(self.vectors @ np.asarray(text, dtype=np.float32)), kind="stable")
+        """Return the accuracy [n] of the sample nearest to a phrase's embedding [d], of the two nearest, and so on."""
+        nearest = np.argsort(-(self.embeddings @ np.asarray(text, dtype=np.float32)), kind="stable")
         return np.cumsum(~self.failed[nearest]) / np.arange(1, len(nearest) + 1)
 
     def curve(self, accuracies: DoubleArray) -> tuple[tuple[int, float], ...]:
         """Return (K, accuracy of the K nearest) for a few K up to the size of the class."""
-        return tuple((size, round(float(accuracies[size - 1]), 6)) for size in CURVE_SIZES if size <= len(accuracies))
+        return tuple(
+            (size, round(float(accuracies[size - 1]), 6))
+            for size in CURVE_SIZES
+            if size <= len(accuracies)
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -82,9 +91,9 @@ class SliceView:
         view: the samples [n].
         depth: how far inside the slice each lies [n], standardised.
         inside: which of them are members [n].
-        slope: covariance of depth and vectors [d].
+        slope: covariance of depth and embeddings [d].
         direction: unit direction [d] of the slice in scaled space, None if its rule has none in this space.
-        scale: what vectors are divided by in scaled space [d].
+        scale: what embeddings are divided by in scaled space [d].
     """
 
     view: ClassView
@@ -95,7 +104,9 @@ class SliceView:
     scale: DoubleArray
 
     @classmethod
-    def of(cls, rule: MembershipRule, samples: SampleSet, view: ClassView, space: str) -> "SliceView | None":
+    def of(
+        cls, rule: MembershipRule, samples: SampleSet, view: ClassView, space: str
+    ) -> "SliceView | None":
         """Return the view of a slice; None if all samples lie equally deep or none is left."""
         depth = rule.scores(samples, view.rows)
         known = np.isfinite(depth)
@@ -104,12 +115,12 @@ class SliceView:
             return None
         part = view.only(known)
         depth = (depth - depth.mean()) / depth.std()
-        direction, scale = _direction_and_scale(rule, space, part.vectors.shape[1])
+        direction, scale = _direction_and_scale(rule, space, part.embeddings.shape[1])
         return cls(
             view=part,
             depth=depth,
             inside=rule.members(samples, part.rows),
-            slope=depth @ part.vectors.astype(np.float64) / len(depth),
+            slope=depth @ part.embeddings.astype(np.float64) / len(depth),
             direction=direction,
             scale=scale,
         )
@@ -119,7 +130,9 @@ class SliceView:
         added = np.asarray(additions, dtype=np.float32)
         variances = np.einsum("md,md->m", added @ self.view.covariance, added, dtype=np.float64)
         can_tell = variances > SMALLEST_SHARE * np.einsum("md,md->m", added, added)
-        return np.asarray(added @ self.slope / np.sqrt(np.where(can_tell, variances, np.inf)), dtype=np.float64)
+        return np.asarray(
+            added @ self.slope / np.sqrt(np.where(can_tell, variances, np.inf)), dtype=np.float64
+        )
 
     def alignment(self, additions: AnyArray) -> DoubleArray:
         """Return the cosine [m] of the slice's direction with what captions add [m, d], or the agreement if it has none.
@@ -132,7 +145,9 @@ class SliceView:
         return np.asarray(unit_rows(additions / self.scale) @ self.direction, dtype=np.float64)
 
 
-def _direction_and_scale(rule: MembershipRule, space: str, dimension: int) -> tuple[DoubleArray | None, DoubleArray]:
+def _direction_and_scale(
+    rule: MembershipRule, space: str, dimension: int
+) -> tuple[DoubleArray | None, DoubleArray]:
     scale = np.ones(dimension)
     if not isinstance(rule, LinearRule) or rule.space != space:
         return None, scale

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 from weakspot.core.assistants import Assistants
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import Bounds, Count, NonNegative, check_bounds
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, SliceName, matches
@@ -33,8 +33,10 @@ DESCRIBER = "caption-grammar"
 class CaptionGrammarDescriber:
     """Names slices by captions; without a text side it returns them as they are.
 
+    After Jain, Lawrence, Moitra and Madry, *Distilling Model Failures as Directions in Latent Space* (2023).
+
     Args:
-        space: the vectors that are shared with text.
+        space: the embeddings that are shared with text.
         adjectives: instead of the built-in ones.
         places: instead of the built-in ones.
         class_words: words for single classes, or for all classes that are kinds of something, beside the others: adjectives, nouns,
@@ -57,9 +59,15 @@ class CaptionGrammarDescriber:
         n_questioned: names of a slice that questions are asked about.
         max_samples: of larger classes, as many samples at even steps are looked at.
         chunk_size: captions embedded at a time.
+
+    >>> from weakspot.testing.examples import ASSISTANTS, CRITERION, discovery_samples, example_slices
+    >>> describer = CaptionGrammarDescriber()
+    >>> named = describer.describe(example_slices(), discovery_samples(), CRITERION, ASSISTANTS)
+    >>> named[0].title
+    'disc: green'
     """
 
-    space: str = "joint"
+    space: str = "clip"
     adjectives: tuple[str, ...] | None = None
     places: tuple[str, ...] | None = None
     class_words: Mapping[str, Words] = field(default_factory=dict)
@@ -68,39 +76,39 @@ class CaptionGrammarDescriber:
     n_caption_words: int = 30
     ranking: Ranking = "both"
     combinations: Literal["best", "all"] = "best"
-    n_names: int = 5
+    n_names: Count = 5
     n_easy_names: int = 3
     n_combined: int = 6
-    longer_gain: float = 0.35
-    n_nearest: int = 20
+    longer_gain: NonNegative = 0.35
+    n_nearest: Count = 20
     n_captioned: int = 200
     n_asked: int = 40
     n_questioned: int = 2
-    max_samples: int = 20_000
-    chunk_size: int = 1_024
+    max_samples: Annotated[int, Bounds(ge=2)] = 20_000
+    chunk_size: Count = 1_024
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        for name, choices in (("ranking", ("data", "direction", "both")), ("combinations", ("best", "all"))):
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"The setting {name} is none of {list(choices)}.", given=getattr(self, name))
-        for name, least in (("n_names", 1), ("n_nearest", 1), ("max_samples", 2), ("chunk_size", 1), ("longer_gain", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
+        check_bounds(self)
 
     def describe(
-        self, slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion, assistants: Assistants
+        self,
+        slices: Sequence[FailureSlice],
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        assistants: Assistants,
     ) -> tuple[FailureSlice, ...]:
         """Return the same slices, in the same order, with names; as they are where there is no text side or no sample."""
         has_text = self.space in samples.spaces and samples.space(self.space).has_text
         if assistants.embed_texts is None or not slices or not has_text:
             return tuple(slices)
-        texts = TextSide(assistants.embed_texts, samples.space(self.space).vectors.shape[1])
+        texts = TextSide(assistants.embed_texts, samples.space(self.space).embeddings.shape[1])
         named = list(slices)
         for problem in class_problems(samples.dataset, samples.rows, criterion):
             places = [place for place, found in enumerate(slices) if matches(found, problem)]
             if places:
-                described = self._class_described([slices[place] for place in places], samples, problem, assistants, texts)
+                described = self._class_described(
+                    [slices[place] for place in places], samples, problem, assistants, texts
+                )
                 for place, found in zip(places, described, strict=True):
                     named[place] = found
         return tuple(named)
@@ -121,7 +129,9 @@ class CaptionGrammarDescriber:
             n_kinds=self.n_kinds,
             n_proposed=self.n_proposed,
         )
-        words = sources.words_for(problem.class_name, assistants.propose, is_absent=problem.side is Side.ABSENT)
+        words = sources.words_for(
+            problem.class_name, assistants.propose, is_absent=problem.side is Side.ABSENT
+        )
         for found in slices:
             seen = SliceView.of(found.rule, samples, view, self.space) if len(view.rows) else None
             if seen is None:
@@ -138,24 +148,47 @@ class CaptionGrammarDescriber:
             yield self._described(found, words, seen, witnesses, texts)
 
     def _described(
-        self, found: FailureSlice, words: ClassWords, seen: SliceView, witnesses: Witnesses, texts: TextSide
+        self,
+        found: FailureSlice,
+        words: ClassWords,
+        seen: SliceView,
+        witnesses: Witnesses,
+        texts: TextSide,
     ) -> FailureSlice:
         plain = plain_caption(found.class_name, is_absent=found.side is Side.ABSENT)
         if witnesses.captions and self.n_caption_words:
-            said = words_in_sentences(witnesses.captions, found.class_name, most=self.n_caption_words)
+            said = words_in_sentences(
+                witnesses.captions, found.class_name, most=self.n_caption_words
+            )
             words = without_own_words(words.joined(said), noun_of(found.class_name))
-        hard, easy = self._best(plain, words, Judge(seen, texts, plain, self.ranking, self.chunk_size))
-        naming = _Naming(plain=plain, seen=seen, witnesses=witnesses, texts=texts, n_nearest=self.n_nearest)
-        given = [naming.given(name, may_question=place < self.n_questioned) for place, name in enumerate(found.names)]
-        new = [one for one in hard if not any(same_contrast(one.caption.contrast, name.contrast) for name in given)]
+        hard, easy = self._best(
+            plain, words, Judge(seen, texts, plain, self.ranking, self.chunk_size)
+        )
+        naming = _Naming(
+            plain=plain, seen=seen, witnesses=witnesses, texts=texts, n_nearest=self.n_nearest
+        )
+        given = [
+            naming.given(name, may_question=place < self.n_questioned)
+            for place, name in enumerate(found.names)
+        ]
+        new = [
+            one
+            for one in hard
+            if not any(same_contrast(one.caption.contrast, name.contrast) for name in given)
+        ]
         n_left = max(0, self.n_names - len(given))
         names = given + [
-            naming.name(one, may_question=place < self.n_questioned - len(given)) for place, one in enumerate(new[:n_left])
+            naming.name(one, may_question=place < self.n_questioned - len(given))
+            for place, one in enumerate(new[:n_left])
         ]
-        easy_names = found.easy_names or tuple(naming.name(one, is_easy=True, may_question=False) for one in easy)
+        easy_names = found.easy_names or tuple(
+            naming.name(one, is_easy=True, may_question=False) for one in easy
+        )
         return found.model_copy(update={"names": tuple(names), "easy_names": easy_names})
 
-    def _best(self, plain: Caption, words: ClassWords, judge: Judge) -> tuple[list[Judged], list[Judged]]:
+    def _best(
+        self, plain: Caption, words: ClassWords, judge: Judge
+    ) -> tuple[list[Judged], list[Judged]]:
         """Return the best captions of both ends, without those that only add to a better one."""
         built_in = built_in_vocabulary()
         hard = Best(sign=1, most=self.n_names, longer_gain=self.longer_gain)
@@ -165,7 +198,9 @@ class CaptionGrammarDescriber:
         if self.combinations == "all":
             longer: Iterable[Caption] = all_combinations(plain, words, built_in)
         else:
-            longer = (pair for end in combined for pair in pairs_of([one.caption for one in end.kept]))
+            longer = (
+                pair for end in combined for pair in pairs_of([one.caption for one in end.kept])
+            )
         judge.run(longer, [hard, easy])
         return hard.kept, easy.kept
 
@@ -181,9 +216,8 @@ class _Naming:
     n_nearest: int
 
     def name(self, judged: Judged, *, is_easy: bool = False, may_question: bool) -> SliceName:
-        """Return a caption as a name."""
         caption, view = judged.caption, self.seen.view
-        accuracies = view.accuracies_nearest(self.texts.vectors([caption.phrase])[0])
+        accuracies = view.accuracies_nearest(self.texts.embeddings([caption.phrase])[0])
         accuracy = float(accuracies[view.n_near(self.n_nearest) - 1])
         sign = -1 if is_easy else 1
         # One sample more or less on the wrong side is no disagreement.
@@ -208,16 +242,23 @@ class _Naming:
         )
 
     def given(self, name: SliceName, *, may_question: bool) -> SliceName:
-        """Return a name that a method gave, with the curve and the witness that it lacks."""
         view = self.seen.view
-        accuracies = view.accuracies_nearest(self.texts.vectors([name.phrase])[0])
+        accuracies = view.accuracies_nearest(self.texts.embeddings([name.phrase])[0])
         update: dict[str, object] = {}
         if name.accuracy_nearest is None:
             update["accuracy_nearest"] = float(accuracies[view.n_near(self.n_nearest) - 1])
         if not name.curve:
             update["curve"] = view.curve(accuracies)
         if not name.witness:
-            claim = Claim(phrase=name.phrase, parts=tuple(name.contrast.split(", ")), plain_phrase=self.plain.phrase)
+            claim = Claim(
+                phrase=name.phrase,
+                parts=tuple(name.contrast.split(", ")),
+                plain_phrase=self.plain.phrase,
+            )
             said = self.witnesses.ask(claim, may_question=may_question)
-            update |= {"witness": said.witness, "witness_score": said.score, "is_doubtful": name.is_doubtful or said.disagrees}
+            update |= {
+                "witness": said.witness,
+                "witness_score": said.score,
+                "is_doubtful": name.is_doubtful or said.disagrees,
+            }
         return name.model_copy(update=update)

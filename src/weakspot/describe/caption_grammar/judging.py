@@ -20,18 +20,20 @@ DIGITS = 4
 
 
 class TextSide:
-    """The vectors of phrases, checked; those of the first phrases are remembered, as every slice of a class asks for them again."""
+    """The embeddings of phrases, checked; those of the first phrases are kept, as every slice of a class asks for them again."""
 
     def __init__(self, embed_texts: EmbedTexts, dimension: int) -> None:
         self._embed_texts = embed_texts
         self._dimension = dimension
         self._remembered: dict[str, FloatArray] = {}
 
-    def vectors(self, phrases: Sequence[str]) -> FloatArray:
+    def embeddings(self, phrases: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d]."""
         new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in self._remembered]
         fresh = dict(zip(new, self._embedded(new), strict=True)) if new else {}
-        found = np.stack([fresh[phrase] if phrase in fresh else self._remembered[phrase] for phrase in phrases])
+        found = np.stack(
+            [fresh[phrase] if phrase in fresh else self._remembered[phrase] for phrase in phrases]
+        )
         # Copies, because a view of one row would keep the whole chunk alive.
         room = max(0, N_REMEMBERED - len(self._remembered))
         self._remembered.update((phrase, fresh[phrase].copy()) for phrase in new[:room])
@@ -41,8 +43,8 @@ class TextSide:
         texts = np.asarray(self._embed_texts(phrases), dtype=np.float32)
         if texts.shape != (len(phrases), self._dimension) or not np.isfinite(texts).all():
             raise ModelError(
-                "The text side does not fit the picture vectors.",
-                given=f"vectors of shape {texts.shape}",
+                "The text side does not fit the image embeddings.",
+                given=f"embeddings of shape {texts.shape}",
                 fix=f"It must give {self._dimension} finite numbers a phrase.",
             )
         return unit_rows(texts)
@@ -83,7 +85,14 @@ class Best:
     longer_gain: float | None = None
     kept: list[Judged] = field(default_factory=list)
 
-    def add(self, captions: Sequence[Caption], data: DoubleArray, direction: DoubleArray, scores: DoubleArray, first: int) -> None:
+    def add(
+        self,
+        captions: Sequence[Caption],
+        data: DoubleArray,
+        direction: DoubleArray,
+        scores: DoubleArray,
+        first: int,
+    ) -> None:
         """Take what is good enough of a chunk whose first caption has the given position."""
         # Discounts only lower a score, so what is below the worst kept one before it cannot enter.
         floor = self._rank(self.kept[-1]) if self.kept and len(self.kept) >= self.most else 0.0
@@ -99,7 +108,9 @@ class Best:
             for place in candidates
         ]
         if found:
-            self.kept = self._sifted(sorted(self.kept + found, key=lambda one: (-self._rank(one), one.position)))
+            self.kept = self._sifted(
+                sorted(self.kept + found, key=lambda one: (-self._rank(one), one.position))
+            )
 
     def _rank(self, judged: Judged) -> float:
         discount = 1 + (self.longer_gain or 0.0) * (judged.caption.n_content_words - 1)
@@ -113,7 +124,9 @@ class Best:
             if len(kept) >= self.most:
                 break
             added = set(one.caption.added)
-            if self._rank(one) > 0 and not any(set(better.caption.added) <= added for better in kept):
+            if self._rank(one) > 0 and not any(
+                set(better.caption.added) <= added for better in kept
+            ):
                 kept.append(one)
         return kept
 
@@ -129,7 +142,14 @@ class Judge:
         chunk_size: captions embedded at a time.
     """
 
-    def __init__(self, slice_view: SliceView, texts: TextSide, reference: Caption, ranking: Ranking, chunk_size: int) -> None:
+    def __init__(
+        self,
+        slice_view: SliceView,
+        texts: TextSide,
+        reference: Caption,
+        ranking: Ranking,
+        chunk_size: int,
+    ) -> None:
         self._slice_view = slice_view
         self._texts = texts
         self._reference = reference
@@ -156,18 +176,25 @@ class Judge:
         """Return the root mean squares of both measures, so that neither outshouts the other."""
         squares = np.zeros(2)
         for start in range(0, len(captions), self._chunk_size):
-            squares += [np.square(values).sum() for values in self._measured(captions[start : start + self._chunk_size])]
+            squares += [
+                np.square(values).sum()
+                for values in self._measured(captions[start : start + self._chunk_size])
+            ]
         data, direction = np.sqrt(squares / max(1, len(captions)))
         return float(data) or 1.0, float(direction) or 1.0
 
     def _measured(self, captions: Sequence[Caption]) -> tuple[DoubleArray, DoubleArray]:
         references = [reference_phrase(self._reference, caption) for caption in captions]
         different = list(dict.fromkeys(references))
-        found = self._texts.vectors(different)[[different.index(phrase) for phrase in references]]
-        additions = self._texts.vectors([caption.phrase for caption in captions]) - found
+        found = self._texts.embeddings(different)[
+            [different.index(phrase) for phrase in references]
+        ]
+        additions = self._texts.embeddings([caption.phrase for caption in captions]) - found
         return self._slice_view.agreement(additions), self._slice_view.alignment(additions)
 
-    def _scores(self, data: DoubleArray, direction: DoubleArray, units: tuple[float, float]) -> DoubleArray:
+    def _scores(
+        self, data: DoubleArray, direction: DoubleArray, units: tuple[float, float]
+    ) -> DoubleArray:
         if self._ranking == "data":
             return data
         if self._ranking == "direction":

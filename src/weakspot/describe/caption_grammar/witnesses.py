@@ -58,7 +58,6 @@ class Statement:
 
     @property
     def disagrees(self) -> bool:
-        """Return whether it speaks against the name."""
         return self.score is not None and self.score <= 0
 
 
@@ -76,7 +75,6 @@ class SpokenWords:
 
     @classmethod
     def of(cls, caption: str) -> "SpokenWords":
-        """Return the words of a caption as lemmas."""
         words = [lemma(word) for word in content_words(caption, with_carriers=True)]
         behind = (before for before, word in pairwise(words) if word == BACKGROUND)
         return cls(everywhere=frozenset(words), behind=frozenset(behind))
@@ -93,8 +91,8 @@ class Witnesses:
     """Everybody who can be asked about the names of one slice, independently of the embedding contrast.
 
     Args:
-        rule: the slice's; columns that it reads are no independent witness, nor are those told from vectors by words.
-        samples: where columns and vectors are looked up.
+        rule: the slice's; columns that it reads are no independent witness, nor are those told from embeddings by words.
+        samples: where columns and embeddings are looked up.
         seen: the slice's samples.
         assistants: who there is.
         n_captioned: samples whose captions are read, half of them inside.
@@ -113,7 +111,10 @@ class Witnesses:
         first = Statement()
         for statement in self._statements(claim, may_question=may_question):
             if statement.score is not None:
-                return Statement(witness=statement.witness, score=-statement.score if claim.is_easy else statement.score)
+                return Statement(
+                    witness=statement.witness,
+                    score=-statement.score if claim.is_easy else statement.score,
+                )
             first = first if first.witness else statement
         return first
 
@@ -122,11 +123,16 @@ class Witnesses:
         if told is not None:
             yield Statement(witness="columns", score=self._association(told.astype(np.float64)))
         if self.captions:
-            yield Statement(witness="captions", score=self._association(self._by_captions(claim.parts), self._captioned))
+            yield Statement(
+                witness="captions",
+                score=self._association(self._by_captions(claim.parts), self._captioned),
+            )
         if may_question and self.assistants.answers is not None and self.n_asked:
             yield Statement(witness="answers", score=self._by_answers(claim.phrase))
         if self.assistants.second is not None:
-            yield Statement(witness="second encoder", score=self._by_second(self.assistants.second, claim))
+            yield Statement(
+                witness="second encoder", score=self._by_second(self.assistants.second, claim)
+            )
 
     def _association(self, says: DoubleArray, chosen: IntArray | None = None) -> float | None:
         """Return the correlation of what a witness says with membership (with depth, if all or none are members)."""
@@ -156,7 +162,9 @@ class Witnesses:
             if name not in used and _is_of_words(column.type):
                 coded = column.take(pa.array(self.seen.view.rows)).combine_chunks()
                 coded = coded if pat.is_dictionary(coded.type) else coded.dictionary_encode()
-                values = tuple("" if value is None else str(value) for value in coded.dictionary.to_pylist())
+                values = tuple(
+                    "" if value is None else str(value) for value in coded.dictionary.to_pylist()
+                )
                 if len(values) <= MOST_VALUES:
                     found[name] = (np.asarray(coded.indices.fill_null(-1), dtype=np.int64), values)
         return found
@@ -205,14 +213,21 @@ class Witnesses:
         for part in parts:
             heard = [spoken.relevant_to(part) for spoken in self._spoken]
             vocabulary = frozenset().union(*heard)
-            likes = [frozenset(word for word in vocabulary if mean_the_same(word, one)) for one in content_words(part)]
+            likes = [
+                frozenset(word for word in vocabulary if mean_the_same(word, one))
+                for one in content_words(part)
+            ]
             says *= [bool(likes) and all(words & like for like in likes) for words in heard]
         return np.where([bool(spoken.everywhere) for spoken in self._spoken], says, np.nan)
 
     def _by_answers(self, phrase: str) -> float | None:
         ask = self.assistants.answers
         chosen = self._chosen(self.n_asked)
-        question = f"Is this {phrase}?" if phrase.startswith(("a ", "an ", "the ")) else f"Does this picture show {phrase}?"
+        question = (
+            f"Is this {phrase}?"
+            if phrase.startswith(("a ", "an ", "the "))
+            else f"Does this image show {phrase}?"
+        )
         try:
             answers = ask(self.seen.view.rows[chosen], question) if ask is not None else []
         except (ModelError, UnavailableError):
@@ -224,14 +239,18 @@ class Witnesses:
     def _by_second(self, second: SecondEncoder, claim: Claim) -> float | None:
         if second.space not in self.samples.spaces:
             return None
-        vectors = self.samples.vectors(second.space, self.seen.view.rows)
+        embeddings = self.samples.embeddings(second.space, self.seen.view.rows)
         try:
-            texts = np.asarray(second.embed_texts([claim.phrase, claim.plain_phrase]), dtype=np.float32)
+            texts = np.asarray(
+                second.embed_texts([claim.phrase, claim.plain_phrase]), dtype=np.float32
+            )
         except (ModelError, UnavailableError):
             return None
-        if texts.shape != (2, vectors.shape[1]):
+        if texts.shape != (2, embeddings.shape[1]):
             return None
-        return self._association(np.asarray(unit_rows(vectors) @ (texts[0] - texts[1]), dtype=np.float64))
+        return self._association(
+            np.asarray(unit_rows(embeddings) @ (texts[0] - texts[1]), dtype=np.float64)
+        )
 
 
 def correlation(says: AnyArray, belongs: AnyArray) -> float | None:
@@ -242,7 +261,11 @@ def correlation(says: AnyArray, belongs: AnyArray) -> float | None:
     if len(says) < 2 * LEAST_TOLD:
         return None
     answers, counts = np.unique(says, return_counts=True)
-    if len(answers) == 1 or (len(answers) == 2 and counts.min() < LEAST_TOLD) or np.std(belongs) == 0:  # noqa: PLR2004
+    if (
+        len(answers) == 1
+        or (len(answers) == 2 and counts.min() < LEAST_TOLD)  # noqa: PLR2004 - yes and no
+        or np.std(belongs) == 0
+    ):
         return None
     return round(float(np.corrcoef(says, belongs)[0, 1]), 6)
 
@@ -255,7 +278,11 @@ def _value_means(value: str, about: frozenset[str], wanted: frozenset[str]) -> b
     if value.lower() in YES + NO:
         return value.lower() in YES and covers(about, wanted) and covers(wanted, about)
     words = phrase_words(value)
-    return len(words) <= MOST_VALUE_WORDS and covers(wanted, words - about) and covers(words | about, wanted)
+    return (
+        len(words) <= MOST_VALUE_WORDS
+        and covers(wanted, words - about)
+        and covers(words | about, wanted)
+    )
 
 
 def _columns_of(rule: MembershipRule) -> set[str]:
@@ -264,14 +291,20 @@ def _columns_of(rule: MembershipRule) -> set[str]:
 
 def _is_of_words(kind: pa.DataType) -> bool:
     inner = kind.value_type if pat.is_dictionary(kind) else kind
-    checks: tuple[Callable[[pa.DataType], bool], ...] = (pat.is_string, pat.is_large_string, pat.is_boolean)
+    checks: tuple[Callable[[pa.DataType], bool], ...] = (
+        pat.is_string,
+        pat.is_large_string,
+        pat.is_boolean,
+    )
     return any(check(inner) for check in checks)
 
 
 def _at_even_steps(positions: IntArray, most: int) -> IntArray:
     if len(positions) <= most:
         return positions
-    return np.asarray(positions[np.unique(np.linspace(0, len(positions) - 1, most).round().astype(np.int64))])
+    return np.asarray(
+        positions[np.unique(np.linspace(0, len(positions) - 1, most).round().astype(np.int64))]
+    )
 
 
 def _yes_or_no(answer: str) -> float:

@@ -30,7 +30,9 @@ class AttributeTable:
     notes: tuple[str, ...] = ()
 
 
-def attribute_table(dataset: Dataset, rows: IntArray, wanted: tuple[str, ...], *, max_values: int) -> AttributeTable:
+def attribute_table(
+    dataset: Dataset, rows: IntArray, wanted: tuple[str, ...], *, max_values: int
+) -> AttributeTable:
     """Return the attributes of the given rows.
 
     Args:
@@ -40,7 +42,9 @@ def attribute_table(dataset: Dataset, rows: IntArray, wanted: tuple[str, ...], *
         max_values: columns with more values are left out.
     """
     marked = marked_attributes(dataset.table)
-    names = wanted or tuple(name for name in dataset.metadata_names if marked is None or name in marked)
+    names = wanted or tuple(
+        name for name in dataset.metadata_names if marked is None or name in marked
+    )
     kept: list[tuple[str, tuple[str, ...], AnyArray]] = []
     notes: list[str] = []
     for name in names:
@@ -50,7 +54,11 @@ def attribute_table(dataset: Dataset, rows: IntArray, wanted: tuple[str, ...], *
             notes.append(f"The column {name!r} was left out: {obstacle}.")
         else:
             kept.append((name, values, codes))
-    codes = np.stack([codes for _, _, codes in kept], axis=1) if kept else np.zeros((len(rows), 0), dtype=np.uint16)
+    codes = (
+        np.stack([codes for _, _, codes in kept], axis=1)
+        if kept
+        else np.zeros((len(rows), 0), dtype=np.uint16)
+    )
     return AttributeTable(
         names=tuple(name for name, _, _ in kept),
         values=tuple(values for _, values, _ in kept),
@@ -71,12 +79,18 @@ def _obstacle(kind: pa.DataType, n_values: int, max_values: int) -> str:
 
 
 def _has_single_values(kind: pa.DataType) -> bool:
-    is_binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or pa.types.is_fixed_size_binary(kind)
+    is_binary = (
+        pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
     return not (pa.types.is_nested(kind) or is_binary)
 
 
 def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+    return bool(
+        pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    )
 
 
 def _encoded(column: pa.ChunkedArray, rows: IntArray) -> tuple[tuple[str, ...], AnyArray]:
@@ -85,10 +99,15 @@ def _encoded(column: pa.ChunkedArray, rows: IntArray) -> tuple[tuple[str, ...], 
     if not _has_single_values(column.type) or pa.types.is_null(column.type):
         return (), nothing
     coded = column.take(pa.array(rows)).combine_chunks().dictionary_encode()
-    words = ["" if value is None or value != value else str(value) for value in coded.dictionary.to_pylist()]  # noqa: PLR0124 - NaN
+    words = [
+        "" if value is None or value != value else str(value)  # noqa: PLR0124 - NaN
+        for value in coded.dictionary.to_pylist()
+    ]
     places = np.asarray(coded.indices.fill_null(len(words)))
     used = np.bincount(places, minlength=len(words))
-    values = tuple(sorted({word for word, count in zip(words, used, strict=False) if word.strip() and count}))
+    values = tuple(
+        sorted({word for word, count in zip(words, used, strict=False) if word.strip() and count})
+    )
     if len(values) > np.iinfo(np.uint16).max:
         return values, nothing
     code_of = {value: number for number, value in enumerate(values, start=1)}

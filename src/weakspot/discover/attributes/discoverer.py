@@ -4,7 +4,9 @@ After Chen, Li and Xu, *HiBug: On Human-Interpretable Model Debug* (2023). `docs
 the paper and why.
 """
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from typing import Annotated
 
 import numpy as np
 from pydantic import JsonValue
@@ -12,8 +14,9 @@ from pydantic import JsonValue
 from weakspot.core.arrays import AnyArray, IntArray
 from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.attributes import shown_as
-from weakspot.core.class_vectors import obstacle
-from weakspot.core.errors import ConfigError
+from weakspot.core.blind import BlindCandidate
+from weakspot.core.bounds import Bounds, Count, NonNegativeInt, PositiveFraction, check_bounds
+from weakspot.core.class_embeddings import obstacle
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import AllOfRule, ColumnRule
@@ -35,6 +38,8 @@ LARGEST_ORDER = 3
 class AttributesDiscoverer:
     """Finds the combinations of attribute values in which the failures of a class gather; the values are the slice's name.
 
+    After Chen, Li and Xu, *HiBug: On Human-Interpretable Model Debug* (2023).
+
     Args:
         columns: metadata columns that are attributes; none for those that were assigned or, where none was, all with few values.
         max_order: values in a combination, at most 3.
@@ -48,46 +53,74 @@ class AttributesDiscoverer:
         refine_p: a value is added only if failures get more frequent beyond this p-value, corrected for the values that could have
             been added instead.
         n_permutations: shuffles by which chances are found; 0 for the p-value times the number of combinations.
+
+    >>> from weakspot.testing.examples import CRITERION, discovery_samples
+    >>> found = AttributesDiscoverer(n_permutations=19).discover(discovery_samples(), CRITERION, seed=0)
+    >>> found.slices[0].title, found.slices[0].n_found
+    ('disc: green', 16)
     """
 
     columns: tuple[str, ...] = ()
-    max_order: int = 3
-    min_support: int = 10
-    max_values: int = 50
-    min_gap: float = 0.05
-    cover: float = 0.9
-    max_slices: int = 5
-    max_p: float = 0.05
-    max_chance: float = 1.0
-    refine_p: float = 0.05
-    n_permutations: int = 199
+    max_order: Annotated[int, Bounds(ge=1, le=LARGEST_ORDER)] = 3
+    min_support: Count = 10
+    max_values: Annotated[int, Bounds(ge=2)] = 50
+    min_gap: Annotated[float, Bounds(ge=0, lt=1)] = 0.05
+    cover: PositiveFraction = 0.9
+    max_slices: Count = 5
+    max_p: PositiveFraction = 0.05
+    max_chance: PositiveFraction = 1.0
+    refine_p: PositiveFraction = 0.05
+    n_permutations: NonNegativeInt = 199
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        if not 1 <= self.max_order <= LARGEST_ORDER:
-            raise ConfigError("The setting max_order must be 1, 2 or 3.", given=self.max_order)
-        for name, least in (("min_support", 1), ("max_values", 2), ("max_slices", 1), ("n_permutations", 0)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
-        for name in ("cover", "max_p", "max_chance", "refine_p"):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise ConfigError(f"The setting {name} must lie in (0, 1].", given=getattr(self, name))
-        if not 0.0 <= self.min_gap < 1.0:
-            raise ConfigError("The setting min_gap must lie in [0, 1).", given=self.min_gap)
+        check_bounds(self)
 
     @property
     def is_baseline(self) -> bool:
-        """Return False."""
         return False
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+    @property
+    def is_always_blind(self) -> bool:
+        return False
+
+    def blind_candidates(
+        self, samples: SampleSet, problem: ClassProblem, *, seed: int
+    ) -> tuple[BlindCandidate, ...]:
+        """Return every single value that enough samples of the class have, and enough have not."""
+        table = attribute_table(
+            samples.dataset, problem.rows, tuple(self.columns), max_values=self.max_values
+        )
+        own = replace(samples, rows=problem.rows)
+        slicing = _Slicing(own, table, self._parameters(seed), DataUse.nothing())
+        most = len(problem.rows) - self.min_support
+        counted = [
+            ((attribute, code), int(np.count_nonzero(table.codes[:, attribute] == code)))
+            for attribute, words in enumerate(table.values)
+            for code in range(1, len(words) + 1)
+        ]
+        return tuple(
+            BlindCandidate(found=slicing.value_of(problem, pair, n_inside))
+            for pair, n_inside in counted
+            if self.min_support <= n_inside <= most
+        )
+
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         """Return the slices of every class, those least likely by chance first, and a note for every class without any."""
         del assistants
-        table = attribute_table(samples.dataset, samples.rows, tuple(self.columns), max_values=self.max_values)
+        table = attribute_table(
+            samples.dataset, samples.rows, tuple(self.columns), max_values=self.max_values
+        )
         notes = [ClassNote(class_name=ALL_CLASSES, note=note) for note in table.notes]
         ranked: list[tuple[float, float, FailureSlice]] = []
         n_considered = 0
-        slicing = _Slicing(samples, table, self._parameters(seed))
+        slicing = _Slicing(samples, table, self._parameters(seed), DataUse.of(samples))
         for problem in class_problems(samples.dataset, samples.rows, criterion):
             found = self._search(problem, slicing, seed)
             if isinstance(found, str):
@@ -95,28 +128,45 @@ class AttributesDiscoverer:
                 continue
             n_considered += found.n_considered
             kept = [finding for finding in found.findings if finding.chance <= self.max_chance]
-            ranked += [(finding.chance, -finding.evidence, slicing.slice_of(problem, finding)) for finding in kept]
-            notes += [ClassNote(class_name=problem.title, note=note) for note in self._remarks(problem, found, len(kept))]
+            ranked += [
+                (finding.chance, -finding.evidence, slicing.slice_of(problem, finding))
+                for finding in kept
+            ]
+            notes += [
+                ClassNote(class_name=problem.title, note=note)
+                for note in self._remarks(problem, found, len(kept))
+            ]
         ranked.sort(key=lambda entry: entry[:2])
-        return Discovery(slices=tuple(entry[2] for entry in ranked), notes=tuple(notes), n_considered=n_considered)
+        return Discovery(
+            slices=tuple(entry[2] for entry in ranked),
+            notes=tuple(notes),
+            n_considered=n_considered,
+        )
 
     def _search(self, problem: ClassProblem, slicing: "_Slicing", seed: int) -> SearchResult | str:
-        """Return what is found in a class, or why nothing can be."""
         note = obstacle(problem, min_failures=LEAST_PER_SIDE, min_right=LEAST_PER_SIDE)
         if note:
             return note
         if not slicing.table.names:
             return "There is nothing to compare: no metadata column can be used as an attribute. Assign attributes, or add columns."
         # Shuffles are dealt out to samples by place, so places must not depend on the order of the table.
-        order = np.argsort(np.array(slicing.samples.dataset.sample_ids(problem.rows)), kind="stable")
+        order = np.argsort(
+            np.array(slicing.samples.dataset.sample_ids(problem.rows)), kind="stable"
+        )
         names = {field.name for field in fields(CombinationSearch)}
         search = CombinationSearch(**{name: getattr(self, name) for name in names})
-        return search.run(slicing.codes(problem.rows[order]), problem.failed[order], generator(seed, METHOD, problem.title))
+        return search.run(
+            slicing.codes(problem.rows[order]),
+            problem.failed[order],
+            generator(seed, METHOD, problem.title),
+        )
 
     def _remarks(self, problem: ClassProblem, found: SearchResult, n_kept: int) -> list[str]:
         remarks = []
         if found.order < self.max_order:
-            remarks.append(f"There are too many combinations; only those of at most {found.order} values were counted.")
+            remarks.append(
+                f"There are too many combinations; only those of at most {found.order} values were counted."
+            )
         if not n_kept:
             remarks.append(
                 f"Among {found.n_considered} combinations of attribute values that at least {self.min_support} samples have, none "
@@ -131,12 +181,23 @@ class AttributesDiscoverer:
 class _Slicing:
     """Turns findings into slices."""
 
-    def __init__(self, samples: SampleSet, table: AttributeTable, parameters: dict[str, JsonValue]) -> None:
+    def __init__(
+        self,
+        samples: SampleSet,
+        table: AttributeTable,
+        parameters: dict[str, JsonValue],
+        found_on: DataUse,
+    ) -> None:
         self.samples, self.table = samples, table
         self._parameters = parameters
-        self._found_on = DataUse.of(samples)
+        self._found_on = found_on
         columns = zip(table.names, table.values, strict=True)
-        self._shared = shared_values([[shown_as(samples.dataset.table, name, one)[1] for one in words] for name, words in columns])
+        self._shared = shared_values(
+            [
+                [shown_as(samples.dataset.table, name, one)[1] for one in words]
+                for name, words in columns
+            ]
+        )
 
     def codes(self, rows: IntArray) -> AnyArray:
         """Return the codes [n, a] of some rows of the sample set."""
@@ -144,12 +205,33 @@ class _Slicing:
         return self.table.codes[places[np.searchsorted(self.samples.rows, rows, sorter=places)]]
 
     def slice_of(self, problem: ClassProblem, finding: Finding) -> FailureSlice:
-        """Return a finding as a slice with its name."""
-        pairs = [(self.table.names[attribute], self.table.values[attribute][code - 1]) for attribute, code in finding.values]
+        found = self._named(problem, finding.values, finding.gap)
+        update = {
+            "strength": finding.gap,
+            "strength_p": finding.chance,
+            "n_found": finding.n_inside,
+        }
+        return found.model_copy(update=update)
+
+    def value_of(self, problem: ClassProblem, pair: tuple[int, int], n_inside: int) -> FailureSlice:
+        """Return the slice of one value (attribute, code), of which nobody knows whether it fails."""
+        return self._named(problem, (pair,), 0.0).model_copy(update={"n_found": n_inside})
+
+    def _named(
+        self, problem: ClassProblem, values: Sequence[tuple[int, int]], score: float
+    ) -> FailureSlice:
+        pairs = [
+            (self.table.names[attribute], self.table.values[attribute][code - 1])
+            for attribute, code in values
+        ]
         rules = tuple(ColumnRule(column=column, values=(value,)) for column, value in pairs)
         table = self.samples.dataset.table
-        wordings = [worded(*shown_as(table, column, value), shared=self._shared) for column, value in pairs]
-        phrase, contrast = name_words(problem.class_name, wordings, is_absent=problem.side is Side.ABSENT)
+        wordings = [
+            worded(*shown_as(table, column, value), shared=self._shared) for column, value in pairs
+        ]
+        phrase, contrast = name_words(
+            problem.class_name, wordings, is_absent=problem.side is Side.ABSENT
+        )
         return FailureSlice(
             class_name=problem.class_name,
             side=problem.side,
@@ -157,8 +239,5 @@ class _Slicing:
             method=METHOD,
             parameters=self._parameters,
             found_on=self._found_on,
-            strength=finding.gap,
-            strength_p=finding.chance,
-            n_found=finding.n_inside,
-            names=(SliceName(phrase=phrase, contrast=contrast, score=finding.gap, describer=METHOD),),
+            names=(SliceName(phrase=phrase, contrast=contrast, score=score, describer=METHOD),),
         )

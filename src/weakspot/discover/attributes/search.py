@@ -5,9 +5,108 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, BoolArray
-from weakspot.core.combinations import affordable_order
-from weakspot.discover.attributes.rounds import Round, have_all
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray
+from weakspot.core.combinations import (
+    CombinationCounter,
+    ShuffledFailures,
+    affordable_order,
+    scores_of,
+)
+from weakspot.core.statistics import fisher_p
+
+SHUFFLES_AT_A_TIME = 20
+ENOUGH_EXCEEDING = 10
+
+Values = tuple[tuple[int, int], ...]
+"""(attribute, code) of every value of a combination."""
+
+
+def have_all(codes: AnyArray, values: Values) -> BoolArray:
+    """Return which rows of codes [n, a] have all the values."""
+    inside = np.ones(len(codes), dtype=np.bool_)
+    for attribute, code in values:
+        inside &= codes[:, attribute] == code
+    return inside
+
+
+class Round:
+    """Combinations of some samples, counted.
+
+    Args:
+        codes: [n, a], 0 where nothing is known.
+        failed: [n].
+        order: values in a combination, at most.
+        min_support: combinations of fewer samples are left out.
+    """
+
+    def __init__(self, codes: AnyArray, failed: BoolArray, *, order: int, min_support: int) -> None:
+        self._codes, self._failed = codes, failed
+        self._counter = CombinationCounter.of(codes, max_order=order, min_support=min_support)
+        self.found = self._counter.count(failed)
+        self.scores: DoubleArray = scores_of(self.found)
+        found = self.found
+        outside = np.maximum(found.n_samples - found.n_inside, 1)
+        self.gaps: DoubleArray = (
+            found.failed_inside / found.n_inside - (found.n_failed - found.failed_inside) / outside
+        )
+        self._shuffled: ShuffledFailures | None = None
+        self._maxima = np.zeros(0)
+
+    def values(self, place: int) -> Values:
+        pairs = zip(
+            self.found.attributes[place].tolist(), self.found.codes[place].tolist(), strict=True
+        )
+        return tuple((attribute, code) for attribute, code in pairs if attribute >= 0)
+
+    def place(self, values: Values) -> int:
+        is_same = self.found.orders == len(values)
+        for slot, (attribute, code) in enumerate(values):
+            is_same &= (self.found.attributes[:, slot] == attribute) & (
+                self.found.codes[:, slot] == code
+            )
+        return int(np.flatnonzero(is_same)[0])
+
+    def p_value(self, place: int) -> float:
+        """Return the p-value of Fisher's test against all other samples."""
+        found = self.found
+        failed, n_inside = int(found.failed_inside[place]), int(found.n_inside[place])
+        return fisher_p(failed, n_inside, found.n_failed - failed, found.n_samples - n_inside)
+
+    def refines(self, values: Values, largest_p: float) -> bool:
+        """Return whether every value is needed: without any of them, failures are clearly less frequent.
+
+        The p-value of each comparison counts as often as there are values that could have been added instead.
+        """
+        inside = have_all(self._codes, values)
+        failed, n_inside = int(self._failed[inside].sum()), int(inside.sum())
+        for dropped in range(len(values)):
+            parent = values[:dropped] + values[dropped + 1 :]
+            around = have_all(self._codes, parent) & ~inside
+            p_value = fisher_p(failed, n_inside, int(self._failed[around].sum()), int(around.sum()))
+            if p_value * self._n_alternatives(parent) > largest_p:
+                return False
+        return True
+
+    def _n_alternatives(self, parent: Values) -> int:
+        singles = self.found.attributes[self.found.orders == 1, 0]
+        return int((~np.isin(singles, [attribute for attribute, _ in parent])).sum())
+
+    def chance(self, place: int, n_shuffles: int, draws: np.random.Generator) -> float:
+        """Return the chance that the best of all combinations has as much evidence; shuffling ends early when it is large.
+
+        Without shuffles it is the p-value of Fisher's test times the number of combinations.
+        """
+        if not n_shuffles:
+            return min(1.0, self.p_value(place) * len(self.found))
+        observed = self.scores[place]
+        while (
+            len(self._maxima) < n_shuffles and np.sum(self._maxima >= observed) < ENOUGH_EXCEEDING
+        ):
+            self._shuffled = self._shuffled or ShuffledFailures(self._counter, self._failed)
+            n_more = min(SHUFFLES_AT_A_TIME, n_shuffles - len(self._maxima))
+            self._maxima = np.concatenate([self._maxima, self._shuffled.maxima(n_more, draws)])
+        return float(1 + np.sum(self._maxima >= observed)) / (1 + len(self._maxima))
+
 
 MOST_CONSIDERED = 4_000_000
 MOST_TRIED = 500
@@ -75,7 +174,9 @@ class CombinationSearch:
 
     def run(self, codes: AnyArray, failed: BoolArray, draws: np.random.Generator) -> SearchResult:
         """Search the samples of a class, given codes [n, a] and failures [n]."""
-        order = affordable_order(codes, max_order=self.max_order, min_support=self.min_support, most=MOST_CONSIDERED)
+        order = affordable_order(
+            codes, max_order=self.max_order, min_support=self.min_support, most=MOST_CONSIDERED
+        )
         everything = Round(codes, failed, order=order, min_support=self.min_support)
         left_over, this_round = np.ones(len(failed), dtype=np.bool_), everything
         findings: list[Finding] = []
@@ -85,8 +186,12 @@ class CombinationSearch:
                 break
             findings.append(self._finding(place, this_round, everything, draws))
             left_over &= ~have_all(codes, findings[-1].values)
-            this_round = Round(codes[left_over], failed[left_over], order=order, min_support=self.min_support)
-        return SearchResult(findings=tuple(findings), n_considered=len(everything.found), order=order)
+            this_round = Round(
+                codes[left_over], failed[left_over], order=order, min_support=self.min_support
+            )
+        return SearchResult(
+            findings=tuple(findings), n_considered=len(everything.found), order=order
+        )
 
     def _goes_on(self, failed: BoolArray, left_over: BoolArray, n_findings: int) -> bool:
         n_left = int(failed[left_over].sum())
@@ -96,18 +201,31 @@ class CombinationSearch:
     def _admissible(self, this_round: Round, everything: Round) -> Iterator[int]:
         """Yield places of combinations that may be taken, best first."""
         found, scores = this_round.found, this_round.scores
-        is_candidate = (this_round.gaps >= self.min_gap) & (found.failed_inside >= LEAST_FAILURES) & np.isfinite(scores)
+        is_candidate = (
+            (this_round.gaps >= self.min_gap)
+            & (found.failed_inside >= LEAST_FAILURES)
+            & np.isfinite(scores)
+        )
         candidates = np.flatnonzero(is_candidate)
         # Equal evidence goes to the shorter combination, then to the larger one.
-        ranks = (-found.n_inside[candidates], found.orders[candidates], -np.round(scores[candidates], 9))
+        ranks = (
+            -found.n_inside[candidates],
+            found.orders[candidates],
+            -np.round(scores[candidates], 9),
+        )
         for place in candidates[np.lexsort(ranks)][:MOST_TRIED].tolist():
             values = this_round.values(place)
-            if this_round.p_value(place) > self.max_p or everything.gaps[everything.place(values)] < self.min_gap:
+            if (
+                this_round.p_value(place) > self.max_p
+                or everything.gaps[everything.place(values)] < self.min_gap
+            ):
                 continue
             if len(values) == 1 or this_round.refines(values, self.refine_p):
                 yield place
 
-    def _finding(self, place: int, this_round: Round, everything: Round, draws: np.random.Generator) -> Finding:
+    def _finding(
+        self, place: int, this_round: Round, everything: Round, draws: np.random.Generator
+    ) -> Finding:
         values = this_round.values(place)
         place_in_all = everything.place(values)
         chance = this_round.chance(place, self.n_permutations, draws)

@@ -5,13 +5,29 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from weakspot.lexicon.attribute_vocabulary import built_in_attributes
 from weakspot.lexicon.captions import plain_caption
-from weakspot.lexicon.vocabulary import built_in_vocabulary
+from weakspot.lexicon.vocabulary import built_in_attributes, built_in_vocabulary
 
 YES, NO = frozenset({"yes", "true"}), frozenset({"no", "false"})
-GRADES = frozenset({"low", "medium", "high", "very low", "very high", "average", "middle", "normal"})
-PREPOSITIONS = frozenset({"in", "on", "at", "with", "without", "under", "behind", "near", "by", "outdoors", "indoors", "beside"})
+GRADES = frozenset(
+    {"low", "medium", "high", "very low", "very high", "average", "middle", "normal"}
+)
+PREPOSITIONS = frozenset(
+    {
+        "in",
+        "on",
+        "at",
+        "with",
+        "without",
+        "under",
+        "behind",
+        "near",
+        "by",
+        "outdoors",
+        "indoors",
+        "beside",
+    }
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,7 +37,7 @@ class Wording:
     Args:
         shown: for people, for example `green` or `on the grass`.
         adjective: before the noun, if it can stand there.
-        look: in the place of "photo", if it is about the picture.
+        look: in the place of "photo", if it is about the image.
         after: behind the noun, with its preposition.
         apart: behind a comma, if nothing is known of how it is said.
     """
@@ -59,7 +75,9 @@ def worded(column: str, value: str, *, shared: frozenset[str] = frozenset()) -> 
     return known or _unlisted(text)
 
 
-def name_words(class_name: str, wordings: Sequence[Wording], *, is_absent: bool = False) -> tuple[str, str]:
+def name_words(
+    class_name: str, wordings: Sequence[Wording], *, is_absent: bool = False
+) -> tuple[str, str]:
     """Return phrase and contrast of a name.
 
     >>> name_words("apple", [worded("colour", "green"), worded("place", "on grass")])
@@ -102,5 +120,7 @@ def _built_in() -> dict[tuple[str, str], Wording]:
                 "place": Wording(shown=first if starts_well else value.value, after=first),
                 "look": Wording(shown=value.value, look=first),
             }.get(attribute.slot, Wording(shown=value.value, apart=value.value))
-            found |= {(name, value.value.lower()): wording for name in (attribute.name, *attribute.also)}
+            found |= {
+                (name, value.value.lower()): wording for name in (attribute.name, *attribute.also)
+            }
     return found

@@ -1,4 +1,4 @@
-"""Failures as directions in a space of vectors."""
+"""Failures as directions in a space of embeddings."""
 
 from weakspot.discover.directions.discoverer import DirectionsDiscoverer
 

@@ -7,12 +7,20 @@ After Jain, Lawrence, Moitra and Madry, *Distilling Model Failures as Directions
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.assistants import NOBODY, Assistants
-from weakspot.core.class_vectors import obstacle, with_vectors
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import (
+    Bounds,
+    Count,
+    NonNegative,
+    NonNegativeInt,
+    Positive,
+    PositiveFraction,
+    check_bounds,
+)
+from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
@@ -20,38 +28,29 @@ from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.discover.directions.scaling import scaling_rule, stratified_part
+from weakspot.discover.directions.sources import scaling_rule, stratified_part
 
 if TYPE_CHECKING:
     from weakspot.discover.directions.search import Direction
 
 METHOD = "directions"
 MOST_THREADS = 4
-LEAST = {
-    "n_folds": 2,
-    "n_repeats": 1,
-    "n_outer_folds": 2,
-    "n_permutations": 0,
-    "n_directions": 1,
-    "min_failures": 2,
-    "min_right": 2,
-    "max_samples": 4,
-    "max_null_samples": 4,
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class DirectionsDiscoverer:
     """Finds the samples of a class that lie far along a failure direction; several directions when failures are of several kinds.
 
+    After Jain, Lawrence, Moitra and Madry, *Distilling Model Failures as Directions in Latent Space* (2023).
+
     Args:
-        space: which vectors are read.
+        space: which embeddings are read.
         costs: values of the SVM's constant C that are tried.
         cost_slack: a smaller C is preferred when it is worse than the best by at most so many standard errors; 0 takes the best.
         n_folds: folds by which C is chosen.
         n_repeats: how often these folds are drawn anew for the final choice of C.
         n_outer_folds: folds by which strength is measured; they take no part in choosing C.
-        n_permutations: how often outcomes are shuffled at most to find the chance of such a strength; 0 for never.
+        n_permutations: how often predictions are shuffled at most to find the chance of such a strength; 0 for never.
         n_directions: most directions a class can have; 1 gives the paper's single one.
         min_failures: classes with fewer failures are passed over.
         min_right: classes with fewer samples that did not fail are passed over.
@@ -61,44 +60,45 @@ class DirectionsDiscoverer:
             SVM's own boundary.
         max_samples: classes with more samples are fitted on a random part that keeps the share of failures.
         max_null_samples: chance is measured on at most so many samples of a class.
+
+    >>> from weakspot.testing.examples import CRITERION, discovery_samples
+    >>> found = DirectionsDiscoverer(costs=(0.01,), n_permutations=19).discover(discovery_samples(), CRITERION, seed=0)
+    >>> found.slices[0].class_name, found.slices[0].n_found
+    ('disc', 16)
     """
 
-    space: str = "joint"
-    costs: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
-    cost_slack: float = 1.0
-    n_folds: int = 2
-    n_repeats: int = 3
-    n_outer_folds: int = 5
-    n_permutations: int = 99
-    n_directions: int = 3
-    min_failures: int = 2
-    min_right: int = 2
+    space: str = "clip"
+    costs: tuple[Positive, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
+    cost_slack: NonNegative = 1.0
+    n_folds: Annotated[int, Bounds(ge=2)] = 2
+    n_repeats: Count = 3
+    n_outer_folds: Annotated[int, Bounds(ge=2)] = 5
+    n_permutations: NonNegativeInt = 99
+    n_directions: Count = 3
+    min_failures: Annotated[int, Bounds(ge=2)] = 2
+    min_right: Annotated[int, Bounds(ge=2)] = 2
     min_strength: float = 0.5
-    max_p: float = 0.05
+    max_p: PositiveFraction = 0.05
     cut: Literal["held-out", "boundary"] = "held-out"
-    max_samples: int = 20_000
-    max_null_samples: int = 500
+    max_samples: Annotated[int, Bounds(ge=4)] = 20_000
+    max_null_samples: Annotated[int, Bounds(ge=4)] = 500
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        if not self.costs or not all(0.0 < cost < float("inf") for cost in self.costs):
-            raise ConfigError("The setting costs needs positive numbers.", given=self.costs)
-        for name, least in LEAST.items():
-            if getattr(self, name) < least:
-                raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
-        if not 0.0 <= self.cost_slack < float("inf"):
-            raise ConfigError("The setting cost_slack must not be negative.", given=self.cost_slack)
-        if not 0.0 < self.max_p <= 1.0:
-            raise ConfigError("The setting max_p must lie in (0, 1].", given=self.max_p)
-        if self.cut not in ("held-out", "boundary"):
-            raise ConfigError("The setting cut is 'held-out' or 'boundary'.", given=self.cut)
+        none = [] if self.costs else ["The setting costs must hold at least one number."]
+        check_bounds(self, problems=none)
 
     @property
     def is_baseline(self) -> bool:
-        """Return False."""
         return False
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         """Return slices of every class whose failures share directions, strongest first, and a note for every other class."""
         del assistants
         scaling, use = scaling_rule(samples, self.space), DataUse.of(samples)
@@ -117,10 +117,19 @@ class DirectionsDiscoverer:
             n_considered=sum(answer.n_considered for answer in answers),
         )
 
-    def _look(self, samples: SampleSet, problem: ClassProblem, scaling: LinearRule, use: DataUse, seed: int) -> Discovery:
-        known, raw = with_vectors(samples, problem, self.space)
+    def _look(
+        self,
+        samples: SampleSet,
+        problem: ClassProblem,
+        scaling: LinearRule,
+        use: DataUse,
+        seed: int,
+    ) -> Discovery:
+        known, raw = with_embeddings(samples, problem, self.space)
         n_without = len(problem.rows) - len(known.rows)
-        note = obstacle(known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)
+        note = obstacle(
+            known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without
+        )
         if note:
             return Discovery(slices=(), notes=(ClassNote(class_name=problem.title, note=note),))
         directions, n_judged = self._directions(scaling.scaled(raw), known, seed=seed)
@@ -129,8 +138,17 @@ class DirectionsDiscoverer:
                 f"The {known.n_failed} failures among {len(known.rows)} samples share no direction "
                 f"(balanced accuracy {directions[0].strength:.2f} on held-out folds, 0.5 is guessing)."
             )
-            return Discovery(slices=(), notes=(ClassNote(class_name=problem.title, note=note),), n_considered=n_judged)
-        settings = {**asdict(self), "costs": list(self.costs), "seed": seed, "n_directions_found": len(directions)}
+            return Discovery(
+                slices=(),
+                notes=(ClassNote(class_name=problem.title, note=note),),
+                n_considered=n_judged,
+            )
+        settings = {
+            **asdict(self),
+            "costs": list(self.costs),
+            "seed": seed,
+            "n_directions_found": len(directions),
+        }
         slices = []
         for found in directions:
             rule = found.rule(scaling)
@@ -140,7 +158,11 @@ class DirectionsDiscoverer:
                     side=problem.side,
                     rule=rule,
                     method=METHOD,
-                    parameters={**settings, "chosen_cost": found.cost, "n_failures_fitted": found.n_failures},
+                    parameters={
+                        **settings,
+                        "chosen_cost": found.cost,
+                        "n_failures_fitted": found.n_failures,
+                    },
                     found_on=use,
                     strength=found.strength,
                     strength_p=found.strength_p,
@@ -149,12 +171,19 @@ class DirectionsDiscoverer:
             )
         return Discovery(slices=tuple(slices), n_considered=n_judged)
 
-    def _directions(self, vectors: FloatArray, problem: ClassProblem, *, seed: int) -> "tuple[list[Direction], int]":
+    def _directions(
+        self, embeddings: FloatArray, problem: ClassProblem, *, seed: int
+    ) -> "tuple[list[Direction], int]":
         from weakspot.discover.directions.search import ClassSearch
         from weakspot.discover.directions.sources import class_data, plan_of
 
         search = ClassSearch(
-            plan=plan_of(self.costs, n_folds=self.n_folds, n_outer_folds=self.n_outer_folds, slack=self.cost_slack),
+            plan=plan_of(
+                self.costs,
+                n_folds=self.n_folds,
+                n_outer_folds=self.n_outer_folds,
+                slack=self.cost_slack,
+            ),
             n_repeats=self.n_repeats,
             n_permutations=self.n_permutations,
             n_directions=self.n_directions,
@@ -164,5 +193,10 @@ class DirectionsDiscoverer:
         )
         draws = generator(seed, METHOD, problem.title)
         kept = stratified_part(problem.failed, self.max_samples, draws)
-        data = class_data(vectors[kept], problem.failed[kept], max_null_samples=self.max_null_samples, draws=draws)
+        data = class_data(
+            embeddings[kept],
+            problem.failed[kept],
+            max_null_samples=self.max_null_samples,
+            draws=draws,
+        )
         return search.run(data, draws)

@@ -72,7 +72,11 @@ def two_means(gram: FloatArray, rows: IntArray) -> tuple[BoolArray, float, float
         ratio = n_first / (n_rows - n_first)
         explained = n_first * square * (1.0 + ratio)
         for place in range(n_rows):
-            nearer = 1.0 if along[place] * 2.0 * (1.0 + ratio) - square * (1.0 - ratio * ratio) > 0.0 else 0.0
+            nearer = (
+                1.0
+                if along[place] * 2.0 * (1.0 + ratio) - square * (1.0 - ratio * ratio) > 0.0
+                else 0.0
+            )
             n_moved += nearer != member[place]
             member[place] = nearer
         if n_moved == 0:
@@ -120,7 +124,12 @@ def widest_split(gram: FloatArray, groups: IntArray, n_groups: int) -> tuple[int
             continue
         is_first, explained, spread = two_means(gram, rows)
         if explained > best:
-            best, share, chosen, leaving = explained, explained / max(spread, SMALLEST_SPREAD), group, rows[is_first]
+            best, share, chosen, leaving = (
+                explained,
+                explained / max(spread, SMALLEST_SPREAD),
+                group,
+                rows[is_first],
+            )
     return chosen, leaving, share
 
 
@@ -136,12 +145,16 @@ def forced_regions(gram: FloatArray, failed: BoolArray, n_groups: int) -> IntArr
 
 
 @compiled
-def best_accuracies(gram: FloatArray, outcomes: BoolArray, orders: IntArray, plan: Plan, n_groups: int) -> DoubleArray:
-    """Return for every row of outcomes [r, n] the accuracy of the best group when failures are divided into as many as wanted."""
-    found, source = np.zeros(len(outcomes)), Source(gram, True)  # noqa: FBT003
-    for place in range(len(outcomes)):
-        failed = outcomes[place]
+def best_accuracies(
+    gram: FloatArray, predictions: BoolArray, orders: IntArray, plan: Plan, n_groups: int
+) -> DoubleArray:
+    """Return for every row of predictions [r, n] the accuracy of the best group when failures are divided as often as wanted."""
+    found, source = np.zeros(len(predictions)), Source(gram, True)  # noqa: FBT003
+    for place in range(len(predictions)):
+        failed = predictions[place]
         regions = forced_regions(gram, failed, n_groups)
         for group in range(n_groups):
-            found[place] = max(found[place], group_accuracy(source, failed, regions, group, orders[place], plan))
+            found[place] = max(
+                found[place], group_accuracy(source, failed, regions, group, orders[place], plan)
+            )
     return found

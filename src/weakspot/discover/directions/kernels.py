@@ -24,7 +24,7 @@ HALVINGS = 30
 
 
 class Source(NamedTuple):
-    """What is known of samples: their Gram matrix [n, n] or, if that would be too large, their vectors [n, d]."""
+    """What is known of samples: their Gram matrix [n, n] or, if that would be too large, their embeddings [n, d]."""
 
     values: FloatArray
     is_gram: bool
@@ -59,7 +59,11 @@ def _partner(gram: FloatArray, dual: Dual, first: int) -> tuple[int, float]:
             bottom = min(bottom, error[place])
             gap = top - error[place]
             if gap > 0.0:
-                gain = gap * gap / max(row[first] + gram[place, place] - 2.0 * row[place], LEAST_CURVATURE)
+                gain = (
+                    gap
+                    * gap
+                    / max(row[first] + gram[place, place] - 2.0 * row[place], LEAST_CURVATURE)
+                )
                 if gain > best:
                     best, second = gain, place
     return second, top - bottom
@@ -102,7 +106,9 @@ def pair_steps(gram: FloatArray, dual: Dual, tolerance: float, max_steps: int) -
 
 
 @compiled
-def _mark_largest(values: DoubleArray, is_open: BoolArray, n_wanted: int, is_taken: BoolArray) -> float:
+def _mark_largest(
+    values: DoubleArray, is_open: BoolArray, n_wanted: int, is_taken: BoolArray
+) -> float:
     """Mark the largest open values, as many as wanted, and return the largest; halving an interval does it without sorting."""
     smallest, largest = np.inf, -np.inf
     for place in range(len(values)):
@@ -120,7 +126,12 @@ def _mark_largest(values: DoubleArray, is_open: BoolArray, n_wanted: int, is_tak
     n_taken = 0
     for limit in (sure, unsure):
         for place in range(len(values)):
-            if n_taken < n_wanted and is_open[place] and values[place] >= limit and (limit == sure or values[place] < sure):
+            if (
+                n_taken < n_wanted
+                and is_open[place]
+                and values[place] >= limit
+                and (limit == sure or values[place] < sure)
+            ):
                 is_taken[place] = True
                 n_taken += 1
     return largest
@@ -130,7 +141,11 @@ def _mark_largest(values: DoubleArray, is_open: BoolArray, n_wanted: int, is_tak
 def _working_block(dual: Dual, size: int) -> tuple[IntArray, float]:
     """Return the most violating variables, half of them from either end, and the largest violation."""
     n_samples = len(dual.signed)
-    is_open, is_taken, falling = np.empty(n_samples, np.bool_), np.zeros(n_samples, np.bool_), np.empty(n_samples)
+    is_open, is_taken, falling = (
+        np.empty(n_samples, np.bool_),
+        np.zeros(n_samples, np.bool_),
+        np.empty(n_samples),
+    )
     for place in range(n_samples):
         is_open[place] = dual.signed[place] < dual.high[place]
     top = _mark_largest(dual.error, is_open, size // 2, is_taken)
@@ -146,32 +161,36 @@ def _working_block(dual: Dual, size: int) -> tuple[IntArray, float]:
 
 
 @compiled
-def _block_of(vectors: FloatArray, dual: Dual, block: IntArray) -> tuple[FloatArray, Dual]:
-    """Return vectors and variables of a block, copied."""
-    chosen, inside = np.empty((len(block), vectors.shape[1]), np.float32), np.empty((4, len(block)))
+def _block_of(embeddings: FloatArray, dual: Dual, block: IntArray) -> tuple[FloatArray, Dual]:
+    chosen, inside = (
+        np.empty((len(block), embeddings.shape[1]), np.float32),
+        np.empty((4, len(block))),
+    )
     for place in range(len(block)):
         row = block[place]
-        chosen[place] = vectors[row]
+        chosen[place] = embeddings[row]
         inside[0, place], inside[1, place] = dual.signed[row], dual.error[row]
         inside[2, place], inside[3, place] = dual.low[row], dual.high[row]
     return chosen, Dual(inside[0], inside[1], inside[2], inside[3])
 
 
 @compiled
-def block_steps(vectors: FloatArray, dual: Dual, tolerance: float) -> int:
+def block_steps(embeddings: FloatArray, dual: Dual, tolerance: float) -> int:
     """Do what `pair_steps` does, a block of variables at a time and without the Gram matrix of all; return the number of blocks."""
     size = min(BLOCK, len(dual.signed))
     for step in range(MAX_BLOCKS):
         block, violation = _working_block(dual, size)
         if violation < tolerance or len(block) < LEAST_BLOCK:
             return step
-        chosen, inside = _block_of(vectors, dual, block)
-        pair_steps(gram_of(chosen), inside, max(0.5 * tolerance, INNER_SHARE * violation), STEPS_IN_BLOCK)
+        chosen, inside = _block_of(embeddings, dual, block)
+        pair_steps(
+            gram_of(chosen), inside, max(0.5 * tolerance, INNER_SHARE * violation), STEPS_IN_BLOCK
+        )
         changes = np.empty(len(block), np.float32)
         for place in range(len(block)):
             changes[place] = inside.signed[place] - dual.signed[block[place]]
             dual.signed[block[place]] = inside.signed[place]
-        along = scores_along(vectors, weighted_sum(chosen, changes))
+        along = scores_along(embeddings, weighted_sum(chosen, changes))
         for place in range(len(along)):
             dual.error[place] -= along[place]
     return MAX_BLOCKS
@@ -181,7 +200,12 @@ def block_steps(vectors: FloatArray, dual: Dual, tolerance: float) -> int:
 def _bias(dual: Dual) -> float:
     total, n_free, top, bottom = 0.0, 0, -np.inf, np.inf
     for place in range(len(dual.signed)):
-        value, error, low, high = dual.signed[place], dual.error[place], dual.low[place], dual.high[place]
+        value, error, low, high = (
+            dual.signed[place],
+            dual.error[place],
+            dual.low[place],
+            dual.high[place],
+        )
         if low < value < high:
             total += error
             n_free += 1
@@ -218,7 +242,9 @@ def _open_interval(scores: FloatArray, bounds: FloatArray) -> tuple[float, float
 
 
 @compiled
-def _start(signed: DoubleArray, scores: DoubleArray, bounds: FloatArray, cost: float, factor: float) -> Dual:
+def _start(
+    signed: DoubleArray, scores: DoubleArray, bounds: FloatArray, cost: float, factor: float
+) -> Dual:
     """Return the dual problem for a cost, from the solution for a smaller one; variables at their bound stay there, exactly."""
     found = np.empty((4, len(signed)))
     for place in range(len(signed)):
@@ -230,7 +256,9 @@ def _start(signed: DoubleArray, scores: DoubleArray, bounds: FloatArray, cost: f
 
 
 @compiled
-def svm_path(source: Source, failed: BoolArray, costs: DoubleArray, tolerance: float) -> tuple[DoubleArray, DoubleArray]:
+def svm_path(
+    source: Source, failed: BoolArray, costs: DoubleArray, tolerance: float
+) -> tuple[DoubleArray, DoubleArray]:
     """Return signed variables [m, n] and biases [m] of the balanced SVM for ascending costs [m]; both sides must occur.
 
     While the cost is small, every variable lies at its bound and the scores need no step at all. The bounds of both sides sum to

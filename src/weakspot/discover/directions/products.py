@@ -1,4 +1,4 @@
-"""Compiled products of vectors, and how functions are compiled."""
+"""Compiled products of embeddings, and how functions are compiled."""
 
 from collections.abc import Callable
 from typing import ParamSpec, TypeVar, cast
@@ -19,12 +19,22 @@ def compiled(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
 
 def _compiled_sums(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
     """Compile a function whose sums may be taken in another order than written, which lets them use wide registers."""
-    return cast("Callable[Given, Returned]", njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function))
+    return cast(
+        "Callable[Given, Returned]",
+        njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function),
+    )
 
 
 @_compiled_sums
-def _four_products(vectors: FloatArray, row: int, below: int, other: int, beside: int) -> tuple[float, float, float, float]:
-    upper, lower, left, right = vectors[row], vectors[below], vectors[other], vectors[beside]
+def _four_products(
+    embeddings: FloatArray, row: int, below: int, other: int, beside: int
+) -> tuple[float, float, float, float]:
+    upper, lower, left, right = (
+        embeddings[row],
+        embeddings[below],
+        embeddings[other],
+        embeddings[beside],
+    )
     sums = np.float32(0.0), np.float32(0.0), np.float32(0.0), np.float32(0.0)
     first, second, third, fourth = sums
     for place in range(len(upper)):
@@ -36,14 +46,14 @@ def _four_products(vectors: FloatArray, row: int, below: int, other: int, beside
 
 
 @compiled
-def gram_of(vectors: FloatArray) -> FloatArray:
-    """Return all inner products of vectors [n, d]; small ones are faster here than in a library that starts threads for them."""
-    last, found = len(vectors) - 1, np.empty((len(vectors), len(vectors)), np.float32)
+def gram_of(embeddings: FloatArray) -> FloatArray:
+    """Return all inner products of embeddings [n, d]; small ones are faster here than in a library that starts threads for them."""
+    last, found = len(embeddings) - 1, np.empty((len(embeddings), len(embeddings)), np.float32)
     for row in range(0, last + 1, 2):
         below = min(row + 1, last)
         for other in range(row, last + 1, 2):
             beside = min(other + 1, last)
-            first, second, third, fourth = _four_products(vectors, row, below, other, beside)
+            first, second, third, fourth = _four_products(embeddings, row, below, other, beside)
             found[row, other] = found[other, row] = first
             found[row, beside] = found[beside, row] = second
             found[below, other] = found[other, below] = third

@@ -7,13 +7,19 @@ from typing import Literal
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, DoubleArray, IntArray
-from weakspot.core.class_vectors import separating_cut
+from weakspot.core.class_embeddings import separating_cut
 from weakspot.core.rules import LinearRule
 from weakspot.core.statistics import permutation_p
 from weakspot.discover.directions.grouping import best_accuracies, chance_shares, widest_split
 from weakspot.discover.directions.kernels import Source
 from weakspot.discover.directions.sources import ClassData
-from weakspot.discover.directions.validation import Plan, chosen_model, group_accuracy, nested_scores, part_of
+from weakspot.discover.directions.validation import (
+    Plan,
+    chosen_model,
+    group_accuracy,
+    nested_scores,
+    part_of,
+)
 
 LEAST_LENGTH = 1e-10
 LEAST_GROUP = 5
@@ -30,7 +36,7 @@ class Direction:
 
     Args:
         direction: unit vector [d] towards failures.
-        offset: added to the product of vector and direction, so that the SVM's boundary lies at zero.
+        offset: added to the product of embedding and direction, so that the SVM's boundary lies at zero.
         threshold: where membership begins.
         cost: the chosen C.
         n_failures: failures it was fitted on.
@@ -47,9 +53,12 @@ class Direction:
     strength_p: float | None
 
     def rule(self, scaling: LinearRule) -> LinearRule:
-        """Return the membership rule, for raw vectors that the given rule scales."""
         return scaling.model_copy(
-            update={"direction": tuple(self.direction.tolist()), "offset": self.offset, "threshold": self.threshold}
+            update={
+                "direction": tuple(self.direction.tolist()),
+                "offset": self.offset,
+                "threshold": self.threshold,
+            }
         )
 
 
@@ -70,10 +79,16 @@ class ClassSearch:
         regions = self._regions(data, draws)
         n_groups = int(regions.max()) + 1
         if n_groups > 1:
-            kept = [found for found in self._judged(data, regions, draws) if self._is_clear(found, len(data.failed))]
+            kept = [
+                found
+                for found in self._judged(data, regions, draws)
+                if self._is_clear(found, len(data.failed))
+            ]
             if len(kept) > 1:
                 return sorted(kept, key=lambda found: -found.strength), n_groups
-        return self._judged(data, np.zeros_like(regions), draws), 1 if n_groups == 1 else n_groups + 1
+        return self._judged(
+            data, np.zeros_like(regions), draws
+        ), 1 if n_groups == 1 else n_groups + 1
 
     def _regions(self, data: ClassData, draws: np.random.Generator) -> IntArray:
         """Return the group of failures that every sample [n] lies nearest to; all zero when failures are of one kind."""
@@ -87,14 +102,24 @@ class ClassSearch:
             if permutation_p(share - ROUNDING, shares) > self.max_p:
                 break
             groups[leaving] = group
-        means = np.stack([data.vectors[data.places[groups == group]].mean(axis=0) for group in range(int(groups.max()) + 1)])
-        distances = np.square(means).sum(axis=1) - 2.0 * (data.vectors @ means.T)
+        means = np.stack(
+            [
+                data.embeddings[data.places[groups == group]].mean(axis=0)
+                for group in range(int(groups.max()) + 1)
+            ]
+        )
+        distances = np.square(means).sum(axis=1) - 2.0 * (data.embeddings @ means.T)
         return np.asarray(np.argmin(distances, axis=1), dtype=np.int64)
 
-    def _judged(self, data: ClassData, regions: IntArray, draws: np.random.Generator) -> list[Direction]:
+    def _judged(
+        self, data: ClassData, regions: IntArray, draws: np.random.Generator
+    ) -> list[Direction]:
         order, failed = draws.permutation(len(data.failed)), data.failed
         groups = range(int(regions.max()) + 1)
-        strengths = [group_accuracy(data.source, failed, regions, group, order, self.plan) for group in groups]
+        strengths = [
+            group_accuracy(data.source, failed, regions, group, order, self.plan)
+            for group in groups
+        ]
         chances = self._chances(data, regions, strengths, draws)
         found = []
         for group, strength, chance in zip(groups, strengths, chances, strict=True):
@@ -104,17 +129,26 @@ class ClassSearch:
         return found
 
     def _fitted(
-        self, data: ClassData, rows: IntArray, source: Source, judged: tuple[float, float | None], draws: np.random.Generator
+        self,
+        data: ClassData,
+        rows: IntArray,
+        source: Source,
+        judged: tuple[float, float | None],
+        draws: np.random.Generator,
     ) -> Direction:
         failed = data.failed[rows]
-        chosen, signed, biases = chosen_model(source, failed, _orders(draws, self.n_repeats, len(rows)), self.plan)
-        weights = signed[0] @ data.vectors[rows].astype(np.float64)
+        chosen, signed, biases = chosen_model(
+            source, failed, _orders(draws, self.n_repeats, len(rows)), self.plan
+        )
+        weights = signed[0] @ data.embeddings[rows].astype(np.float64)
         length = float(np.linalg.norm(weights))
         length = length if length > LEAST_LENGTH else 1.0
         threshold = 0.0
         if self.cut == "held-out":
             fixed = self.plan._replace(costs=self.plan.costs[chosen : chosen + 1])
-            cut = separating_cut(nested_scores(source, failed, draws.permutation(len(rows)), fixed), failed)
+            cut = separating_cut(
+                nested_scores(source, failed, draws.permutation(len(rows)), fixed), failed
+            )
             threshold = 0.0 if cut is None else cut
         return Direction(
             direction=weights / length,
@@ -127,7 +161,11 @@ class ClassSearch:
         )
 
     def _chances(
-        self, data: ClassData, regions: IntArray, strengths: Sequence[float], draws: np.random.Generator
+        self,
+        data: ClassData,
+        regions: IntArray,
+        strengths: Sequence[float],
+        draws: np.random.Generator,
     ) -> list[float | None]:
         """Return the chance of each strength, by dividing and judging shuffled failures in the same way; large ones end early."""
         if not self.n_permutations or max(strengths) <= self.min_strength:
@@ -137,19 +175,23 @@ class ClassSearch:
         if not data.is_whole:
             order, source = draws.permutation(len(places)), Source(data.gram, is_gram=True)
             observed = np.array(
-                [group_accuracy(source, failed, regions[places], group, order, self.plan) for group in range(n_groups)]
+                [
+                    group_accuracy(source, failed, regions[places], group, order, self.plan)
+                    for group in range(n_groups)
+                ]
             )
-        exceeded, n_drawn = np.zeros(n_groups, dtype=np.int64), 0
-        while n_drawn < self.n_permutations and exceeded.min() < ENOUGH_EXCEEDED:
-            size = min(NULL_BATCH, self.n_permutations - n_drawn)
-            outcomes = draws.permuted(np.tile(failed, (size, 1)), axis=1)
-            best = best_accuracies(data.gram, outcomes, _orders(draws, size, len(failed)), self.plan, n_groups)
+        exceeded, n_generated = np.zeros(n_groups, dtype=np.int64), 0
+        while n_generated < self.n_permutations and exceeded.min() < ENOUGH_EXCEEDED:
+            size = min(NULL_BATCH, self.n_permutations - n_generated)
+            predictions = draws.permuted(np.tile(failed, (size, 1)), axis=1)
+            best = best_accuracies(
+                data.gram, predictions, _orders(draws, size, len(failed)), self.plan, n_groups
+            )
             exceeded += np.sum(best[:, None] >= observed - ROUNDING, axis=0)
-            n_drawn += size
-        return [float(1 + count) / (1 + n_drawn) for count in exceeded]
+            n_generated += size
+        return [float(1 + count) / (1 + n_generated) for count in exceeded]
 
     def _is_clear(self, found: Direction, n_samples: int) -> bool:
-        """Return whether one of several directions stands out from chance."""
         if found.strength <= self.min_strength:
             return False
         if found.strength_p is not None:

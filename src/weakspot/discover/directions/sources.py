@@ -1,42 +1,99 @@
-"""The samples of one class as the compiled code takes them."""
+"""The samples of one class as the compiled code takes them.
+
+Means and deviations of embeddings, and parts of classes that are too large.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray
-from weakspot.discover.directions.kernels import Source, svm_path
+from weakspot.core.rules import LinearRule
+from weakspot.core.samples import SampleSet
+from weakspot.discover.directions.kernels import Source
 from weakspot.discover.directions.products import gram_of
-from weakspot.discover.directions.scaling import stratified_part
 from weakspot.discover.directions.validation import Plan
+
+CHUNK_ROWS = 65_536
+LEAST_DEVIATION = 1e-8
+
+
+def scaling_rule(samples: SampleSet, space: str) -> LinearRule:
+    """Return a rule without direction that carries the centre and scale of the reference samples, or of the samples themselves."""
+    rows = samples.rows if samples.reference_rows is None else samples.reference_rows
+    moments = mean_and_deviation(samples, space, rows)
+    if moments is None:
+        moments = mean_and_deviation(samples, space, samples.rows)
+    centre, scale = moments if moments is not None else (np.zeros(0), np.ones(0))
+    return LinearRule(
+        space=space,
+        encoder_id=samples.space(space).encoder_id,
+        direction=(),
+        centre=tuple(centre.tolist()),
+        scale=tuple(scale.tolist()),
+    )
+
+
+def mean_and_deviation(
+    samples: SampleSet, space: str, rows: IntArray
+) -> tuple[DoubleArray, DoubleArray] | None:
+    """Return mean [d] and deviation [d] of the rows' embeddings, read in chunks; constant dimensions get 1; None without any."""
+    count, total, squares = 0, np.zeros(1), np.zeros(1)
+    shift: DoubleArray | None = None
+    for start in range(0, len(rows), CHUNK_ROWS):
+        values = samples.embeddings(space, rows[start : start + CHUNK_ROWS]).astype(np.float64)
+        values = values[np.isfinite(values).all(axis=1)]
+        if not len(values):
+            continue
+        shift = values.mean(axis=0) if shift is None else shift
+        values -= shift
+        count, total, squares = (
+            count + len(values),
+            total + values.sum(axis=0),
+            squares + np.square(values).sum(axis=0),
+        )
+    if shift is None:
+        return None
+    deviation = np.sqrt(np.maximum(squares / count - np.square(total / count), 0.0))
+    return shift + total / count, np.where(deviation > LEAST_DEVIATION, deviation, 1.0)
+
+
+def stratified_part(failed: BoolArray, n_most: int, draws: np.random.Generator) -> IntArray:
+    """Return places of at most so many samples, drawn at random, that keep the share of failures and at least two of each side."""
+    if len(failed) <= n_most:
+        return np.arange(len(failed))
+    parts = [
+        draws.permutation(np.flatnonzero(failed == side))[
+            : max(2, round(n_most * float(np.mean(failed == side))))
+        ]
+        for side in (True, False)
+    ]
+    return np.sort(np.concatenate(parts))
+
 
 OWN_GRAM_ROWS = 256
 GRAM_ROWS = 1_500
 TOLERANCE = 1e-3
-FINE_TOLERANCE = 1e-5
 
 
-def source_of(vectors: FloatArray, *, largest_gram: int = GRAM_ROWS) -> Source:
-    """Return the Gram matrix of vectors [n, d], or the vectors themselves if there are too many."""
-    values = np.ascontiguousarray(vectors, dtype=np.float32)
+def source_of(embeddings: FloatArray, *, largest_gram: int = GRAM_ROWS) -> Source:
+    """Return the Gram matrix of embeddings [n, d], or the embeddings themselves if there are too many."""
+    values = np.ascontiguousarray(embeddings, dtype=np.float32)
     if len(values) > largest_gram:
         return Source(values, is_gram=False)
-    gram = gram_of(values) if len(values) <= OWN_GRAM_ROWS else np.ascontiguousarray(values @ values.T)
+    gram = (
+        gram_of(values) if len(values) <= OWN_GRAM_ROWS else np.ascontiguousarray(values @ values.T)
+    )
     return Source(gram, is_gram=True)
 
 
-def plan_of(costs: tuple[float, ...], *, n_folds: int = 2, n_outer_folds: int = 5, slack: float = 0.0) -> Plan:
+def plan_of(
+    costs: tuple[float, ...], *, n_folds: int = 2, n_outer_folds: int = 5, slack: float = 0.0
+) -> Plan:
     """Return how models are fitted and chosen, with costs in ascending order."""
-    return Plan(np.array(sorted(costs), dtype=np.float64), n_folds, n_outer_folds, TOLERANCE, float(slack))
-
-
-def fit_svm(vectors: FloatArray, failed: BoolArray, cost: float, *, tolerance: float = FINE_TOLERANCE) -> tuple[DoubleArray, float]:
-    """Return weights [d] and bias of the linear SVM with hinge loss, balanced class weights and a bias that is not penalised.
-
-    Scores above zero say that a sample fails. Both sides must occur.
-    """
-    signed, biases = svm_path(source_of(vectors), failed, np.array([cost], dtype=np.float64), tolerance)
-    return signed[0] @ np.asarray(vectors, dtype=np.float64), float(biases[0])
+    return Plan(
+        np.array(sorted(costs), dtype=np.float64), n_folds, n_outer_folds, TOLERANCE, float(slack)
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,14 +101,14 @@ class ClassData:
     """One class.
 
     Args:
-        vectors: scaled vectors [n, d].
+        embeddings: scaled embeddings [n, d].
         failed: which samples failed [n].
-        source: the same vectors for the solver.
+        source: the same embeddings for the solver.
         places: of the samples by which chance is measured: all, or a part of a large class [k].
         gram: Gram matrix [k, k] of these.
     """
 
-    vectors: FloatArray
+    embeddings: FloatArray
     failed: BoolArray
     source: Source
     places: IntArray
@@ -59,14 +116,16 @@ class ClassData:
 
     @property
     def is_whole(self) -> bool:
-        """Return whether chance is measured by all samples."""
         return len(self.places) == len(self.failed)
 
 
-def class_data(vectors: FloatArray, failed: BoolArray, *, max_null_samples: int, draws: np.random.Generator) -> ClassData:
-    """Return one class, with the samples drawn by which chance is measured."""
-    source = source_of(vectors)
+def class_data(
+    embeddings: FloatArray, failed: BoolArray, *, max_null_samples: int, draws: np.random.Generator
+) -> ClassData:
+    source = source_of(embeddings)
     places = stratified_part(failed, max_null_samples, draws)
     is_same = source.is_gram and len(places) == len(failed)
-    gram = source.values if is_same else source_of(vectors[places], largest_gram=len(places)).values
-    return ClassData(vectors=vectors, failed=failed, source=source, places=places, gram=gram)
+    gram = (
+        source.values if is_same else source_of(embeddings[places], largest_gram=len(places)).values
+    )
+    return ClassData(embeddings=embeddings, failed=failed, source=source, places=places, gram=gram)

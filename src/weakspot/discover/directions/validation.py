@@ -33,7 +33,6 @@ class Plan(NamedTuple):
 
 @compiled
 def n_failures(failed: BoolArray) -> int:
-    """Return how many samples failed."""
     found = 0
     for place in range(len(failed)):
         found += failed[place]
@@ -55,7 +54,6 @@ def fold_numbers(failed: BoolArray, order: IntArray, n_folds: int) -> tuple[IntA
 
 @compiled
 def _places(labels: IntArray, label: int, is_kept: bool) -> IntArray:  # noqa: FBT001 - compiled code knows no keywords
-    """Return where the label stands, or where it does not."""
     found, n_found = np.empty(len(labels), np.int64), 0
     for place in range(len(labels)):
         if (labels[place] == label) == is_kept:
@@ -65,17 +63,15 @@ def _places(labels: IntArray, label: int, is_kept: bool) -> IntArray:  # noqa: F
 
 
 @compiled
-def taken(outcomes: BoolArray, rows: IntArray) -> BoolArray:
-    """Return the outcomes of some samples."""
+def taken(predictions: BoolArray, rows: IntArray) -> BoolArray:
     found = np.empty(len(rows), np.bool_)
     for place in range(len(rows)):
-        found[place] = outcomes[rows[place]]
+        found[place] = predictions[rows[place]]
     return found
 
 
 @compiled
 def part_of(source: Source, rows: IntArray) -> Source:
-    """Return the source of some of its samples."""
     values = source.values
     found = np.empty((len(rows), len(rows) if source.is_gram else values.shape[1]), np.float32)
     for place in range(len(rows)):
@@ -93,7 +89,9 @@ def _narrow(signed: DoubleArray) -> FloatArray:
 
 
 @compiled
-def held_out_scores(source: Source, kept: IntArray, held_out: IntArray, part: Source, signed: DoubleArray) -> DoubleArray:
+def held_out_scores(
+    source: Source, kept: IntArray, held_out: IntArray, part: Source, signed: DoubleArray
+) -> DoubleArray:
     """Return scores [k] without bias of held-out samples by a model [n] over the kept ones, whose source is the given part."""
     found, values = np.zeros(len(held_out)), source.values
     if source.is_gram:
@@ -142,11 +140,11 @@ def best_cost(source: Source, failed: BoolArray, orders: IntArray, plan: Plan) -
         folds, n_folds = fold_numbers(failed, orders[draw], plan.n_folds)
         for fold in range(n_folds):
             kept, held_out = _places(folds, fold, False), _places(folds, fold, True)  # noqa: FBT003
-            part, outcomes = part_of(source, kept), taken(failed, held_out)
+            part, predictions = part_of(source, kept), taken(failed, held_out)
             signed, biases = svm_path(part, taken(failed, kept), plan.costs, plan.tolerance)
             for cost in range(len(totals)):
                 scores = held_out_scores(source, kept, held_out, part, signed[cost])
-                totals[cost] += accuracy_of(outcomes, scores, biases[cost]) / n_folds
+                totals[cost] += accuracy_of(predictions, scores, biases[cost]) / n_folds
     best = totals.max() / len(orders)
     error = 0.5 * np.sqrt(best * (1.0 - best) * (1.0 / n_failed + 1.0 / (len(failed) - n_failed)))
     for cost in range(len(totals)):
@@ -156,7 +154,9 @@ def best_cost(source: Source, failed: BoolArray, orders: IntArray, plan: Plan) -
 
 
 @compiled
-def chosen_model(source: Source, failed: BoolArray, orders: IntArray, plan: Plan) -> tuple[int, DoubleArray, DoubleArray]:
+def chosen_model(
+    source: Source, failed: BoolArray, orders: IntArray, plan: Plan
+) -> tuple[int, DoubleArray, DoubleArray]:
     """Return which cost the folds of all orders choose, and signed variables [1, n] and bias [1] of the model fitted with it."""
     chosen = best_cost(source, failed, orders, plan)
     signed, biases = svm_path(source, failed, plan.costs[chosen : chosen + 1], plan.tolerance)
@@ -166,7 +166,11 @@ def chosen_model(source: Source, failed: BoolArray, orders: IntArray, plan: Plan
 @compiled
 def order_within(order: IntArray, kept: IntArray) -> IntArray:
     """Return an order of all samples as an order [1, k] of the kept ones, by their places."""
-    place_of, found, n_found = np.full(len(order), -1, np.int64), np.empty((1, len(kept)), np.int64), 0
+    place_of, found, n_found = (
+        np.full(len(order), -1, np.int64),
+        np.empty((1, len(kept)), np.int64),
+        0,
+    )
     for place in range(len(kept)):
         place_of[kept[place]] = place
     for rank in range(len(order)):
@@ -185,7 +189,10 @@ def nested_scores(source: Source, failed: BoolArray, order: IntArray, plan: Plan
         kept, held_out = _places(folds, fold, False), _places(folds, fold, True)  # noqa: FBT003
         part = part_of(source, kept)
         _, signed, biases = chosen_model(part, taken(failed, kept), order_within(order, kept), plan)
-        scores, length = held_out_scores(source, kept, held_out, part, signed[0]), length_of(part, signed[0])
+        scores, length = (
+            held_out_scores(source, kept, held_out, part, signed[0]),
+            length_of(part, signed[0]),
+        )
         for place in range(len(held_out)):
             found[held_out[place]] = (scores[place] + biases[0]) / length
     return found
@@ -203,23 +210,25 @@ def group_rows(failed: BoolArray, regions: IntArray, group: int) -> IntArray:
 
 
 @compiled
-def group_accuracy(source: Source, failed: BoolArray, regions: IntArray, group: int, order: IntArray, plan: Plan) -> float:
+def group_accuracy(
+    source: Source, failed: BoolArray, regions: IntArray, group: int, order: IntArray, plan: Plan
+) -> float:
     """Return how well the failures of one group are told from samples that did not fail, by nested scores of the group's region.
 
     Failures of other groups take no part. Samples that did not fail all serve to fit, but only those of the region [n] are counted:
     failures were put together because they are alike, so they must be compared with others like them. 0.5 if there is too little.
     """
     rows = group_rows(failed, regions, group)
-    outcomes = taken(failed, rows)
-    n_failed = n_failures(outcomes)
+    predictions = taken(failed, rows)
+    n_failed = n_failures(predictions)
     if n_failed < LEAST_PER_SIDE or len(rows) - n_failed < LEAST_PER_SIDE:
         return 0.5
-    scores = nested_scores(part_of(source, rows), outcomes, order_within(order, rows)[0], plan)
+    scores = nested_scores(part_of(source, rows), predictions, order_within(order, rows)[0], plan)
     inside, inside_scores, n_inside = np.empty(len(rows), np.bool_), np.empty(len(rows)), 0
     for place in range(len(rows)):
         if regions[rows[place]] == group:
-            inside[n_inside], inside_scores[n_inside] = outcomes[place], scores[place]
+            inside[n_inside], inside_scores[n_inside] = predictions[place], scores[place]
             n_inside += 1
     if n_inside - n_failed < LEAST_PER_SIDE:
-        return accuracy_of(outcomes, scores, 0.0)
+        return accuracy_of(predictions, scores, 0.0)
     return accuracy_of(inside[:n_inside], inside_scores[:n_inside], 0.0)

@@ -1,17 +1,81 @@
-"""Candidate keywords: short runs of words in captions, or the built-in vocabulary where there are none."""
+"""Candidate keywords: short runs of words in captions, or the built-in vocabulary where there are none.
+
+Captions of samples: given as a metadata column, or asked for.
+"""
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
+import pyarrow as pa
 
-from weakspot.core.arrays import BoolArray
+from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.assistants import CaptionRows
+from weakspot.core.errors import WeakspotError
 from weakspot.core.failures import ClassProblem
+from weakspot.core.samples import SampleSet
 from weakspot.lexicon.captions import Caption, counted, noun_of
 from weakspot.lexicon.vocabulary import built_in_vocabulary
 from weakspot.lexicon.wordnet import is_known, lemma
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Captions:
+    """What is known.
+
+    Args:
+        by_row: captions by row of the data set; rows without one are missing.
+        problem: why there are none, or an empty text.
+    """
+
+    by_row: Mapping[int, str] = field(default_factory=dict)
+    problem: str = ""
+
+    def of(self, rows: IntArray) -> list[str]:
+        return [self.by_row.get(int(row), "") for row in rows]
+
+
+def read_captions(
+    samples: SampleSet, wanted: Sequence[IntArray], *, column: str, ask: CaptionRows | None
+) -> Captions:
+    """Return the captions of the wanted rows: from the column if it holds any, else from whoever can be asked.
+
+    Args:
+        samples: where the rows are.
+        wanted: rows, class by class; a row may be wanted more than once and is asked for once.
+        column: metadata column.
+        ask: rows to captions, or None.
+    """
+    rows = np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *wanted]))
+    given = _from_column(samples, rows, column)
+    if given or ask is None or not len(rows):
+        return Captions(by_row=given)
+    try:
+        answers = ask(rows)
+    except WeakspotError as error:
+        return Captions(problem=f"The captioner could not be asked: {error}")
+    if len(answers) != len(rows):
+        return Captions(
+            problem=f"The captioner gave {len(answers)} captions for {len(rows)} samples."
+        )
+    return Captions(by_row=_spoken(rows, answers))
+
+
+def _from_column(samples: SampleSet, rows: IntArray, column: str) -> dict[int, str]:
+    if column not in samples.dataset.metadata_names:
+        return {}
+    return _spoken(rows, samples.dataset.metadata(column).take(pa.array(rows)).to_pylist())
+
+
+def _spoken(rows: IntArray, texts: Sequence[object]) -> dict[int, str]:
+    return {
+        int(row): text.strip()
+        for row, text in zip(rows, texts, strict=True)
+        if isinstance(text, str) and text.strip()
+    }
+
 
 _WORD_OR_MARK = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]")
 # Words that carry no content in a caption; runs end at them.
@@ -59,7 +123,9 @@ def runs_of_words(caption: str, *, stops: frozenset[str] = STOP_WORDS) -> Iterat
         yield tuple(run)
 
 
-def keywords_in(caption: str, *, max_words: int, stops: frozenset[str] = STOP_WORDS) -> frozenset[str]:
+def keywords_in(
+    caption: str, *, max_words: int, stops: frozenset[str] = STOP_WORDS
+) -> frozenset[str]:
     """Return every phrase of one to `max_words` neighbouring words of a caption.
 
     >>> sorted(keywords_in("green apples on a shelf", max_words=2))
@@ -78,7 +144,7 @@ def caption_candidates(
 ) -> tuple[Candidate, ...]:
     """Return what enough captions say, most frequent first.
 
-    Outcomes play no part in who becomes a candidate, so that a null over the candidates holds. What every caption says, and the
+    Predictions play no part in who becomes a candidate, so that a null over the candidates holds. What every caption says, and the
     words of the class itself, tell nothing.
 
     Args:
@@ -112,16 +178,20 @@ def prompt_for(keyword: str) -> str:
     ['a photo of a grassy background', 'a photo of a green thing', 'a photo of water', 'a photo of an orange fruit']
     """
     last = keyword.rsplit(" ", maxsplit=1)[-1]
-    if last in built_in_vocabulary().adjectives or (is_known(last, "adj") and not is_known(last, "noun")):
+    if last in built_in_vocabulary().adjectives or (
+        is_known(last, "adj") and not is_known(last, "noun")
+    ):
         return Caption(noun=None, adjective=keyword).phrase
     return f"a photo of {counted(keyword, keyword)}"
 
 
 def vocabulary_candidates() -> tuple[Candidate, ...]:
-    """Return the built-in adjectives, places and looks."""
     words = built_in_vocabulary()
     prompts = {
-        **{adjective: Caption(noun=None, adjective=adjective).phrase for adjective in words.adjectives},
+        **{
+            adjective: Caption(noun=None, adjective=adjective).phrase
+            for adjective in words.adjectives
+        },
         **{place: Caption(noun=None, place=place).phrase for place in words.places},
         **{shown: Caption(noun=None, look=look).phrase for shown, look in words.looks.items()},
     }

@@ -8,8 +8,8 @@ from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
 from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
-from weakspot.core.class_vectors import obstacle, with_vectors
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import Count, NonNegativeInt, PositiveFraction, check_bounds
+from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
@@ -17,19 +17,30 @@ from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.discover.keywords.candidates import Candidate, caption_candidates, vocabulary_candidates
-from weakspot.discover.keywords.captions import Captions, read_captions
-from weakspot.discover.keywords.scoring import CaptionContrast, Suggestion, association, caption_contrast, scored
-from weakspot.discover.keywords.wording import nothing_good, seen_by_captions_only, without_text_side
+from weakspot.discover.keywords.candidates import (
+    Candidate,
+    Captions,
+    caption_candidates,
+    read_captions,
+    vocabulary_candidates,
+)
+from weakspot.discover.keywords.scoring import (
+    CaptionContrast,
+    Suggestion,
+    association,
+    caption_contrast,
+    scored,
+)
+from weakspot.discover.keywords.wording import (
+    nothing_good,
+    seen_by_captions_only,
+    without_text_side,
+)
 
 METHOD = "keywords"
-COUNTS = ("max_captioned", "max_words", "min_captions", "max_candidates", "n_keywords", "min_failures", "min_right")
 WITNESS = "captions"
 TOP = 10
 VOCABULARY_USED = "There are no captions of failures and of other samples, so the words of the built-in vocabulary were tried."
-NOTHING_GOOD = (
-    "None of {n} keywords tells the {failed} failures from the other samples (least p = {p:.2g} before counting them all)."
-)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -37,15 +48,15 @@ class _ClassWords:
     """One class with its candidates.
 
     Args:
-        problem: its samples that have a vector, by sample id.
-        vectors: their unit vectors [n, d].
+        problem: its samples that have an embedding, by sample id.
+        embeddings: their unit vectors [n, d].
         candidates: keywords to score.
         has_caption: which samples have a caption [n].
         notes: what to know.
     """
 
     problem: ClassProblem
-    vectors: FloatArray
+    embeddings: FloatArray
     candidates: tuple[Candidate, ...]
     has_caption: BoolArray
     notes: tuple[str, ...]
@@ -53,10 +64,13 @@ class _ClassWords:
 
 @dataclass(frozen=True, kw_only=True)
 class KeywordsDiscoverer:
-    """Finds keywords that mark failures in captions and in the vectors, and makes a slice of each.
+    """Finds keywords that mark failures in captions and in the embeddings, and makes a slice of each.
+
+    After Kim, Mo, Kim, Lee, Lee and Shin, *Discovering and Mitigating Visual Biases through Keyword Explanation* (2024), and the
+    suggestions of Lee and others, *Clarify* (2024).
 
     Args:
-        space: which vectors are read.
+        space: which embeddings are read.
         caption_column: metadata column that holds captions; if there is none, a captioner is asked.
         max_captioned: at most so many samples of a class get a caption, half of them failures if there are so many.
         max_words: longest keyword.
@@ -65,55 +79,59 @@ class KeywordsDiscoverer:
         n_keywords: at most so many slices per class.
         max_overlap: of two keywords whose members overlap more (intersection over union) only the better one is kept; nor is one
             kept that only adds words to a better one.
-        max_p: keywords whose Error Score shuffled outcomes reach more often are not reported.
-        n_permutations: how often outcomes are shuffled; 0 for never, then every positive score counts.
+        max_p: keywords whose Error Score shuffled predictions reach more often are not reported.
+        n_permutations: how often predictions are shuffled; 0 for never, then every positive score counts.
         min_failures: classes with fewer failures are passed over.
         min_right: classes with fewer samples that did not fail are passed over.
+
+    >>> from weakspot.testing.examples import ASSISTANTS, CRITERION, discovery_samples
+    >>> found = KeywordsDiscoverer(n_permutations=50).discover(discovery_samples(), CRITERION, seed=0, assistants=ASSISTANTS)
+    >>> found.slices[0].title, found.slices[0].n_found
+    ('disc: green', 16)
     """
 
-    space: str = "joint"
+    space: str = "clip"
     caption_column: str = "caption"
-    max_captioned: int = 2000
-    max_words: int = 3
-    min_captions: int = 5
-    max_candidates: int = 300
-    n_keywords: int = 10
-    max_overlap: float = 0.7
-    max_p: float = 0.05
-    n_permutations: int = 500
-    min_failures: int = 2
-    min_right: int = 2
+    max_captioned: Count = 2000
+    max_words: Count = 3
+    min_captions: Count = 5
+    max_candidates: Count = 300
+    n_keywords: Count = 10
+    max_overlap: PositiveFraction = 0.7
+    max_p: PositiveFraction = 0.05
+    n_permutations: NonNegativeInt = 500
+    min_failures: Count = 2
+    min_right: Count = 2
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        for name, least in (("n_permutations", 0), *((name, 1) for name in COUNTS)):
-            if getattr(self, name) < least:
-                raise ConfigError(f"The setting {name} must be at least {least}.", given=getattr(self, name))
-        for name in ("max_overlap", "max_p"):
-            if not 0.0 < getattr(self, name) <= 1.0:
-                raise ConfigError(f"The setting {name} must lie in (0, 1].", given=getattr(self, name))
+        check_bounds(self)
 
     @property
     def is_baseline(self) -> bool:
-        """Return False."""
         return False
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
-        """Return the slices of good keywords, and a note for every class that has none."""
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         embed = _text_side(assistants, self.space)
         slices: list[FailureSlice] = []
         notes: list[ClassNote] = []
         use = DataUse.of(samples)
         n_considered = 0
         every = self._class_words(samples, criterion, seed=seed, assistants=assistants)
-        vectors = _prompt_vectors(every, embed)
+        embeddings = _prompt_embeddings(every, embed)
         for words in every:
             said = list(words.notes)
             if words.candidates and embed is None:
                 said.append(without_text_side(self.space, _contrasts(words), largest_p=self.max_p))
             elif words.candidates:
-                suggested = self._scored(words, vectors, seed=seed)
-                found = self._slices(samples, words, suggested, vectors, use)
+                suggested = self._scored(words, embeddings, seed=seed)
+                found = self._slices(samples, words, suggested, embeddings, use)
                 n_considered += len(suggested)
                 slices += found
                 unseen = [one for one in suggested if not self._is_good(one)]
@@ -123,7 +141,13 @@ class KeywordsDiscoverer:
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
 
     def suggestions(
-        self, samples: SampleSet, criterion: FailureCriterion, title: str, *, seed: int, assistants: Assistants
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        title: str,
+        *,
+        seed: int,
+        assistants: Assistants,
     ) -> tuple[Suggestion, ...]:
         """Return the ten keywords of a class with the largest Error Scores, proven or not, as a start for a person's own words.
 
@@ -132,57 +156,92 @@ class KeywordsDiscoverer:
             criterion: what counts as a failure.
             title: the class, as problems call it: `apple`, or `no apple`.
             seed: seed of the run.
-            assistants: whom to ask for captions and phrase vectors; without phrase vectors there are no suggestions.
+            assistants: whom to ask for captions and phrase embeddings; without phrase embeddings there are no suggestions.
         """
         embed = _text_side(assistants, self.space)
         every = self._class_words(samples, criterion, seed=seed, assistants=assistants, only=title)
         if embed is None or not any(words.candidates for words in every):
             return ()
-        found = self._scored(every[0], _prompt_vectors(every, embed), seed=seed)
+        found = self._scored(every[0], _prompt_embeddings(every, embed), seed=seed)
         return tuple(sorted(found, key=lambda one: (-one.error_score, _rank(one)))[:TOP])
 
     def _class_words(
-        self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants, only: str | None = None
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants,
+        only: str | None = None,
     ) -> list[_ClassWords]:
         known: list[tuple[ClassProblem, FloatArray, str]] = []
         for problem in class_problems(samples.dataset, samples.rows, criterion):
             if only in (None, problem.title):
-                kept, raw = with_vectors(samples, problem, self.space)
+                kept, raw = with_embeddings(samples, problem, self.space)
                 n_without = len(problem.rows) - len(kept.rows)
-                note = obstacle(kept, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)
+                note = obstacle(
+                    kept,
+                    min_failures=self.min_failures,
+                    min_right=self.min_right,
+                    n_without=n_without,
+                )
                 known.append((kept, unit_rows(raw), note))
-        wanted = [self._captioned_rows(problem, seed=seed) for problem, _, note in known if not note]
-        captions = read_captions(samples, wanted, column=self.caption_column, ask=assistants.captions)
-        return [self._with_candidates(problem, vectors, captions, note) for problem, vectors, note in known]
+        wanted = [
+            self._captioned_rows(problem, seed=seed) for problem, _, note in known if not note
+        ]
+        captions = read_captions(
+            samples, wanted, column=self.caption_column, ask=assistants.captions
+        )
+        return [
+            self._with_candidates(problem, embeddings, captions, note)
+            for problem, embeddings, note in known
+        ]
 
     def _captioned_rows(self, problem: ClassProblem, *, seed: int) -> IntArray:
         if len(problem.rows) <= self.max_captioned:
             return problem.rows
         draws = generator(seed, METHOD, "captioned", problem.title)
-        failures, others = (draws.permutation(problem.rows[problem.failed == side]) for side in (True, False))
+        failures, others = (
+            draws.permutation(problem.rows[problem.failed == side]) for side in (True, False)
+        )
         half = self.max_captioned // 2
         n_failures = max(min(half, len(failures)), self.max_captioned - len(others))
         return np.concatenate([failures[:n_failures], others[: self.max_captioned - n_failures]])
 
-    def _with_candidates(self, problem: ClassProblem, vectors: FloatArray, captions: Captions, note: str) -> _ClassWords:
+    def _with_candidates(
+        self, problem: ClassProblem, embeddings: FloatArray, captions: Captions, note: str
+    ) -> _ClassWords:
         texts = captions.of(problem.rows)
         has_caption = np.array([bool(text) for text in texts], dtype=np.bool_)
-        plain = _ClassWords(problem=problem, vectors=vectors, candidates=(), has_caption=has_caption, notes=(note,))
+        plain = _ClassWords(
+            problem=problem,
+            embeddings=embeddings,
+            candidates=(),
+            has_caption=has_caption,
+            notes=(note,),
+        )
         if note:
             return plain
         if np.any(has_caption & problem.failed) and np.any(has_caption & ~problem.failed):
             found = caption_candidates(
-                texts, problem, max_words=self.max_words, min_captions=self.min_captions, most=self.max_candidates
+                texts,
+                problem,
+                max_words=self.max_words,
+                min_captions=self.min_captions,
+                most=self.max_candidates,
             )
             if found:
                 return replace(plain, candidates=found, notes=())
         said = f"{VOCABULARY_USED} {captions.problem}".strip()
         return replace(plain, candidates=vocabulary_candidates(), notes=(said,))
 
-    def _scored(self, words: _ClassWords, vectors: dict[str, FloatArray], *, seed: int) -> tuple[Suggestion, ...]:
+    def _scored(
+        self, words: _ClassWords, embeddings: dict[str, FloatArray], *, seed: int
+    ) -> tuple[Suggestion, ...]:
         return scored(
             words.candidates,
-            np.stack([vectors[candidate.prompt] for candidate in words.candidates]) @ words.vectors.T,
+            np.stack([embeddings[candidate.prompt] for candidate in words.candidates])
+            @ words.embeddings.T,
             words.problem.failed,
             words.has_caption,
             n_permutations=self.n_permutations,
@@ -194,7 +253,7 @@ class KeywordsDiscoverer:
         samples: SampleSet,
         words: _ClassWords,
         suggested: Sequence[Suggestion],
-        vectors: dict[str, FloatArray],
+        embeddings: dict[str, FloatArray],
         use: DataUse,
     ) -> list[FailureSlice]:
         containing = {candidate.keyword: candidate.containing for candidate in words.candidates}
@@ -204,17 +263,22 @@ class KeywordsDiscoverer:
             rule = LinearRule(
                 space=self.space,
                 encoder_id=samples.space(self.space).encoder_id,
-                direction=tuple(vectors[found.prompt].tolist()),
+                direction=tuple(embeddings[found.prompt].tolist()),
                 threshold=found.threshold,
             )
             inside = rule.members(samples, words.problem.rows)
             is_old = any(
-                _says_more(found.keyword, other) or _overlap(inside, members) > self.max_overlap for other, members in kept.items()
+                _says_more(found.keyword, other) or _overlap(inside, members) > self.max_overlap
+                for other, members in kept.items()
             )
             if inside.any() and not is_old and len(slices) < self.n_keywords:
                 kept[found.keyword] = inside
                 said = containing[found.keyword]
-                agreement = None if said is None else association(said[words.has_caption], inside[words.has_caption])
+                agreement = (
+                    None
+                    if said is None
+                    else association(said[words.has_caption], inside[words.has_caption])
+                )
                 slices.append(self._slice(words.problem, found, rule, inside, agreement, use))
         return slices
 
@@ -224,7 +288,7 @@ class KeywordsDiscoverer:
             return False
         if found.captions is not None and found.captions.p_value <= self.max_p:
             return True
-        # Where captions do not support a keyword, the vectors must do so among all keywords together.
+        # Where captions do not support a keyword, the embeddings must do so among all keywords together.
         chance = found.p_value if found.captions is None else found.family_p
         return chance is None or chance <= self.max_p
 
@@ -238,9 +302,16 @@ class KeywordsDiscoverer:
         use: DataUse,
     ) -> FailureSlice:
         contrast = found.captions
-        parameters: dict[str, JsonValue] = {**asdict(self), "keyword": found.keyword, "clip_score": found.clip_score}
+        parameters: dict[str, JsonValue] = {
+            **asdict(self),
+            "keyword": found.keyword,
+            "clip_score": found.clip_score,
+        }
         if contrast is not None:
-            parameters |= {"caption_agreement": agreement, **{f"caption_{key}": value for key, value in asdict(contrast).items()}}
+            parameters |= {
+                "caption_agreement": agreement,
+                **{f"caption_{key}": value for key, value in asdict(contrast).items()},
+            }
         name = SliceName(
             phrase=found.prompt,
             contrast=found.keyword,
@@ -248,7 +319,8 @@ class KeywordsDiscoverer:
             describer=METHOD,
             witness="" if contrast is None else WITNESS,
             witness_score=None if contrast is None else contrast.association,
-            is_doubtful=contrast is not None and (contrast.association <= 0 or (agreement or 0.0) <= 0),
+            is_doubtful=contrast is not None
+            and (contrast.association <= 0 or (agreement or 0.0) <= 0),
         )
         return FailureSlice(
             class_name=problem.class_name,
@@ -267,12 +339,19 @@ class KeywordsDiscoverer:
 def _rank(found: Suggestion) -> tuple[float, float, int, str]:
     """Return what keywords are sorted by: contrast between captions if there are any, Error Score, then brevity."""
     contrast = 0.0 if found.captions is None else found.captions.log_odds
-    return -round(contrast, 6), -round(found.error_score, 6), len(found.keyword.split()), found.keyword
+    return (
+        -round(contrast, 6),
+        -round(found.error_score, 6),
+        len(found.keyword.split()),
+        found.keyword,
+    )
 
 
 def _contrasts(words: _ClassWords) -> dict[str, CaptionContrast]:
     return {
-        candidate.keyword: caption_contrast(candidate.containing, words.has_caption, words.problem.failed)
+        candidate.keyword: caption_contrast(
+            candidate.containing, words.has_caption, words.problem.failed
+        )
         for candidate in words.candidates
         if candidate.containing is not None
     }
@@ -288,7 +367,9 @@ def _overlap(first: BoolArray, second: BoolArray) -> float:
     return int((first & second).sum()) / union if union else 1.0
 
 
-def _prompt_vectors(every: Sequence[_ClassWords], embed: EmbedTexts | None) -> dict[str, FloatArray]:
+def _prompt_embeddings(
+    every: Sequence[_ClassWords], embed: EmbedTexts | None
+) -> dict[str, FloatArray]:
     prompts = sorted({candidate.prompt for words in every for candidate in words.candidates})
     if embed is None or not prompts:
         return {}
@@ -298,4 +379,4 @@ def _prompt_vectors(every: Sequence[_ClassWords], embed: EmbedTexts | None) -> d
 def _text_side(assistants: Assistants, space: str) -> EmbedTexts | None:
     if assistants.second is not None and assistants.second.space == space:
         return assistants.second.embed_texts
-    return assistants.embed_texts if space == "joint" else None
+    return assistants.embed_texts if space == "clip" else None

@@ -1,4 +1,4 @@
-"""What is measured of a keyword: in captions, and by the vectors."""
+"""What is measured of a keyword: in captions, and by the embeddings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ class Suggestion:
         prompt: what was put to the encoder.
         error_score: how well similarity to the prompt tells failures from other samples, 0 to 1.
         threshold: similarity from which on a sample is meant: what best tells captions that contain the keyword from those that do
-            not, without a look at outcomes; if captions do not tell, what best tells failures from other samples.
-        p_value: chance of such an Error Score when outcomes are shuffled, or None.
+            not, without a look at predictions; if captions do not tell, what best tells failures from other samples.
+        p_value: chance of such an Error Score when predictions are shuffled, or None.
         family_p: the same for the best of all keywords of the class, or None.
         clip_score: mean similarity of failures minus that of other samples, in hundredths.
         captions: what captions say of it, or None without captions.
@@ -61,7 +61,9 @@ class Suggestion:
     captions: CaptionContrast | None
 
 
-def caption_contrast(containing: BoolArray, has_caption: BoolArray, failed: BoolArray) -> CaptionContrast:
+def caption_contrast(
+    containing: BoolArray, has_caption: BoolArray, failed: BoolArray
+) -> CaptionContrast:
     """Compare captions of failures with captions of other samples; samples without a caption are left out."""
     said, wrong = containing[has_caption], failed[has_caption]
     n_wrong, n_others = int(wrong.sum()), int((~wrong).sum())
@@ -71,8 +73,12 @@ def caption_contrast(containing: BoolArray, has_caption: BoolArray, failed: Bool
         n_failed=in_wrong,
         n_right=in_others,
         accuracy=in_others / (in_wrong + in_others) if in_wrong + in_others else float("nan"),
-        log_odds=float(np.log(cells[0] * cells[3] / (cells[1] * cells[2])) / np.sqrt(np.sum(1.0 / cells))),
-        p_value=fisher_p(in_wrong, in_wrong + in_others, n_wrong - in_wrong, len(said) - in_wrong - in_others),
+        log_odds=float(
+            np.log(cells[0] * cells[3] / (cells[1] * cells[2])) / np.sqrt(np.sum(1.0 / cells))
+        ),
+        p_value=fisher_p(
+            in_wrong, in_wrong + in_others, n_wrong - in_wrong, len(said) - in_wrong - in_others
+        ),
         association=association(said, wrong),
     )
 
@@ -88,14 +94,20 @@ def association(first: BoolArray, second: BoolArray) -> float:
     spread = first.mean() * (1 - first.mean()) * second.mean() * (1 - second.mean())
     if spread <= 0:
         return 0.0
-    return float(np.round(((first & second).mean() - first.mean() * second.mean()) / np.sqrt(spread), 12))
+    return float(
+        np.round(((first & second).mean() - first.mean() * second.mean()) / np.sqrt(spread), 12)
+    )
 
 
-def meaning_cut(similarities: FloatArray, containing: BoolArray | None, has_caption: BoolArray) -> float:
+def meaning_cut(
+    similarities: FloatArray, containing: BoolArray | None, has_caption: BoolArray
+) -> float:
     """Return which of the similarities [n] best tells captions that contain a keyword from others; infinite if none does."""
     if containing is None:
         return float("inf")
-    return float(error_scores(similarities[None, has_caption], containing[has_caption]).threshold[0])
+    return float(
+        error_scores(similarities[None, has_caption], containing[has_caption]).threshold[0]
+    )
 
 
 def scored(
@@ -114,18 +126,26 @@ def scored(
         similarities: of prompts and samples [m, n].
         failed: which samples failed [n].
         has_caption: which samples have a caption [n].
-        n_permutations: how often outcomes are shuffled; 0 for never.
+        n_permutations: how often predictions are shuffled; 0 for never.
         draws: what shuffles.
     """
     scores = error_scores(similarities, failed)
-    cuts = [meaning_cut(row, one.containing, has_caption) for one, row in zip(candidates, similarities, strict=True)]
+    cuts = [
+        meaning_cut(row, one.containing, has_caption)
+        for one, row in zip(candidates, similarities, strict=True)
+    ]
     thresholds = np.where(np.isfinite(cuts), cuts, scores.threshold)
     gaps = PER_CENT * (similarities[:, failed].mean(axis=1) - similarities[:, ~failed].mean(axis=1))
     single: list[float | None] = [None] * len(candidates)
     family: list[float | None] = [None] * len(candidates)
     if n_permutations:
-        null = error_score_null(similarities, failed, n_permutations=n_permutations, generator=draws)
-        single, family = [float(value) for value in null.p_value], [float(value) for value in null.family_p]
+        null = error_score_null(
+            similarities, failed, n_permutations=n_permutations, generator=draws
+        )
+        single, family = (
+            [float(value) for value in null.p_value],
+            [float(value) for value in null.family_p],
+        )
     return tuple(
         Suggestion(
             keyword=candidate.keyword,
@@ -135,7 +155,9 @@ def scored(
             p_value=single[place],
             family_p=family[place],
             clip_score=float(gaps[place]),
-            captions=None if candidate.containing is None else caption_contrast(candidate.containing, has_caption, failed),
+            captions=None
+            if candidate.containing is None
+            else caption_contrast(candidate.containing, has_caption, failed),
         )
         for place, candidate in enumerate(candidates)
     )

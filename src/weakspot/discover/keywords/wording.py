@@ -8,7 +8,6 @@ N_TOLD = 3
 
 
 def nothing_good(suggested: Sequence[Suggestion], n_failed: int) -> str:
-    """Return that no keyword was worth a slice."""
     least = min((one.p_value for one in suggested if one.p_value is not None), default=1.0)
     return (
         f"None of {len(suggested)} keywords tells the {n_failed} failures from the other samples "
@@ -17,18 +16,28 @@ def nothing_good(suggested: Sequence[Suggestion], n_failed: int) -> str:
 
 
 def seen_by_captions_only(unseen: Sequence[Suggestion], *, largest_p: float) -> list[str]:
-    """Return one sentence for each of the keywords that captions tell and vectors do not, the clearest first."""
-    contrasts = {one.keyword: one.captions for one in unseen if one.captions is not None and one.captions.p_value <= largest_p}
+    """Return one sentence for each of the keywords that captions tell and embeddings do not, the clearest first."""
+    contrasts = {
+        one.keyword: one.captions
+        for one in unseen
+        if one.captions is not None and one.captions.p_value <= largest_p
+    }
     return [
-        f"Captions of failures say {_told(keyword, contrast)} more often, but the vectors do not show it."
+        f"Captions of failures say {_told(keyword, contrast)} more often, but the embeddings do not show it."
         for keyword, contrast in _clearest(contrasts)
     ]
 
 
-def without_text_side(space: str, contrasts: Mapping[str, CaptionContrast], *, largest_p: float) -> str:
-    """Return what captions alone tell, where nothing can be compared with vectors."""
-    why = f"The vectors called {space!r} have no text side, so keywords cannot become slices."
-    told = [_told(keyword, contrast) for keyword, contrast in _clearest(contrasts) if contrast.p_value <= largest_p]
+def without_text_side(
+    space: str, contrasts: Mapping[str, CaptionContrast], *, largest_p: float
+) -> str:
+    """Return what captions alone tell, where nothing can be compared with embeddings."""
+    why = f"The embeddings called {space!r} have no text side, so keywords cannot become slices."
+    told = [
+        _told(keyword, contrast)
+        for keyword, contrast in _clearest(contrasts)
+        if contrast.p_value <= largest_p
+    ]
     return f"{why} Captions of failures more often say {', '.join(told)}." if told else why
 
 

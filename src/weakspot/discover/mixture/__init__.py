@@ -1,4 +1,4 @@
-"""Failures as components of a mixture over vectors, labels and predictions."""
+"""Failures as components of a mixture over embeddings, labels and predictions."""
 
 from weakspot.discover.mixture.discoverer import MixtureDiscoverer
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
-from weakspot.core.class_vectors import separating_cut
+from weakspot.core.class_embeddings import separating_cut
 from weakspot.core.failures import ClassProblem
 from weakspot.core.statistics import association
 from weakspot.discover.mixture.groups import Group
@@ -21,7 +21,7 @@ LEAST_CLASS_SHARE = 0.3
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FittedGroup:
-    """A group, what its vectors were reduced by, its mixture, and held-out log-odds of every component [m, n]."""
+    """A group, what its embeddings were reduced by, its mixture, and held-out log-odds of every component [m, n]."""
 
     group: Group
     reduction: Reduction
@@ -35,7 +35,9 @@ class FittedGroup:
     def surplus(self, component: int) -> float:
         """Return by how much a label is predicted more often than it is true in a component, for the label where that is most."""
         profile = self.mixture.prediction_profiles[component].copy()
-        np.subtract.at(profile, np.asarray(self.group.columns), self.mixture.label_profiles[component])
+        np.subtract.at(
+            profile, np.asarray(self.group.columns), self.mixture.label_profiles[component]
+        )
         return float(profile.max())
 
 
@@ -69,7 +71,11 @@ class CandidateSettings:
 
 
 def candidates(
-    fitted: FittedGroup, place: int, places: IntArray, problem: ClassProblem, settings: CandidateSettings
+    fitted: FittedGroup,
+    place: int,
+    places: IntArray,
+    problem: ClassProblem,
+    settings: CandidateSettings,
 ) -> Iterator[Candidate]:
     """Yield the components that gather failures of a class.
 
@@ -82,7 +88,11 @@ def candidates(
     """
     for component in fitted.components_of(place):
         scores = fitted.odds[component, places]
-        threshold = 0.0 if settings.cut == "posterior" else separating_cut(scores, problem.failed, min_inside=settings.min_members)
+        threshold = (
+            0.0
+            if settings.cut == "posterior"
+            else separating_cut(scores, problem.failed, min_inside=settings.min_members)
+        )
         if threshold is None:
             continue
         inside: BoolArray = scores >= threshold
@@ -90,6 +100,16 @@ def candidates(
         strength = association(problem.failed, inside)
         if n_inside < settings.min_members or n_failed < settings.min_failures or strength <= 0:
             continue
-        ranks = {"separation": strength, "errors": n_failed**2 / n_inside, "profile": fitted.surplus(int(component))}
+        ranks = {
+            "separation": strength,
+            "errors": n_failed**2 / n_inside,
+            "profile": fitted.surplus(int(component)),
+        }
         rank = round(ranks[settings.ranking], 9)
-        yield Candidate(component=int(component), threshold=threshold, n_inside=n_inside, strength=strength, rank=rank)
+        yield Candidate(
+            component=int(component),
+            threshold=threshold,
+            n_inside=n_inside,
+            strength=strength,
+            rank=rank,
+        )

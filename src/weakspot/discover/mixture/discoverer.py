@@ -1,4 +1,4 @@
-"""Failures as components of a mixture over vectors, labels and predictions.
+"""Failures as components of a mixture over embeddings, labels and predictions.
 
 After Eyuboglu and others, *Domino: Discovering Systematic Errors with Cross-Modal Embeddings* (2022); ranking by errors and the
 choice of size after Plumb and others, *Towards a More Rigorous Science of Blindspot Discovery in Image Classification Models*
@@ -6,13 +6,13 @@ choice of size after Plumb and others, *Towards a More Rigorous Science of Blind
 """
 
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from weakspot.core.assistants import NOBODY, Assistants
-from weakspot.core.class_vectors import obstacle
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import Bounds, Count, NonNegative, Positive, check_bounds
+from weakspot.core.class_embeddings import obstacle
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
@@ -21,9 +21,23 @@ from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.discover.mixture.components import Candidate, CandidateSettings, Cut, FittedGroup, Ranking, candidates
+from weakspot.discover.mixture.components import (
+    Candidate,
+    CandidateSettings,
+    Cut,
+    FittedGroup,
+    Ranking,
+    candidates,
+)
 from weakspot.discover.mixture.groups import Group, groups_of
-from weakspot.discover.mixture.mixture_fit import FitSettings, Material, Mixture, bayesian_criterion, fit_mixture, held_out_odds
+from weakspot.discover.mixture.mixture_fit import (
+    FitSettings,
+    Material,
+    Mixture,
+    bayesian_criterion,
+    fit_mixture,
+    held_out_odds,
+)
 from weakspot.discover.mixture.reduction import Reduction, fit_reduction
 from weakspot.discover.mixture.starting import confusion_parts, k_means_parts
 
@@ -31,20 +45,17 @@ METHOD = "mixture"
 BIC_SIZES = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 FEWEST_COMPONENTS = 2
 N_FOLDS = 5
-CHOICES = {
-    "ranking": ("separation", "errors", "profile"),
-    "cut": ("separating", "posterior"),
-    "start": ("k-means", "confusion"),
-    "per_class": (True, False),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureDiscoverer:
-    """Finds slices as components of an error-aware mixture; membership is by the vector alone.
+    """Finds slices as components of an error-aware mixture; membership is by the embedding alone.
+
+    After Eyuboglu and others, *Domino: Discovering Systematic Errors with Cross-Modal Embeddings* (2022), and Plumb and others,
+    *Towards a More Rigorous Science of Blindspot Discovery in Image Classification Models* (2023).
 
     Args:
-        space: which vectors are read.
+        space: which embeddings are read.
         n_components: how many components; `bic` tries 2 to 64 and takes the best by the Bayesian information criterion.
         n_slices: at most so many slices a class.
         per_class: whether every class gets a mixture of its own; otherwise one mixture serves all classes (multi-label: one
@@ -53,10 +64,10 @@ class MixtureDiscoverer:
             `profile`: largest surplus of the predicted over the true label in the component.
         cut: where membership begins. `separating`: at the held-out score that separates the class's failures best; `posterior`:
             where the component is likelier than all others together.
-        start: where fitting begins: `k-means` parts of the vectors, or parts of the `confusion` matrix.
-        label_weight: how much the label counts beside the vector.
-        prediction_weight: how much the prediction counts beside the vector.
-        n_dimensions: principal components of the vectors that are kept at most.
+        start: where fitting begins: `k-means` parts of the embeddings, or parts of the `confusion` matrix.
+        label_weight: how much the label counts beside the embedding.
+        prediction_weight: how much the prediction counts beside the embedding.
+        n_dimensions: principal components of the embeddings that are kept at most.
         rows_per_dimension: no more dimensions are kept than there are so many samples for each.
         rows_per_component: there are no more components than there are so many samples for each, and at least two.
         regularisation: added to every variance, in units of the mean variance.
@@ -67,52 +78,49 @@ class MixtureDiscoverer:
         min_failures: classes and slices with fewer failures are passed over.
         min_right: classes with fewer samples that did not fail are passed over.
         max_samples: a mixture is fitted to a random part of more samples than this.
+
+    >>> from weakspot.testing.examples import CRITERION, discovery_samples
+    >>> found = MixtureDiscoverer().discover(discovery_samples(), CRITERION, seed=0)
+    >>> found.slices[0].class_name, found.slices[0].n_found
+    ('disc', 16)
     """
 
-    space: str = "joint"
-    n_components: int | Literal["bic"] = 25
-    n_slices: int = 5
+    space: str = "clip"
+    n_components: Annotated[int, Bounds(ge=FEWEST_COMPONENTS)] | Literal["bic"] = 25
+    n_slices: Count = 5
     per_class: bool = True
     ranking: Ranking = "separation"
     cut: Cut = "separating"
     start: Literal["k-means", "confusion"] = "k-means"
-    label_weight: float = 10.0
-    prediction_weight: float = 10.0
-    n_dimensions: int = 128
-    rows_per_dimension: float = 20.0
-    rows_per_component: float = 20.0
-    regularisation: float = 1e-6
-    variance_prior: float = 100.0
-    tolerance: float = 1e-3
-    n_steps: int = 100
-    min_members: int = 5
-    min_failures: int = 2
-    min_right: int = 2
-    max_samples: int = 200_000
+    label_weight: NonNegative = 10.0
+    prediction_weight: NonNegative = 10.0
+    n_dimensions: Count = 128
+    rows_per_dimension: Positive = 20.0
+    rows_per_component: Positive = 20.0
+    regularisation: Positive = 1e-6
+    variance_prior: NonNegative = 100.0
+    tolerance: NonNegative = 1e-3
+    n_steps: Count = 100
+    min_members: Count = 5
+    min_failures: Count = 2
+    min_right: Count = 2
+    max_samples: Count = 200_000
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        if self.n_components != "bic" and (not isinstance(self.n_components, int) or self.n_components < FEWEST_COMPONENTS):
-            raise ConfigError("The setting n_components must be at least 2, or 'bic'.", given=self.n_components)
-        for name in ("n_slices", "n_dimensions", "n_steps", "min_members", "min_failures", "min_right", "max_samples"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"The setting {name} must be at least 1.", given=getattr(self, name))
-        for name in ("label_weight", "prediction_weight", "variance_prior", "tolerance"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ConfigError(f"The setting {name} must be a number that is not negative.", given=getattr(self, name))
-        for name in ("rows_per_dimension", "rows_per_component", "regularisation"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ConfigError(f"The setting {name} must be positive.", given=getattr(self, name))
-        for name, choices in CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"The setting {name} must be one of {list(choices)}.", given=getattr(self, name))
+        check_bounds(self)
 
     @property
     def is_baseline(self) -> bool:
-        """Return False."""
         return False
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         """Return the components that gather failures of a class, and a note for every class without any."""
         del assistants
         problems = class_problems(samples.dataset, samples.rows, criterion)
@@ -125,25 +133,38 @@ class MixtureDiscoverer:
             for place, problem in enumerate(group.problems):
                 best, note = self._best(group if fitted is None else fitted.group, fitted, place)
                 n_considered += 0 if fitted is None else len(fitted.components_of(place))
-                ranked += [(item.rank, self._slice(samples, fitted, problem, item, found_on)) for item in best if fitted]
+                ranked += [
+                    (item.rank, self._slice(samples, fitted, problem, item, found_on))
+                    for item in best
+                    if fitted
+                ]
                 if not best:
                     notes.append(ClassNote(class_name=problem.title, note=note))
         slices = [found for _, found in sorted(ranked, key=lambda pair: -pair[0])]
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
 
-    def _best(self, group: Group, fitted: FittedGroup | None, place: int) -> tuple[list[Candidate], str]:
-        """Return the candidates of a class that are reported, or the reason why there is none."""
+    def _best(
+        self, group: Group, fitted: FittedGroup | None, place: int
+    ) -> tuple[list[Candidate], str]:
         places, known = group.known(place)
         n_without = group.n_without[place]
-        note = obstacle(known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)
+        note = obstacle(
+            known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without
+        )
         if note:
             return [], note
         if fitted is None:
-            return [], "The vectors of all samples are alike."
+            return [], "The embeddings of all samples are alike."
         settings = CandidateSettings(
-            ranking=self.ranking, cut=self.cut, min_members=self.min_members, min_failures=self.min_failures
+            ranking=self.ranking,
+            cut=self.cut,
+            min_members=self.min_members,
+            min_failures=self.min_failures,
         )
-        found = sorted(candidates(fitted, place, places, known, settings), key=lambda item: (-item.rank, item.component))
+        found = sorted(
+            candidates(fitted, place, places, known, settings),
+            key=lambda item: (-item.rank, item.component),
+        )
         failures = f"The {known.n_failed} failures among {len(known.rows)} samples"
         return found[: self.n_slices], f"{failures} gather in no component of the mixture."
 
@@ -151,14 +172,20 @@ class MixtureDiscoverer:
         draws = generator(seed, METHOD, group.title)
         if len(group.rows) > self.max_samples:
             group = group.only(np.sort(draws.permutation(len(group.rows))[: self.max_samples]))
-        n_dimensions = max(1, min(self.n_dimensions, int(len(group.rows) / self.rows_per_dimension)))
+        n_dimensions = max(
+            1, min(self.n_dimensions, int(len(group.rows) / self.rows_per_dimension))
+        )
         reduction = fit_reduction(samples, self.space, group.rows, n_dimensions=n_dimensions)
         if reduction is None:
             return None
         reduced = reduction.apply(samples, self.space, group.rows)
-        material = Material.of(reduced, group.labels, group.predictions, n_labels=len(group.problems))
+        material = Material.of(
+            reduced, group.labels, group.predictions, n_labels=len(group.problems)
+        )
         mixture = self._mixture(material, group, draws)
-        odds = held_out_odds(material, mixture, self._fit_settings(), draws.permutation(len(material)) % N_FOLDS)
+        odds = held_out_odds(
+            material, mixture, self._fit_settings(), draws.permutation(len(material)) % N_FOLDS
+        )
         return FittedGroup(group=group, reduction=reduction, mixture=mixture, odds=odds)
 
     def _mixture(self, material: Material, group: Group, draws: np.random.Generator) -> Mixture:
@@ -168,7 +195,9 @@ class MixtureDiscoverer:
         fits = [self._of_size(material, group, size, draws) for size in BIC_SIZES if size <= most]
         return min(fits, key=lambda fit: bayesian_criterion(fit, len(material)))
 
-    def _of_size(self, material: Material, group: Group, size: int, draws: np.random.Generator) -> Mixture:
+    def _of_size(
+        self, material: Material, group: Group, size: int, draws: np.random.Generator
+    ) -> Mixture:
         if self.start == "k-means":
             parts = k_means_parts(material.reduced, size, draws)
         else:
@@ -187,9 +216,20 @@ class MixtureDiscoverer:
         )
 
     def _slice(
-        self, samples: SampleSet, fitted: FittedGroup, problem: ClassProblem, item: Candidate, found_on: DataUse
+        self,
+        samples: SampleSet,
+        fitted: FittedGroup,
+        problem: ClassProblem,
+        item: Candidate,
+        found_on: DataUse,
     ) -> FailureSlice:
-        rule = _rule(fitted.reduction, fitted.mixture, item, space=self.space, encoder_id=samples.space(self.space).encoder_id)
+        rule = _rule(
+            fitted.reduction,
+            fitted.mixture,
+            item,
+            space=self.space,
+            encoder_id=samples.space(self.space).encoder_id,
+        )
         return FailureSlice(
             class_name=problem.class_name,
             side=problem.side,
@@ -202,7 +242,9 @@ class MixtureDiscoverer:
         )
 
 
-def _rule(reduction: Reduction, mixture: Mixture, item: Candidate, *, space: str, encoder_id: str) -> MixtureRule:
+def _rule(
+    reduction: Reduction, mixture: Mixture, item: Candidate, *, space: str, encoder_id: str
+) -> MixtureRule:
     return MixtureRule(
         space=space,
         encoder_id=encoder_id,

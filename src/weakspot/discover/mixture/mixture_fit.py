@@ -1,4 +1,4 @@
-"""The error-aware mixture: every component has a place among the vectors, a label profile and a prediction profile.
+"""The error-aware mixture: every component has a place among the embeddings, a label profile and a prediction profile.
 
 Expectation and maximisation are one sweep of 32-bit matrix products over pieces that fit the processor's cache: the logarithm
 of a component's likelihood is linear in a sample's coordinates, their squares and its predicted probabilities.
@@ -23,8 +23,8 @@ class FitSettings:
     """How a mixture is fitted.
 
     Args:
-        label_weight: how much the label counts beside the vector.
-        prediction_weight: how much the prediction counts beside the vector.
+        label_weight: how much the label counts beside the embedding.
+        prediction_weight: how much the prediction counts beside the embedding.
         regularisation: added to every variance, in units of the mean variance.
         variance_prior: every component's variances are drawn towards those of all samples as if by so many further samples.
         tolerance: fitting ends when the mean log-likelihood grows by less.
@@ -56,10 +56,14 @@ class Material:
     n_labels: int
 
     @classmethod
-    def of(cls, reduced: FloatArray, labels: IntArray, predictions: FloatArray, *, n_labels: int) -> "Material":
+    def of(
+        cls, reduced: FloatArray, labels: IntArray, predictions: FloatArray, *, n_labels: int
+    ) -> "Material":
         """Lay out coordinates [n, k], ascending label codes [n] and predicted probabilities [n, q]."""
         n_dimensions = reduced.shape[1]
-        features = np.empty((len(reduced), 2 * n_dimensions + predictions.shape[1] + 1), dtype=np.float32)
+        features = np.empty(
+            (len(reduced), 2 * n_dimensions + predictions.shape[1] + 1), dtype=np.float32
+        )
         features[:, :n_dimensions] = reduced
         np.square(reduced, out=features[:, n_dimensions : 2 * n_dimensions])
         features[:, 2 * n_dimensions : -1] = predictions
@@ -67,7 +71,6 @@ class Material:
         return cls(features=features, n_dimensions=n_dimensions, labels=labels, n_labels=n_labels)
 
     def __len__(self) -> int:
-        """Return the number of samples."""
         return len(self.features)
 
     def only(self, places: IntArray) -> "Material":
@@ -113,7 +116,7 @@ class Mixture:
         return len(self.means)
 
     @property
-    def vector_terms(self) -> tuple[DoubleArray, DoubleArray]:
+    def embedding_terms(self) -> tuple[DoubleArray, DoubleArray]:
         """Return what coordinates and squares [m, 2k] are multiplied by, and what is added [m]."""
         precisions = 1.0 / self.variances
         logs = np.log(2.0 * np.pi * self.variances)
@@ -136,10 +139,15 @@ class _Overall:
     @classmethod
     def of(cls, material: Material) -> "_Overall":
         counts = np.bincount(material.labels, minlength=material.n_labels)
-        return cls(labels=counts / len(material), predictions=material.predictions.mean(axis=0, dtype=np.float64))
+        return cls(
+            labels=counts / len(material),
+            predictions=material.predictions.mean(axis=0, dtype=np.float64),
+        )
 
 
-def fit_mixture(material: Material, start: IntArray, settings: FitSettings, *, n_components: int) -> Mixture:
+def fit_mixture(
+    material: Material, start: IntArray, settings: FitSettings, *, n_components: int
+) -> Mixture:
     """Fit a mixture, beginning with the component [n] that every sample is in at the start.
 
     Of very many samples an even part is fitted first; the steps over all of them then begin near the end.
@@ -147,9 +155,13 @@ def fit_mixture(material: Material, start: IntArray, settings: FitSettings, *, n
     stride = len(material) // WARM_ROWS
     if stride > 1:
         places = np.arange(0, len(material), stride)
-        warm = fit_mixture(material.only(places), start[places], settings, n_components=n_components)
+        warm = fit_mixture(
+            material.only(places), start[places], settings, n_components=n_components
+        )
         return _climbed(material, replace(warm, log_likelihood=-np.inf), settings)
-    first = _maximised(_sums_of_parts(material, start, n_components), settings, _Overall.of(material))
+    first = _maximised(
+        _sums_of_parts(material, start, n_components), settings, _Overall.of(material)
+    )
     return _climbed(material, first, settings)
 
 
@@ -164,8 +176,10 @@ def _climbed(material: Material, found: Mixture, settings: FitSettings) -> Mixtu
     return found
 
 
-def held_out_odds(material: Material, mixture: Mixture, settings: FitSettings, fold_of: IntArray) -> DoubleArray:
-    """Return the log-odds of every component [m, n] by vectors alone, each sample judged by what the other folds say.
+def held_out_odds(
+    material: Material, mixture: Mixture, settings: FitSettings, fold_of: IntArray
+) -> DoubleArray:
+    """Return the log-odds of every component [m, n] by embeddings alone, each sample judged by what the other folds say.
 
     Components keep their identity: posteriors come from the mixture itself, and only what they are averaged over changes. A
     component that is made of the samples which failed fits those better than unseen samples of the same kind; this takes it out.
@@ -175,16 +189,22 @@ def held_out_odds(material: Material, mixture: Mixture, settings: FitSettings, f
     overall = _Overall.of(material)
     odds = np.zeros((mixture.n_components, len(material)))
     for left_out, places in zip(parts, (places for places in folds if len(places)), strict=True):
-        features = sum((part.features for part in parts if part is not left_out), start=np.zeros_like(left_out.features))
-        labels = sum((part.labels for part in parts if part is not left_out), start=np.zeros_like(left_out.labels))
+        features = sum(
+            (part.features for part in parts if part is not left_out),
+            start=np.zeros_like(left_out.features),
+        )
+        labels = sum(
+            (part.labels for part in parts if part is not left_out),
+            start=np.zeros_like(left_out.labels),
+        )
         others = _maximised(_Sums(features=features, labels=labels), settings, overall)
         odds[:, places] = log_odds(material.reduced[places], others)
     return odds
 
 
 def log_odds(reduced: FloatArray, mixture: Mixture) -> DoubleArray:
-    """Return the log-odds of every component against all others together [m, n], judged by the vectors alone."""
-    factors, added = mixture.vector_terms
+    """Return the log-odds of every component against all others together [m, n], judged by the embeddings alone."""
+    factors, added = mixture.embedding_terms
     columns = np.concatenate([reduced, np.square(reduced)], axis=1)
     logs = (factors.astype(np.float32) @ columns.T).astype(np.float64) + added[:, None]
     odds = np.zeros(logs.shape)
@@ -211,14 +231,16 @@ def bayesian_criterion(mixture: Mixture, n_samples: int) -> float:
 
 
 def _swept(material: Material, mixture: Mixture, settings: FitSettings) -> _Sums:
-    """Weigh every sample by the components' posteriors and return the weighted sums."""
-    terms, added = mixture.vector_terms
+    terms, added = mixture.embedding_terms
     profile_terms = settings.prediction_weight * _safe_log(mixture.prediction_profiles)
     factors = np.concatenate([terms, profile_terms, added[:, None]], axis=1).astype(np.float32)
     label_terms = (settings.label_weight * _safe_log(mixture.label_profiles)).astype(np.float32)
     sums, labels, likelihood = np.zeros(factors.shape), np.zeros(label_terms.shape), 0.0
     for start in range(0, len(material), CHUNK_ROWS):
-        block, codes = material.features[start : start + CHUNK_ROWS], material.labels[start : start + CHUNK_ROWS]
+        block, codes = (
+            material.features[start : start + CHUNK_ROWS],
+            material.labels[start : start + CHUNK_ROWS],
+        )
         shares = factors @ block.T
         if material.n_labels > 1:
             shares += label_terms[:, codes]
@@ -238,7 +260,10 @@ def _sums_of_parts(material: Material, parts: IntArray, n_components: int) -> _S
     labels = np.zeros((n_components, material.n_labels))
     numbers = np.arange(n_components)[:, None]
     for start in range(0, len(material), CHUNK_ROWS):
-        block, codes = material.features[start : start + CHUNK_ROWS], material.labels[start : start + CHUNK_ROWS]
+        block, codes = (
+            material.features[start : start + CHUNK_ROWS],
+            material.labels[start : start + CHUNK_ROWS],
+        )
         shares = (parts[None, start : start + CHUNK_ROWS] == numbers).astype(np.float32)
         sums += shares @ block
         _add_by_label(labels, shares, codes)
@@ -255,7 +280,9 @@ def _maximised(sums: _Sums, settings: FitSettings, overall: _Overall) -> Mixture
     n_dimensions = (sums.features.shape[1] - len(overall.predictions) - 1) // 2
     counts = sums.features[:, -1:] + EMPTY
     means = sums.features[:, :n_dimensions] / counts
-    variances = np.maximum(sums.features[:, n_dimensions : 2 * n_dimensions] / counts - np.square(means), 0.0)
+    variances = np.maximum(
+        sums.features[:, n_dimensions : 2 * n_dimensions] / counts - np.square(means), 0.0
+    )
     within = (counts * variances).sum(axis=0) / counts.sum()
     prior = settings.variance_prior
     variances = (counts * variances + prior * within) / (counts + prior) + settings.regularisation

@@ -1,4 +1,4 @@
-"""Where a mixture begins: with k-means parts of the vectors, or with parts of the confusion matrix."""
+"""Where a mixture begins: with k-means parts of the embeddings, or with parts of the confusion matrix."""
 
 import numpy as np
 
@@ -12,7 +12,11 @@ FAILURE_SHARE = 0.5
 
 def k_means_parts(reduced: FloatArray, n_parts: int, draws: np.random.Generator) -> IntArray:
     """Return the nearest of n_parts centres for every sample [n]; centres are found on a random part of the samples."""
-    chosen = reduced if len(reduced) <= LARGEST_PART else reduced[np.sort(draws.permutation(len(reduced))[:LARGEST_PART])]
+    chosen = (
+        reduced
+        if len(reduced) <= LARGEST_PART
+        else reduced[np.sort(draws.permutation(len(reduced))[:LARGEST_PART])]
+    )
     return nearest(reduced, k_means_centres(np.ascontiguousarray(chosen), n_parts, draws))
 
 
@@ -34,7 +38,11 @@ def k_means_centres(points: FloatArray, n_parts: int, draws: np.random.Generator
 
 
 def confusion_parts(
-    reduced: FloatArray, labels: IntArray, predicted: IntArray, n_parts: int, draws: np.random.Generator
+    reduced: FloatArray,
+    labels: IntArray,
+    predicted: IntArray,
+    n_parts: int,
+    draws: np.random.Generator,
 ) -> IntArray:
     """Return parts [n] that each lie in one cell of the confusion matrix; half of them are for cells of failures.
 
@@ -52,7 +60,11 @@ def confusion_parts(
         inside = np.flatnonzero(cell_of == cell)
         found = k_means_parts(reduced[inside], int(allotted[cell]), draws)
         parts[inside] = first + found
-        centres += [reduced[inside[found == part]].mean(axis=0) for part in range(allotted[cell]) if np.any(found == part)]
+        centres += [
+            reduced[inside[found == part]].mean(axis=0)
+            for part in range(allotted[cell])
+            if np.any(found == part)
+        ]
         first += int(allotted[cell])
     left = parts < 0
     if left.any():
@@ -67,7 +79,9 @@ def nearest(points: FloatArray, centres: FloatArray) -> IntArray:
     lengths = np.square(centres).sum(axis=1)
     for start in range(0, len(points), CHUNK_ROWS):
         block = points[start : start + CHUNK_ROWS]
-        found[start : start + len(block)] = np.argmin(lengths[:, None] - 2.0 * (centres @ block.T), axis=0)
+        found[start : start + len(block)] = np.argmin(
+            lengths[:, None] - 2.0 * (centres @ block.T), axis=0
+        )
     return found
 
 
@@ -79,15 +93,18 @@ def _spread_out(points: FloatArray, n_parts: int, draws: np.random.Generator) ->
     distances = np.full(len(points), np.inf)
     for place in range(1, n_parts):
         last = centres[place - 1]
-        distances = np.minimum(distances, np.maximum(lengths - 2.0 * (points @ last) + float(last @ last), 0.0))
+        distances = np.minimum(
+            distances, np.maximum(lengths - 2.0 * (points @ last) + float(last @ last), 0.0)
+        )
         total = np.cumsum(distances)
         drawn = draws.random() * total[-1]
-        centres[place] = points[min(int(np.searchsorted(total, drawn, side="right")), len(points) - 1)]
+        centres[place] = points[
+            min(int(np.searchsorted(total, drawn, side="right")), len(points) - 1)
+        ]
     return centres
 
 
 def _allotted(counts: DoubleArray, is_failure: AnyArray, n_parts: int) -> IntArray:
-    """Return how many parts every cell gets: by size, half of all for failures, no more than the cell has samples."""
     weights = counts.copy()
     for side, share in ((is_failure, FAILURE_SHARE), (~is_failure, 1.0 - FAILURE_SHARE)):
         if side.any():

@@ -5,15 +5,15 @@ Models* (2022). `docs/reference/methods.md` says where this departs from the pap
 """
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
-from typing import Literal
+from dataclasses import asdict, dataclass
+from typing import Annotated, Literal
 
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, unit_rows
 from weakspot.core.assistants import NOBODY, Assistants
-from weakspot.core.class_vectors import obstacle, separating_cut, with_vectors
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import Bounds, Count, Level, NonNegativeInt, check_bounds
+from weakspot.core.class_embeddings import obstacle, separating_cut, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
@@ -35,13 +35,13 @@ class _Scene:
 
     Args:
         title: names the random draws.
-        vectors: unit vectors [n, d].
+        embeddings: unit vectors [n, d].
         losses: [n].
         parts: class problems and where their samples are.
     """
 
     title: str
-    vectors: FloatArray
+    embeddings: FloatArray
     losses: DoubleArray
     parts: tuple[tuple[ClassProblem, slice], ...]
 
@@ -56,10 +56,13 @@ class _Ball:
 
 @dataclass(frozen=True, kw_only=True)
 class SpotlightDiscoverer:
-    """Finds slices as balls of vectors in which the loss is high.
+    """Finds slices as balls of embeddings in which the loss is high.
+
+    After d'Eon, d'Eon, Wright and Leyton-Brown, *The Spotlight: A General Method for Discovering Systematic Errors in Deep
+    Learning Models* (2022).
 
     Args:
-        space: which vectors are read.
+        space: which embeddings are read.
         n_spots: spots a class; after each, what it lit up counts less.
         spot_share: least size of a spot (its sum of weights) as a share of the samples.
         min_spot: least size of a spot in samples.
@@ -73,42 +76,41 @@ class SpotlightDiscoverer:
         min_failures: classes and slices with fewer failures are passed over.
         min_right: classes with fewer samples that did not fail are passed over.
         max_samples: spots are looked for in a random part of more samples than this.
+
+    >>> from weakspot.testing.examples import CRITERION, discovery_samples
+    >>> found = SpotlightDiscoverer().discover(discovery_samples(), CRITERION, seed=0)
+    >>> found.slices[0].class_name, found.slices[0].n_found
+    ('disc', 16)
     """
 
-    space: str = "joint"
-    n_spots: int = 3
-    spot_share: float = 0.02
-    min_spot: float = 20.0
+    space: str = "clip"
+    n_spots: Count = 3
+    spot_share: Level = 0.02
+    min_spot: Annotated[float, Bounds(ge=1)] = 20.0
     per_class: bool = True
     loss: Literal["log", "failure"] = "log"
     cut: Literal["separating", "half"] = "separating"
-    n_starts: int = 4
-    min_members: int = 5
-    min_failures: int = 2
-    min_right: int = 2
-    max_samples: int = 10_000
+    n_starts: NonNegativeInt = 4
+    min_members: Count = 5
+    min_failures: Count = 2
+    min_right: Count = 2
+    max_samples: Count = 10_000
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
-        for name in ("n_spots", "min_members", "min_failures", "min_right", "max_samples"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"The setting {name} must be at least 1.", given=getattr(self, name))
-        if not 0.0 < self.spot_share < 1.0:
-            raise ConfigError("The setting spot_share must lie between 0 and 1.", given=self.spot_share)
-        if not 1.0 <= self.min_spot < np.inf:
-            raise ConfigError("The setting min_spot must be at least 1.", given=self.min_spot)
-        if self.n_starts < 0:
-            raise ConfigError("The setting n_starts must not be negative.", given=self.n_starts)
-        for name, choices in (("loss", ("log", "failure")), ("cut", ("separating", "half"))):
-            if getattr(self, name) not in choices:
-                raise ConfigError(f"The setting {name} must be one of {list(choices)}.", given=getattr(self, name))
+        check_bounds(self)
 
     @property
     def is_baseline(self) -> bool:
-        """Return False."""
         return False
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         """Return the spots that gather failures of a class, and a note for every class without any."""
         del assistants
         found_on = DataUse.of(samples)
@@ -119,28 +121,39 @@ class SpotlightDiscoverer:
             spots = list(self._spots(scene, seed))
             n_considered += len(spots) * len(scene.parts)
             for problem, places in scene.parts:
-                tried = [self._membership(problem, spot.held_out_scores[places], spot) for spot in spots]
-                found = [self._slice(samples, problem, item, found_on) for item in tried if item is not None]
+                tried = [
+                    self._membership(problem, spot.held_out_scores[places], spot) for spot in spots
+                ]
+                found = [
+                    self._slice(samples, problem, item, found_on)
+                    for item in tried
+                    if item is not None
+                ]
                 slices += found
                 if not found:
-                    notes.append(ClassNote(class_name=problem.title, note=_nothing(problem, has_spots=bool(spots))))
+                    notes.append(
+                        ClassNote(
+                            class_name=problem.title, note=_nothing(problem, has_spots=bool(spots))
+                        )
+                    )
         slices.sort(key=lambda item: -round(item.strength or 0.0, 9))
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
 
     def _usable(
         self, samples: SampleSet, criterion: FailureCriterion
     ) -> tuple[list[tuple[ClassProblem, FloatArray]], list[ClassNote]]:
-        """Return the class problems that can be looked at with their unit vectors, and notes on the others."""
         usable: list[tuple[ClassProblem, FloatArray]] = []
         notes: list[ClassNote] = []
         for problem in class_problems(samples.dataset, samples.rows, criterion):
-            known, vectors = with_vectors(samples, problem, self.space)
+            known, embeddings = with_embeddings(samples, problem, self.space)
             n_without = len(problem.rows) - len(known.rows)
-            note = obstacle(known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)
+            note = obstacle(
+                known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without
+            )
             if note:
                 notes.append(ClassNote(class_name=problem.title, note=note))
             else:
-                usable.append((known, unit_rows(vectors)))
+                usable.append((known, unit_rows(embeddings)))
         return usable, notes
 
     def _scenes(self, usable: list[tuple[ClassProblem, FloatArray]], seed: int) -> Iterator[_Scene]:
@@ -149,12 +162,15 @@ class SpotlightDiscoverer:
             title = "\n".join(problem.title for problem, _ in bundle)
             draws = generator(seed, METHOD, "samples", title)
             share = self.max_samples / max(sum(len(problem.rows) for problem, _ in bundle), 1)
-            chosen = [_part(problem, vectors, share, draws) for problem, vectors in bundle]
+            chosen = [_part(problem, embeddings, share, draws) for problem, embeddings in bundle]
             ends = np.cumsum([len(problem.rows) for problem, _ in chosen])
-            places = [slice(int(end) - len(problem.rows), int(end)) for (problem, _), end in zip(chosen, ends, strict=True)]
+            places = [
+                slice(int(end) - len(problem.rows), int(end))
+                for (problem, _), end in zip(chosen, ends, strict=True)
+            ]
             yield _Scene(
                 title=title,
-                vectors=np.concatenate([vectors for _, vectors in chosen]),
+                embeddings=np.concatenate([embeddings for _, embeddings in chosen]),
                 losses=np.concatenate([losses_of(problem, self.loss) for problem, _ in chosen]),
                 parts=tuple(zip((problem for problem, _ in chosen), places, strict=True)),
             )
@@ -163,11 +179,13 @@ class SpotlightDiscoverer:
         draws = generator(seed, METHOD, scene.title)
         losses = scene.losses
         size = min(max(self.min_spot, self.spot_share * len(losses)), len(losses) / 2)
-        spread = float(np.var(scene.vectors, axis=0, dtype=np.float64).sum())
+        spread = float(np.var(scene.embeddings, axis=0, dtype=np.float64).sum())
         for _ in range(self.n_spots if spread > LEAST_SPREAD and size >= 1.0 else 0):
             if losses.max() - losses.min() <= LEAST_SPREAD:
                 return
-            spot = brightest(Field.of(scene.vectors, losses), size, n_starts=self.n_starts, draws=draws)
+            spot = brightest(
+                Field.of(scene.embeddings, losses), size, n_starts=self.n_starts, draws=draws
+            )
             yield spot
             losses = losses * (1.0 - spot.weights / spot.weights.max())
 
@@ -179,11 +197,22 @@ class SpotlightDiscoverer:
             return None
         inside: BoolArray = scores >= threshold
         strength = association(problem.failed, inside)
-        if inside.sum() < self.min_members or problem.failed[inside].sum() < self.min_failures or strength <= 0:
+        if (
+            inside.sum() < self.min_members
+            or problem.failed[inside].sum() < self.min_failures
+            or strength <= 0
+        ):
             return None
-        return _Ball(centre=spot.centre, threshold=float(threshold), n_inside=int(inside.sum()), strength=strength)
+        return _Ball(
+            centre=spot.centre,
+            threshold=float(threshold),
+            n_inside=int(inside.sum()),
+            strength=strength,
+        )
 
-    def _slice(self, samples: SampleSet, problem: ClassProblem, ball: _Ball, found_on: DataUse) -> FailureSlice:
+    def _slice(
+        self, samples: SampleSet, problem: ClassProblem, ball: _Ball, found_on: DataUse
+    ) -> FailureSlice:
         rule = BallRule(
             space=self.space,
             encoder_id=samples.space(self.space).encoder_id,
@@ -210,15 +239,18 @@ def losses_of(problem: ClassProblem, loss: Literal["log", "failure"]) -> DoubleA
     return np.asarray(-np.log(np.clip(confidence, SMALLEST_CONFIDENCE, 1.0)), dtype=np.float64)
 
 
-def _part(problem: ClassProblem, vectors: FloatArray, share: float, draws: np.random.Generator) -> tuple[ClassProblem, FloatArray]:
+def _part(
+    problem: ClassProblem, embeddings: FloatArray, share: float, draws: np.random.Generator
+) -> tuple[ClassProblem, FloatArray]:
     if share >= 1.0:
-        return problem, vectors
+        return problem, embeddings
     kept = np.sort(draws.permutation(len(problem.rows))[: max(1, round(share * len(problem.rows)))])
-    part = replace(problem, rows=problem.rows[kept], failed=problem.failed[kept], confidence=problem.confidence[kept])
-    return part, vectors[kept]
+    return problem.only(kept), embeddings[kept]
 
 
 def _nothing(problem: ClassProblem, *, has_spots: bool) -> str:
     if not has_spots:
-        return "The vectors or the losses of all samples are alike."
-    return f"The {problem.n_failed} failures among {len(problem.rows)} samples gather around no point."
+        return "The embeddings or the losses of all samples are alike."
+    return (
+        f"The {problem.n_failed} failures among {len(problem.rows)} samples gather around no point."
+    )

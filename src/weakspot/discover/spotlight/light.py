@@ -1,4 +1,4 @@
-"""A spot of light among vectors: where it stands, how wide it is, and how it climbs to where losses are high."""
+"""A spot of light among embeddings: where it stands, how wide it is, and how it climbs to where losses are high."""
 
 from dataclasses import dataclass
 
@@ -41,36 +41,45 @@ class Spot:
     def held_out_scores(self) -> DoubleArray:
         """Return minus the squared distance [n] of every sample to where the centre would be without it.
 
-        A centre that has come to rest is the mean of the vectors weighted by their pulls, so taking one of them out moves it
+        A centre that has come to rest is the mean of the embeddings weighted by their pulls, so taking one of them out moves it
         straight away. Without this the few samples that made a spot would look nearer to it than unseen ones of their kind.
         """
         total = float(self.pulls.sum())
         shares = self.pulls / total if total > LEAST_SPREAD else np.zeros(len(self.pulls))
-        return np.asarray(-self.distances / np.square(1.0 - np.clip(shares, -LARGEST_PULL, LARGEST_PULL)), dtype=np.float64)
+        return np.asarray(
+            -self.distances / np.square(1.0 - np.clip(shares, -LARGEST_PULL, LARGEST_PULL)),
+            dtype=np.float64,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Field:
-    """What a spot moves in: vectors [n, d], the same in double precision, squared lengths [n] and losses [n] that count now."""
+    """What a spot moves in: embeddings [n, d], the same in double precision, squared lengths [n] and losses [n] that count now."""
 
-    vectors: FloatArray
+    embeddings: FloatArray
     doubles: DoubleArray
     lengths: DoubleArray
     losses: DoubleArray
 
     @classmethod
-    def of(cls, vectors: FloatArray, losses: DoubleArray) -> "Field":
-        """Return the field of vectors and losses."""
-        lengths = np.einsum("nd,nd->n", vectors, vectors).astype(np.float64)
-        return cls(vectors=vectors, doubles=vectors.astype(np.float64), lengths=lengths, losses=losses)
+    def of(cls, embeddings: FloatArray, losses: DoubleArray) -> "Field":
+        lengths = np.einsum("nd,nd->n", embeddings, embeddings).astype(np.float64)
+        return cls(
+            embeddings=embeddings,
+            doubles=embeddings.astype(np.float64),
+            lengths=lengths,
+            losses=losses,
+        )
 
     def distances(self, centre: DoubleArray) -> DoubleArray:
         """Return squared distances [n] to a centre."""
-        products = self.vectors @ centre.astype(np.float32)
-        return np.asarray(np.maximum(self.lengths - 2.0 * products + float(centre @ centre), 0.0), dtype=np.float64)
+        products = self.embeddings @ centre.astype(np.float32)
+        return np.asarray(
+            np.maximum(self.lengths - 2.0 * products + float(centre @ centre), 0.0),
+            dtype=np.float64,
+        )
 
     def at(self, centre: DoubleArray, size: float) -> Spot:
-        """Return the spot with the given centre and size."""
         distances = self.distances(centre)
         precision = precision_for(distances, size)
         weights = np.exp(-0.5 * precision * distances)
@@ -88,16 +97,17 @@ def brightest(field: Field, size: float, *, n_starts: int, draws: np.random.Gene
     while sizes[-1] * SHRINKING < len(field.losses) / 2:
         sizes.append(sizes[-1] * SHRINKING)
     chances = field.losses / field.losses.sum()
-    broad = [field.vectors.mean(axis=0, dtype=np.float64), chances @ field.doubles]
+    broad = [field.embeddings.mean(axis=0, dtype=np.float64), chances @ field.doubles]
     drawn = draws.choice(len(chances), size=n_starts, p=chances)
     starts = [(centre, sizes[::-1]) for centre in broad]
-    starts += [(field.vectors[place].astype(np.float64), sizes[:NARROW_LEVELS][::-1]) for place in drawn]
+    starts += [
+        (field.embeddings[place].astype(np.float64), sizes[:NARROW_LEVELS][::-1]) for place in drawn
+    ]
     found = [_climbed(field, centre, levels) for centre, levels in starts]
     return max(found, key=lambda spot: round(spot.mean_loss, 9))
 
 
 def _climbed(field: Field, centre: DoubleArray, sizes: list[float]) -> Spot:
-    """Return where a spot ends up that climbs to higher mean losses while it is narrowed from size to size."""
     spot = field.at(centre, sizes[0])
     for size in sizes:
         spot = field.at(spot.centre, size)

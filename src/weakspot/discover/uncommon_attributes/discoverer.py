@@ -1,14 +1,15 @@
 """The discoverer: values that most seed failures of a class show, turned into slices."""
 
 from dataclasses import asdict, dataclass
+from typing import Annotated
 
 import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.arrays import unit_rows
 from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
-from weakspot.core.class_vectors import obstacle, with_vectors
-from weakspot.core.errors import ConfigError
+from weakspot.core.bounds import Bounds, Count, check_bounds
+from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
@@ -18,8 +19,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.core.statistics import fisher_p
-from weakspot.discover.uncommon_attributes.proposals import Proposer
-from weakspot.discover.uncommon_attributes.search import Search, searched, seed_failures
+from weakspot.discover.uncommon_attributes.search import Proposer, Search, searched, seed_failures
 from weakspot.lexicon.captions import Caption, plain_caption
 from weakspot.lexicon.uncommon_vocabulary import Axis, uncommon_axes
 
@@ -31,6 +31,8 @@ MOST_BUILT_IN = 32
 class UncommonAttributesDiscoverer:
     """Finds the uncommon attributes that most failures of a class show, and makes a slice of each.
 
+    After *Identifying and Mitigating Model Failures through Few-shot CLIP-aided Diffusion Generation* (2024).
+
     Args:
         axes: kinds of attribute, in the order they are looked at: background, colour, size, pose, viewpoint, lighting, company,
             material, look.
@@ -39,40 +41,45 @@ class UncommonAttributesDiscoverer:
         held_out_share: share of the failures that take no part in choosing values, and tell whether the choice holds.
         min_seeds: fewest failures that must show a value for it to be chosen.
         centre: whether each caption's usual similarity to samples of the class is subtracted first.
-        space: which vectors are read.
+        space: which embeddings are read.
         min_failures: classes with fewer failures are passed over.
         min_right: classes with fewer samples that did not fail are passed over.
+
+    >>> from weakspot.testing.examples import ASSISTANTS, CRITERION, discovery_samples
+    >>> method = UncommonAttributesDiscoverer(axes=("colour",))
+    >>> found = method.discover(discovery_samples(), CRITERION, seed=0, assistants=ASSISTANTS)
+    >>> found.slices[0].title, found.slices[0].n_found
+    ('disc: green', 13)
     """
 
     axes: tuple[str, ...] = ("background",)
-    n_values: int = 10
-    top_k: int = 3
-    held_out_share: float = 0.5
-    min_seeds: int = 2
+    n_values: Count = 10
+    top_k: Count = 3
+    held_out_share: Annotated[float, Bounds(ge=0, lt=1)] = 0.5
+    min_seeds: Count = 2
     centre: bool = False
-    space: str = "joint"
-    min_failures: int = 2
-    min_right: int = 1
+    space: str = "clip"
+    min_failures: Count = 2
+    min_right: Count = 1
 
     def __post_init__(self) -> None:
-        """Refuse settings that cannot mean anything."""
         unknown = sorted(set(self.axes) - set(uncommon_axes()))
-        if unknown or not self.axes:
-            raise ConfigError(
-                "The setting axes names kinds of attribute.", given=unknown, fix=f"Choose from {list(uncommon_axes())}."
-            )
-        for name in ("n_values", "top_k", "min_seeds", "min_failures", "min_right"):
-            if getattr(self, name) < 1:
-                raise ConfigError(f"The setting {name} must be at least 1.", given=getattr(self, name))
-        if not 0.0 <= self.held_out_share < 1.0:
-            raise ConfigError("The setting held_out_share must lie in [0, 1).", given=self.held_out_share)
+        fits = self.axes and not unknown
+        problem = f"The setting axes must name kinds of attribute, not {unknown}; choose from {list(uncommon_axes())}."
+        check_bounds(self, problems=[] if fits else [problem])
 
     @property
     def is_baseline(self) -> bool:
-        """Return False."""
         return False
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
         """Return slices of the values that most seed failures show, class by class, and a note for every class without."""
         embed = _text_side(assistants, self.space)
         proposer = Proposer(propose=assistants.propose, n_values=self.n_values)
@@ -81,11 +88,20 @@ class UncommonAttributesDiscoverer:
         use = DataUse.of(samples)
         n_considered = 0
         for problem in class_problems(samples.dataset, samples.rows, criterion):
-            known, raw = with_vectors(samples, problem, self.space)
+            known, raw = with_embeddings(samples, problem, self.space)
             n_without = len(problem.rows) - len(known.rows)
-            said = [obstacle(known, min_failures=self.min_failures, min_right=self.min_right, n_without=n_without)]
+            said = [
+                obstacle(
+                    known,
+                    min_failures=self.min_failures,
+                    min_right=self.min_right,
+                    n_without=n_without,
+                )
+            ]
             if embed is None:
-                said = [f"The vectors called {self.space!r} have no text side, so attributes cannot be compared with samples."]
+                said = [
+                    f"The embeddings called {self.space!r} have no text side, so attributes cannot be compared with samples."
+                ]
             if embed is None or said[0]:
                 notes.append(ClassNote(class_name=problem.title, note=said[0]))
                 continue
@@ -94,7 +110,9 @@ class UncommonAttributesDiscoverer:
                 captions, note = self._captions(known, axis, proposer)
                 draws = generator(seed, METHOD, axis.name, problem.title)
                 seeds = seed_failures(samples.dataset, known, 1.0 - self.held_out_share, draws)
-                search = searched(known, unit_rows(raw), axis, captions, embed, centre=self.centre, seeds=seeds)
+                search = searched(
+                    known, unit_rows(raw), axis, captions, embed, centre=self.centre, seeds=seeds
+                )
                 found = self._slices(samples, search, use)
                 n_considered += search.n_values
                 slices += found
@@ -102,7 +120,9 @@ class UncommonAttributesDiscoverer:
                 notes += [ClassNote(class_name=problem.title, note=one) for one in said]
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
 
-    def _captions(self, problem: ClassProblem, axis: Axis, proposer: Proposer) -> tuple[tuple[Caption, ...], list[str]]:
+    def _captions(
+        self, problem: ClassProblem, axis: Axis, proposer: Proposer
+    ) -> tuple[tuple[Caption, ...], list[str]]:
         """Return the captions of values, the plain one last, and a note if the language model was of no use."""
         is_absent = problem.side is Side.ABSENT
         plain = plain_caption(problem.class_name, is_absent=is_absent)
@@ -111,7 +131,9 @@ class UncommonAttributesDiscoverer:
         if not values:
             values = axis.values_for(None if is_absent else problem.class_name, most=MOST_BUILT_IN)
             if proposer.propose is not None and not is_absent:
-                note = [f"The language model could not be used, so built-in values of {axis.name!r} were tried. {proposer.last}"]
+                note = [
+                    f"The language model could not be used, so built-in values of {axis.name!r} were tried. {proposer.last}"
+                ]
         return (*(axis.caption(plain.noun, value) for value in values), plain), note
 
     def _slices(self, samples: SampleSet, search: Search, use: DataUse) -> list[FailureSlice]:
@@ -119,10 +141,21 @@ class UncommonAttributesDiscoverer:
         counts = np.bincount(search.nearest[search.seeds], minlength=n_values + 1)[:n_values]
         order = sorted(range(n_values), key=lambda place: (-counts[place], place))
         chosen = [place for place in order[: self.top_k] if counts[place] >= self.min_seeds]
-        share = float(np.isin(search.nearest[search.held_out], chosen).mean()) if search.held_out.any() else None
+        share = (
+            float(np.isin(search.nearest[search.held_out], chosen).mean())
+            if search.held_out.any()
+            else None
+        )
         return [self._slice(samples, search, place, share, use) for place in chosen]
 
-    def _slice(self, samples: SampleSet, search: Search, place: int, held_out_share: float | None, use: DataUse) -> FailureSlice:
+    def _slice(
+        self,
+        samples: SampleSet,
+        search: Search,
+        place: int,
+        held_out_share: float | None,
+        use: DataUse,
+    ) -> FailureSlice:
         problem, shows = search.problem, search.nearest == place
         rule = NearestRule(
             space=self.space,
@@ -133,7 +166,10 @@ class UncommonAttributesDiscoverer:
         )
         right = ~problem.failed
         n_seed, n_held_out = int(search.seeds.sum()), int(search.held_out.sum())
-        shown_by_seeds, shown_by_held_out = int((shows & search.seeds).sum()), int((shows & search.held_out).sum())
+        shown_by_seeds, shown_by_held_out = (
+            int((shows & search.seeds).sum()),
+            int((shows & search.held_out).sum()),
+        )
         inside = shown_by_held_out + int((shows & right).sum())
         caption = search.captions[place]
         parameters: dict[str, JsonValue] = {
@@ -158,13 +194,25 @@ class UncommonAttributesDiscoverer:
             found_on=use,
             strength=strength,
             # Held-out failures against samples that did not fail: neither had a say in choosing the value.
-            strength_p=fisher_p(shown_by_held_out, inside, n_held_out - shown_by_held_out, n_held_out + int(right.sum()) - inside),
+            strength_p=fisher_p(
+                shown_by_held_out,
+                inside,
+                n_held_out - shown_by_held_out,
+                n_held_out + int(right.sum()) - inside,
+            ),
             n_found=int(rule.members(samples, problem.rows).sum()),
-            names=(SliceName(phrase=caption.phrase, contrast=caption.contrast, score=strength, describer=METHOD),),
+            names=(
+                SliceName(
+                    phrase=caption.phrase,
+                    contrast=caption.contrast,
+                    score=strength,
+                    describer=METHOD,
+                ),
+            ),
         )
 
 
 def _text_side(assistants: Assistants, space: str) -> EmbedTexts | None:
     if assistants.second is not None and assistants.second.space == space:
         return assistants.second.embed_texts
-    return assistants.embed_texts if space == "joint" else None
+    return assistants.embed_texts if space == "clip" else None

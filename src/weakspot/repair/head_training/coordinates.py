@@ -43,8 +43,12 @@ class Coordinates:
 
     @classmethod
     def plain_features(cls, width: int) -> "Coordinates":
-        """Return the coordinates of features as they are."""
-        return cls(centre=np.zeros(width), deviation=np.ones(width), directions=None, spectrum=np.ones(width, np.float32))
+        return cls(
+            centre=np.zeros(width),
+            deviation=np.ones(width),
+            directions=None,
+            spectrum=np.ones(width, np.float32),
+        )
 
     @property
     def subtracted(self) -> FloatArray | None:
@@ -68,7 +72,6 @@ class Coordinates:
         return weights, bias.astype(np.float32)
 
     def outwards(self, layer: FloatArray, task: Task) -> Head:
-        """Return the head that answers on plain features like a layer in these coordinates."""
         weights, bias = self.plain(layer, is_centred=False)
         return Head(weights=weights, bias=bias, task=task)
 
@@ -93,7 +96,9 @@ def _moments(problem: Problem) -> tuple[DoubleArray, DoubleArray]:
             sums += np.ones(len(around), np.float32) @ around
             squares += np.einsum("ij,ij->j", around, around)
     if not (np.isfinite(sums).all() and np.isfinite(squares).all()):
-        raise DataError("Some features are missing or not finite.", fix="Leave out samples without features.")
+        raise DataError(
+            "Some features are missing or not finite.", fix="Leave out samples without features."
+        )
     mean = sums / len(problem.features)
     centre = mean + shift
     deviation = np.sqrt(np.maximum(squares / len(problem.features) - mean**2, 0.0))
@@ -101,19 +106,25 @@ def _moments(problem: Problem) -> tuple[DoubleArray, DoubleArray]:
     return centre, np.where(deviation > least, deviation, 1.0)
 
 
-def _principal(problem: Problem, centre: DoubleArray, deviation: DoubleArray) -> tuple[FloatArray | None, FloatArray]:
+def _principal(
+    problem: Problem, centre: DoubleArray, deviation: DoubleArray
+) -> tuple[FloatArray | None, FloatArray]:
     """Return principal directions and the spectrum of standardised features, from samples drawn evenly by what they count."""
     width, n_samples = problem.n_features, len(problem.features)
     if width > (min(SMALL_WIDTH, n_samples) if n_samples < 4 * width else MOST_TURNED):
         return None, np.ones(width, np.float32)
-    n_drawn = min(n_samples, max(ROWS_A_FEATURE * width, MOST_TURNED))
-    drawn = np.searchsorted(np.cumsum(problem.shares), (np.arange(n_drawn) + 0.5) / n_drawn).clip(0, n_samples - 1)
+    n_generated = min(n_samples, max(ROWS_A_FEATURE * width, MOST_TURNED))
+    drawn = np.searchsorted(
+        np.cumsum(problem.shares), (np.arange(n_generated) + 0.5) / n_generated
+    ).clip(0, n_samples - 1)
     products = np.zeros((width, width), np.float32)
-    for first in range(0, n_drawn, MOST_TURNED // 2):
-        values = np.asarray(problem.features[drawn[first : first + MOST_TURNED // 2]], dtype=np.float32)
+    for first in range(0, n_generated, MOST_TURNED // 2):
+        values = np.asarray(
+            problem.features[drawn[first : first + MOST_TURNED // 2]], dtype=np.float32
+        )
         values -= centre.astype(np.float32)
         values /= deviation.astype(np.float32)
         products += values.T @ values
     with one_thread_each():
-        spectrum, directions = np.linalg.eigh(products / np.float32(n_drawn))
+        spectrum, directions = np.linalg.eigh(products / np.float32(n_generated))
     return np.ascontiguousarray(directions), np.maximum(spectrum, 0).astype(np.float32)

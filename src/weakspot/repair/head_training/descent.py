@@ -51,8 +51,8 @@ class Objective(Protocol):
     def evaluate(self, layer: FloatArray) -> Evaluation:
         """Return value, gradient and curvature."""
 
-    def precondition(self, vector: FloatArray, curvature: Curvature) -> FloatArray:
-        """Return an approximate product of a vector with the inverse of the second derivative."""
+    def precondition(self, embedding: FloatArray, curvature: Curvature) -> FloatArray:
+        """Return an approximate product of an embedding with the inverse of the second derivative."""
 
 
 class Watcher(Protocol):
@@ -79,7 +79,9 @@ class Patience:
     def is_over(self, here: Evaluation, direction: FloatArray) -> bool:
         """Return whether there is next to nothing to be gained along a direction."""
         gain = -0.5 * _product(here.gradient, direction)
-        return float(np.abs(here.gradient).max()) <= self.tolerance and gain <= GAIN_SHARE * self.tolerance * abs(here.value)
+        return float(
+            np.abs(here.gradient).max()
+        ) <= self.tolerance and gain <= GAIN_SHARE * self.tolerance * abs(here.value)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -107,24 +109,32 @@ class _Pairs:
     def add(self, step: FloatArray, change: FloatArray) -> None:
         bend = _product(step, change)
         if bend > np.finfo(np.float32).tiny * 1e6:
-            self._kept = [*self._kept[-self._most + 1 :], (step, change, bend)] if self._most > 1 else [(step, change, bend)]
+            self._kept = (
+                [*self._kept[-self._most + 1 :], (step, change, bend)]
+                if self._most > 1
+                else [(step, change, bend)]
+            )
 
     def direction(self, objective: Objective, here: Evaluation) -> FloatArray:
         """Return the downhill step that these pairs suggest."""
-        vector, factors = here.gradient.copy(), []
+        embedding, factors = here.gradient.copy(), []
         for step, change, bend in reversed(self._kept):
-            factors.append(_product(step, vector) / bend)
-            vector -= np.float32(factors[-1]) * change
-        vector = objective.precondition(vector, here.curvature)
+            factors.append(_product(step, embedding) / bend)
+            embedding -= np.float32(factors[-1]) * change
+        embedding = objective.precondition(embedding, here.curvature)
         if self._kept:
             _, change, bend = self._kept[-1]
-            vector *= np.float32(bend / _product(change, objective.precondition(change, here.curvature)))
+            embedding *= np.float32(
+                bend / _product(change, objective.precondition(change, here.curvature))
+            )
         for (step, change, bend), factor in zip(self._kept, reversed(factors), strict=True):
-            vector += np.float32(factor - _product(change, vector) / bend) * step
-        return np.negative(vector, out=vector)
+            embedding += np.float32(factor - _product(change, embedding) / bend) * step
+        return np.negative(embedding, out=embedding)
 
 
-def minimise(objective: Objective, begin: FloatArray, patience: Patience, watcher: Watcher) -> Descent:
+def minimise(
+    objective: Objective, begin: FloatArray, patience: Patience, watcher: Watcher
+) -> Descent:
     """Descend from a layer until the gradient is small, nothing more can be gained, or the watcher has seen enough."""
     layer, pairs, n_flat = begin, _Pairs(patience.n_pairs), 0
     here = objective.evaluate(layer)
@@ -167,7 +177,11 @@ def _lower(
 def _shorter(rise: float, slope: float) -> float:
     """Return by how much to shorten a step: to the lowest point of the parabola through both ends, within bounds."""
     bend = rise - slope
-    return min(LONGEST, max(SHORTEST, -slope / (2 * bend))) if np.isfinite(bend) and bend > 0 else SHORTEST
+    return (
+        min(LONGEST, max(SHORTEST, -slope / (2 * bend)))
+        if np.isfinite(bend) and bend > 0
+        else SHORTEST
+    )
 
 
 def _product(left: FloatArray, right: FloatArray) -> float:

@@ -38,7 +38,9 @@ class ChunkedLoss:
     precision.
     """
 
-    def __init__(self, problem: Problem, centre: FloatArray | None = None, workers: Executor | None = None) -> None:
+    def __init__(
+        self, problem: Problem, centre: FloatArray | None = None, workers: Executor | None = None
+    ) -> None:
         self._problem = problem
         self._centre = centre
         self._workers = workers
@@ -50,7 +52,9 @@ class ChunkedLoss:
         found = np.empty(len(self._problem.features))
         for part, values in self._chunks():
             logits = self._logits(self._centred(values), weights, bias)
-            found[part] = (_softmax if self._is_softmax else _sigmoid)(logits, self._problem.targets[part])
+            found[part] = (_softmax if self._is_softmax else _sigmoid)(
+                logits, self._problem.targets[part]
+            )
         return found
 
     def slopes(self, weights: FloatArray, bias: FloatArray, shares: DoubleArray) -> Slopes:
@@ -61,15 +65,25 @@ class ChunkedLoss:
 
         def measured(chunk: tuple[slice, FloatArray]) -> Slopes:
             part, values = chunk
-            inputs, targets, counted = self._centred(values), self._problem.targets[part], counts[part]
+            inputs, targets, counted = (
+                self._centred(values),
+                self._problem.targets[part],
+                counts[part],
+            )
             likely = self._logits(inputs, weights, bias)
             losses = (_softmax if self._is_softmax else _sigmoid)(likely, targets)
             part_bends = _bends(likely, counted, is_square=bends.ndim > 1)
             _subtract_targets(likely, targets, counted, is_softmax=self._is_softmax)
-            return Slopes(losses=losses, weights=likely @ inputs, bias=likely.sum(axis=1), bends=part_bends)
+            return Slopes(
+                losses=losses, weights=likely @ inputs, bias=likely.sum(axis=1), bends=part_bends
+            )
 
         chunks = list(self._chunks())
-        for (part, _), one in zip(chunks, (map if self._workers is None else self._workers.map)(measured, chunks), strict=True):
+        for (part, _), one in zip(
+            chunks,
+            (map if self._workers is None else self._workers.map)(measured, chunks),
+            strict=True,
+        ):
             found[part] = one.losses
             by_weights += one.weights
             by_bias += one.bias
@@ -77,7 +91,9 @@ class ChunkedLoss:
         return Slopes(losses=found, weights=by_weights, bias=by_bias, bends=bends)
 
     def _chunks(self) -> Iterator[tuple[slice, FloatArray]]:
-        return self._problem.chunks(are_copied=self._workers is not None or self._centre is not None)
+        return self._problem.chunks(
+            are_copied=self._workers is not None or self._centre is not None
+        )
 
     def _centred(self, values: FloatArray) -> FloatArray:
         return values if self._centre is None else values - self._centre
@@ -121,7 +137,9 @@ def _bends(likely: FloatArray, counted: FloatArray, *, is_square: bool) -> Doubl
     return np.asarray(means - np.einsum("ij,ij,j->i", likely, likely, counted), dtype=np.float64)
 
 
-def _subtract_targets(likely: FloatArray, targets: AnyArray, counted: FloatArray, *, is_softmax: bool) -> None:
+def _subtract_targets(
+    likely: FloatArray, targets: AnyArray, counted: FloatArray, *, is_softmax: bool
+) -> None:
     """Turn probabilities [c, rows] into weighted residuals in place."""
     likely *= counted
     if is_softmax:

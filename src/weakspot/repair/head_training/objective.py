@@ -9,11 +9,11 @@ import numpy as np
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray
 from weakspot.core.dataset import Task
 from weakspot.core.heads import Head
-from weakspot.repair.head_training.contests import Contests
 from weakspot.repair.head_training.coordinates import Coordinates
 from weakspot.repair.head_training.descent import Curvature, Evaluation
 from weakspot.repair.head_training.losses import ChunkedLoss
 from weakspot.repair.head_training.problem import Problem
+from weakspot.repair.head_training.worst_group import GroupObjectives
 
 HALF_A_SAMPLE = 0.5
 LEAST_BEND = 1e-6
@@ -21,7 +21,7 @@ PATIENCE_STEPS = 20
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pull:
+class Penalty:
     """The quadratic penalty.
 
     Args:
@@ -42,14 +42,21 @@ class PenalisedLoss:
     distance between the two would grow without end. Where no class is held, that mean changes nothing, and stays as well.
     """
 
-    def __init__(self, problem: Problem, coordinates: Coordinates, contests: Contests, *, workers: Executor | None = None) -> None:
+    def __init__(
+        self,
+        problem: Problem,
+        coordinates: Coordinates,
+        group_objectives: GroupObjectives,
+        *,
+        workers: Executor | None = None,
+    ) -> None:
         self._problem = problem
         self._coordinates = coordinates
-        self._contests = contests
+        self._group_objectives = group_objectives
         self._held = held_classes(problem)
         self._is_centred = coordinates.subtracted is not None
         self._loss = ChunkedLoss(problem, coordinates.subtracted, workers)
-        self.pull = Pull(strength=0.0, anchor=None)
+        self.penalty_term = Penalty(strength=0.0, anchor=None)
         self.temperatures: tuple[float, ...] = ()
 
     def losses(self, layer: FloatArray) -> DoubleArray:
@@ -57,54 +64,64 @@ class PenalisedLoss:
         return self._loss.losses(*self._coordinates.plain(layer, is_centred=self._is_centred))
 
     def soften(self, layer: FloatArray, part: float) -> None:
-        """Replace maxima of contests by smooth ones that lie at most a part above them."""
-        self.temperatures = self._contests.temperatures(self.losses(layer), part)
+        """Replace maxima of group_objectives by smooth ones that lie at most a part above them."""
+        self.temperatures = self._group_objectives.temperatures(self.losses(layer), part)
 
     def evaluate(self, layer: FloatArray) -> Evaluation:
         """Return value, gradient and curvature at a layer."""
         counts = self._problem.shares
-        if self._contests:
-            value, counts = self._contests.softened(self.losses(layer), self.temperatures)
+        if self._group_objectives:
+            value, counts = self._group_objectives.softened(self.losses(layer), self.temperatures)
         weights, bias = self._coordinates.plain(layer, is_centred=self._is_centred)
         slopes = self._loss.slopes(weights, bias, counts)
-        worth = self._contests.worst(slopes.losses) if self._contests else float(counts @ slopes.losses)
+        worth = (
+            self._group_objectives.worst(slopes.losses)
+            if self._group_objectives
+            else float(counts @ slopes.losses)
+        )
         gradient = self._coordinates.slope(slopes.weights, slopes.bias, is_centred=self._is_centred)
         pulled = self._add_pull(layer, gradient)
         self._project(gradient)
         return Evaluation(
-            value=(value if self._contests else worth) + pulled,
+            value=(value if self._group_objectives else worth) + pulled,
             worth=worth + pulled,
             gradient=gradient,
             curvature=_curvature(slopes.bends),
         )
 
-    def precondition(self, vector: FloatArray, curvature: Curvature) -> FloatArray:
-        """Return a vector divided by how sharply the loss bends along classes and directions, were both independent."""
+    def precondition(self, embedding: FloatArray, curvature: Curvature) -> FloatArray:
+        """Return an embedding divided by how sharply the loss bends along classes and directions, were both independent."""
         bends, axes = curvature.bends[:, None], curvature.axes
-        found = np.empty_like(vector)
+        found = np.empty_like(embedding)
         np.multiply(bends, self._coordinates.spectrum, out=found[:, :-1])
         found[:, -1:] = bends
-        found += np.float32(self.pull.strength + LEAST_BEND)
-        np.divide(vector if axes is None else axes.T @ vector, found, out=found)
+        found += np.float32(self.penalty_term.strength + LEAST_BEND)
+        np.divide(embedding if axes is None else axes.T @ embedding, found, out=found)
         if axes is not None:
             found = axes @ found
         self._project(found)
         return found
 
     def _add_pull(self, layer: FloatArray, gradient: FloatArray) -> float:
-        width = layer.shape[1] if self.pull.holds_bias else layer.shape[1] - 1
-        away = layer[:, :width].copy() if self.pull.anchor is None else layer[:, :width] - self.pull.anchor[:, :width]
+        width = layer.shape[1] if self.penalty_term.holds_bias else layer.shape[1] - 1
+        away = (
+            layer[:, :width].copy()
+            if self.penalty_term.anchor is None
+            else layer[:, :width] - self.penalty_term.anchor[:, :width]
+        )
         squares = np.einsum("ij,ij->i", away, away)
-        away *= np.float32(self.pull.strength)
+        away *= np.float32(self.penalty_term.strength)
         gradient[:, :width] += away
-        return 0.5 * self.pull.strength * float(squares.sum(dtype=np.float64))
+        return 0.5 * self.penalty_term.strength * float(squares.sum(dtype=np.float64))
 
-    def _project(self, vector: FloatArray) -> None:
+    def _project(self, embedding: FloatArray) -> None:
         has_held = bool(self._held.any())
         if has_held:
-            vector[self._held] = 0.0
-        if self._problem.task is Task.SINGLE_LABEL and (has_held or not self.pull.holds_bias):
-            vector[~self._held, -1] -= vector[~self._held, -1].mean()
+            embedding[self._held] = 0.0
+        if self._problem.task is Task.SINGLE_LABEL and (
+            has_held or not self.penalty_term.holds_bias
+        ):
+            embedding[~self._held, -1] -= embedding[~self._held, -1].mean()
 
 
 def _curvature(bends: DoubleArray) -> Curvature:
@@ -157,7 +174,9 @@ class Best:
     def __init__(self, validation: Problem | None, coordinates: Coordinates) -> None:
         self._validation = validation
         self._coordinates = coordinates
-        self._loss = ChunkedLoss(validation, coordinates.subtracted) if validation is not None else None
+        self._loss = (
+            ChunkedLoss(validation, coordinates.subtracted) if validation is not None else None
+        )
         self._since = 0
         self.layer: FloatArray | None = None
         self.worth = float("inf")

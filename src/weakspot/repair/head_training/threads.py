@@ -29,6 +29,10 @@ def workers_for(problem: Problem) -> Iterator[Executor | None]:
         if not is_few or problem.features.size * problem.n_classes < LEAST_PRODUCTS:
             yield None
             return
-        n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        n_cores = (
+            len(os.sched_getaffinity(0))
+            if hasattr(os, "sched_getaffinity")
+            else os.cpu_count() or 1
+        )
         with ThreadPoolExecutor(min(MOST_WORKERS, n_cores)) as threads:
             yield threads

@@ -11,15 +11,20 @@ from weakspot.core.dataset import Task
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.heads import Head
 from weakspot.core.repairs import Solver
-from weakspot.core.training_sets import Contest
-from weakspot.repair.head_training.contests import group_losses
+from weakspot.core.training_sets import WorstGroupObjective
 from weakspot.repair.head_training.descent import Patience
-from weakspot.repair.head_training.exact import ExactSolver
-from weakspot.repair.head_training.matching import PENALTIES, closest_penalty, matching_problem
 from weakspot.repair.head_training.objective import Beginning, Best
-from weakspot.repair.head_training.problem import Problem, check_contests, check_start
-from weakspot.repair.head_training.sgd import GradientSolver, Pace
+from weakspot.repair.head_training.problem import Problem, check_group_objectives, check_start
+from weakspot.repair.head_training.solvers import (
+    PENALTIES,
+    ExactSolver,
+    GradientSolver,
+    Pace,
+    closest_penalty,
+    matching_problem,
+)
 from weakspot.repair.head_training.threads import workers_for
+from weakspot.repair.head_training.worst_group import group_losses
 
 MATCHED_TOLERANCE = 1e-3
 Validation = tuple[FloatArray, AnyArray, DoubleArray]
@@ -31,11 +36,11 @@ class TrainedHead:
 
     Args:
         head: the layer, to be applied to features as they are.
-        loss: weighted mean loss on the training samples with the penalty; of contests the worst group counts.
+        loss: weighted mean loss on the training samples with the penalty; of group_objectives the worst group counts.
         n_steps: steps of the solver.
         has_converged: whether the gradient became small, or single precision allowed no further gain.
         missing_classes: codes of classes that no sample with weight has; their layers were not trained.
-        group_losses: mean loss of each group of each contest.
+        group_losses: mean loss of each group of each group_objective.
         validation_loss: mean loss on the validation samples that decided which layer was kept, None without any.
     """
 
@@ -87,15 +92,24 @@ class HeadTrainer:
         """Refuse settings that cannot mean anything."""
         for name in ("penalty", "tolerance", "learning_rate"):
             if not 0 < getattr(self, name) < float("inf"):
-                raise ConfigError(f"The setting {name} must be positive.", given=getattr(self, name))
+                raise ConfigError(
+                    f"The setting {name} must be positive.", given=getattr(self, name)
+                )
         for name in ("max_steps", "n_epochs"):
             if getattr(self, name) < 1:
-                raise ConfigError(f"The setting {name} must be at least 1.", given=getattr(self, name))
+                raise ConfigError(
+                    f"The setting {name} must be at least 1.", given=getattr(self, name)
+                )
         if not 0 <= self.momentum < 1:
-            raise ConfigError("The setting momentum must be at least 0 and below 1.", given=self.momentum)
+            raise ConfigError(
+                "The setting momentum must be at least 0 and below 1.", given=self.momentum
+            )
         for name, known in (("towards", ("zero", "start")), ("solver", ("exact", "sgd"))):
             if getattr(self, name) not in known:
-                raise ConfigError(f"The setting {name} must be one of {', '.join(known)}.", given=getattr(self, name))
+                raise ConfigError(
+                    f"The setting {name} must be one of {', '.join(known)}.",
+                    given=getattr(self, name),
+                )
 
     def train(  # noqa: PLR0913 - everything that a last layer can be trained with
         self,
@@ -105,7 +119,7 @@ class HeadTrainer:
         *,
         task: Task,
         start: Head | None = None,
-        contests: tuple[Contest, ...] = (),
+        group_objectives: tuple[WorstGroupObjective, ...] = (),
         validation: Validation | None = None,
         n_classes: int | None = None,
     ) -> TrainedHead:
@@ -117,25 +131,35 @@ class HeadTrainer:
             weights: what each sample counts; only their proportions matter.
             task: softmax or one sigmoid per label.
             start: the layer to begin with.
-            contests: groups of positions of which only the one with the largest mean loss counts, by the weight of all of them.
+            group_objectives: groups of positions of which only the one with the largest mean loss counts, with the weight of all.
             validation: features, targets and weights of samples that decide which of the layers met is kept, and when to stop.
             n_classes: needed where targets are codes.
 
         Raises:
-            DataError: if features, targets, weights, start, contests or validation samples cannot be used.
+            DataError: if features, targets, weights, start, group_objectives or validation samples cannot be used.
             NotEnoughDataError: if there is no sample.
         """
-        known = n_classes if n_classes is not None else len(start.bias) if start is not None and np.ndim(targets) == 1 else None
+        known = (
+            n_classes
+            if n_classes is not None
+            else len(start.bias)
+            if start is not None and np.ndim(targets) == 1
+            else None
+        )
         problem = Problem.of(features, targets, weights, task=task, n_classes=known)
         check_start(start, problem)
-        check_contests(contests, len(features))
+        check_group_objectives(group_objectives, len(features))
         best_of = _validation(validation, problem)
         with workers_for(problem) as workers:
-            solver = self._solver(problem, start, contests, workers)
+            solver = self._solver(problem, start, group_objectives, workers)
             best = Best(best_of, solver.coordinates)
             descent = solver.descend(self.penalty, solver.begin, best)
             layer = best.layer if best.layer is not None else solver.begin
-            lost = group_losses(contests, problem.shares, solver.objective.losses(layer)) if contests else ()
+            lost = (
+                group_losses(group_objectives, problem.shares, solver.objective.losses(layer))
+                if group_objectives
+                else ()
+            )
         return TrainedHead(
             head=solver.coordinates.outwards(layer, task),
             loss=best.worth,
@@ -153,20 +177,33 @@ class HeadTrainer:
         change its answers even without weights, and the repair would be praised or blamed for it.
         """
         problem = matching_problem(features, targets, head)
-        rough = replace(self, tolerance=max(self.tolerance, MATCHED_TOLERANCE), n_epochs=max(1, self.n_epochs // len(PENALTIES)))
+        rough = replace(
+            self,
+            tolerance=max(self.tolerance, MATCHED_TOLERANCE),
+            n_epochs=max(1, self.n_epochs // len(PENALTIES)),
+        )
         with workers_for(problem) as workers:
             solver = rough._solver(problem, head, (), workers)  # noqa: SLF001 - its own class
             return replace(self, penalty=closest_penalty(solver, problem, head))
 
     def _solver(
-        self, problem: Problem, start: Head | None, contests: tuple[Contest, ...], workers: Executor | None
+        self,
+        problem: Problem,
+        start: Head | None,
+        group_objectives: tuple[WorstGroupObjective, ...],
+        workers: Executor | None,
     ) -> ExactSolver | GradientSolver:
         beginning = Beginning(head=start, towards=self.towards)
         if self.solver == "exact":
             patience = Patience(max_steps=self.max_steps, tolerance=self.tolerance)
-            return ExactSolver(problem, beginning, contests, patience, workers)
-        pace = Pace(learning_rate=self.learning_rate, momentum=self.momentum, n_epochs=self.n_epochs, tolerance=self.tolerance)
-        return GradientSolver(problem, beginning, contests, pace, workers)
+            return ExactSolver(problem, beginning, group_objectives, patience, workers)
+        pace = Pace(
+            learning_rate=self.learning_rate,
+            momentum=self.momentum,
+            n_epochs=self.n_epochs,
+            tolerance=self.tolerance,
+        )
+        return GradientSolver(problem, beginning, group_objectives, pace, workers)
 
 
 def _validation(given: Validation | None, problem: Problem) -> Problem | None:
@@ -175,10 +212,15 @@ def _validation(given: Validation | None, problem: Problem) -> Problem | None:
     features, targets, weights = given
     if not len(features):
         raise DataError(
-            "There is no validation sample to choose the best layer by.", fix="Leave validation samples out altogether."
+            "There is no validation sample to choose the best layer by.",
+            fix="Leave validation samples out altogether.",
         )
     found = Problem.of(features, targets, weights, task=problem.task, n_classes=problem.n_classes)
     if found.n_features != problem.n_features:
-        raise DataError("Validation features have another width.", given=found.n_features, fix=f"It must be {problem.n_features}.")
+        raise DataError(
+            "Validation features have another width.",
+            given=found.n_features,
+            fix=f"It must be {problem.n_features}.",
+        )
     found.check_features()
     return found

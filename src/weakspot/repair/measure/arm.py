@@ -1,19 +1,256 @@
 """One arm, measured on the samples that decide and on the halves that slices were found and confirmed on."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
 
-from weakspot.core.arrays import IntArray
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray
+from weakspot.core.count_statistics import mcnemar_ps, wilson_intervals
 from weakspot.core.errors import DataError
+from weakspot.core.evidence import Interval
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.repairs import ArmMeasurement, RepairArm
+from weakspot.core.group_tests import effective_number, group_interval, paired_group_p
+from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, RepairArm
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import calibration_error
-from weakspot.repair.measure.answers import ArmAnswers, Elsewhere, check_probabilities
-from weakspot.repair.measure.changes import group_changes, names_of_fallen
 from weakspot.repair.measure.groups import given_groups, own_groups
-from weakspot.repair.measure.outcomes import Comparison, compare, is_measurable, refuse_outcome_rules
+from weakspot.repair.measure.predictions import (
+    Comparison,
+    Result,
+    SlicePart,
+    compare,
+    is_measurable,
+    refuse_prediction_rules,
+)
 from weakspot.repair.measure.spread import spread_of
+
+FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
+"""Groups that were chosen by their result before: they can move one way only, so there is nothing to test and p is 1."""
+
+
+class _Tally(NamedTuple):
+    """How many samples there are, and how many of them were right before, after, and both times."""
+
+    n_samples: int = 0
+    before: int = 0
+    after: int = 0
+    both: int = 0
+
+
+class _Grouped(NamedTuple):
+    """Samples of which several belong together: which were right before and after, and the number of their group."""
+
+    before: BoolArray
+    after: BoolArray
+    groups: IntArray
+
+    @property
+    def p_value(self) -> float:
+        return paired_group_p(~self.before & self.after, self.before & ~self.after, self.groups)
+
+    @property
+    def bounds(self) -> list[float]:
+        """Return the ends of the intervals of accuracy before and after."""
+        worth = effective_number(self.groups, np.ones(len(self.groups), dtype=np.bool_))
+        n_right = (int(self.before.sum()), int(self.after.sum()))
+        ends = [group_interval(count, len(self.groups), worth) for count in n_right]
+        return [end for both in ends for end in both]
+
+
+class _Row(NamedTuple):
+    group: str
+    kind: GroupKind
+    tally: _Tally
+    grouped: _Grouped | None = None
+
+
+def group_changes(comparison: Comparison, *, with_classes: bool) -> tuple[GroupChange, ...]:
+    """Return the changes overall, of formerly right and wrong samples, of slices and the rest of their classes, and of classes.
+
+    A group without samples is kept, so that nobody takes it for one that was forgotten.
+    """
+    by_class = [_tally(one.right_before, one.right_after) for one in comparison.predictions]
+    rows = [*_whole(by_class, _all_grouped(comparison.predictions)), *_sliced(comparison.parts)]
+    if with_classes:
+        rows += [
+            _Row(one.problem.title, GroupKind.CLASS, tally, _grouped(one))
+            for one, tally in zip(comparison.predictions, by_class, strict=True)
+        ]
+    return _records(rows)
+
+
+def names_of_fallen(changes: Sequence[GroupChange]) -> tuple[str, ...]:
+    """Return the groups whose accuracy fell; formerly right samples can do nothing else and are left out."""
+    return tuple(
+        one.group
+        for one in changes
+        if one.kind is not GroupKind.FORMERLY_RIGHT and one.right_after < one.right_before
+    )
+
+
+def _grouped(one: Result | None, chosen: BoolArray | None = None) -> _Grouped | None:
+    groups = None if one is None else one.problem.groups
+    if one is None or groups is None:
+        return None
+    own = np.ones(len(groups), dtype=np.bool_) if chosen is None else chosen
+    return _Grouped(one.right_before[own], one.right_after[own], groups[own])
+
+
+def _all_grouped(predictions: Sequence[Result]) -> _Grouped | None:
+    """Return all samples of all classes, None if every one is a group of its own."""
+    if all(one.problem.groups is None for one in predictions):
+        return None
+    codes, n_before = [], 0
+    for one in predictions:
+        own = one.problem.groups
+        codes.append(n_before + (np.arange(len(one.right_before)) if own is None else own))
+        n_before += len(one.right_before)
+    before, after = (
+        [getattr(one, name) for one in predictions] for name in ("right_before", "right_after")
+    )
+    return _Grouped(np.concatenate(before), np.concatenate(after), np.concatenate(codes))
+
+
+def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None) -> Iterator[_Row]:
+    whole = (
+        _Tally(*(sum(numbers) for numbers in zip(*by_class, strict=True))) if by_class else _Tally()
+    )
+    n_wrong = whole.n_samples - whole.before
+    yield _Row("overall", GroupKind.OVERALL, whole, grouped)
+    yield _Row(
+        "formerly right",
+        GroupKind.FORMERLY_RIGHT,
+        _Tally(whole.before, whole.before, whole.both, whole.both),
+    )
+    yield _Row(
+        "formerly wrong", GroupKind.FORMERLY_WRONG, _Tally(n_wrong, 0, whole.after - whole.both, 0)
+    )
+
+
+def _sliced(parts: Sequence[SlicePart]) -> Iterator[_Row]:
+    for part in parts:
+        one = part.result
+        inside, outside = _Tally(), _Tally()
+        if one is not None:
+            inside = _tally(one.right_before[part.inside], one.right_after[part.inside])
+            outside = _tally(one.right_before[part.outside], one.right_after[part.outside])
+        yield _Row(part.title, GroupKind.SLICE, inside, _grouped(one, part.inside))
+        label = part.class_title
+        rest = f"{label}: the rest" if len(parts) == 1 else f"{label}: all but “{part.title}”"
+        yield _Row(rest, GroupKind.COMPLEMENT, outside, _grouped(one, part.outside))
+
+
+def _tally(right_before: BoolArray, right_after: BoolArray) -> _Tally:
+    return _Tally(
+        len(right_before),
+        int(np.count_nonzero(right_before)),
+        int(np.count_nonzero(right_after)),
+        int(np.count_nonzero(right_before & right_after)),
+    )
+
+
+def _records(rows: Sequence[_Row]) -> tuple[GroupChange, ...]:
+    """Return the records of all groups; figures are computed for all of them at once."""
+    counts = np.array([row.tally for row in rows], dtype=np.int64)
+    n_samples, before, after, both = counts.T
+    gained, lost = after - both, before - both
+    bounds = np.column_stack(
+        [*wilson_intervals(before, n_samples), *wilson_intervals(after, n_samples)]
+    ).tolist()
+    p_values = mcnemar_ps(gained, lost).tolist()
+    for place, row in enumerate(rows):
+        if row.kind in FORMER:
+            p_values[place] = 1.0
+        elif row.grouped is not None:
+            p_values[place], bounds[place] = row.grouped.p_value, row.grouped.bounds
+    columns = (
+        np.column_stack([n_samples, before, after, gained, lost]).tolist(),
+        bounds,
+        p_values,
+    )
+    return tuple(
+        GroupChange(
+            group=row.group,
+            kind=row.kind,
+            n_samples=numbers[0],
+            right_before=numbers[1],
+            right_after=numbers[2],
+            gained=numbers[3],
+            lost=numbers[4],
+            interval_before=Interval(low=ends[0], high=ends[1]),
+            interval_after=Interval(low=ends[2], high=ends[3]),
+            p_value=p_value,
+        )
+        for row, numbers, ends, p_value in zip(rows, *columns, strict=True)
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ArmAnswers:
+    """What a retrained classifier says of the measured samples.
+
+    Args:
+        arm: registered name of the strategy, or of the baseline.
+        is_baseline: whether it only stands there for comparison.
+        note: what was done, in a sentence.
+        n_trained: samples trained on.
+        probabilities: [n, c] of the measured rows, in their order.
+        thresholds: multi-label decision threshold of every class [c]; the data set's own by default.
+        n_added: samples among the trained ones that came from the pool.
+        n_synthetic: generated samples among them.
+        temperature: what logits were divided by to calibrate them, None if they were not.
+    """
+
+    arm: str
+    is_baseline: bool
+    note: str
+    n_trained: int
+    probabilities: FloatArray
+    thresholds: FloatArray | None = None
+    n_added: int = 0
+    n_synthetic: int = 0
+    temperature: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Elsewhere:
+    """What the same classifier says of a further set: the discovery half (seed) or the confirmation half (held-out).
+
+    Args:
+        samples: the set.
+        probabilities: [n, c] of its rows, in their order.
+    """
+
+    samples: SampleSet
+    probabilities: FloatArray
+
+
+def check_probabilities(probabilities: FloatArray, samples: SampleSet) -> None:
+    """Refuse probabilities that do not belong to the samples.
+
+    Raises:
+        DataError: if their shape is another one, or one of them is not a number.
+    """
+    wanted = (len(samples), samples.dataset.n_classes)
+    if probabilities.shape != wanted:
+        raise DataError(
+            "There must be one row of probabilities for every measured sample, and one column for every class.",
+            where=samples.name,
+            given=probabilities.shape,
+            fix=f"Give an array of shape {wanted}.",
+        )
+    is_bad = ~np.isfinite(probabilities).all(axis=1)
+    if is_bad.any():
+        raise DataError(
+            f"{int(is_bad.sum())} measured samples have no usable probabilities after the repair.",
+            where=samples.name,
+            given=samples.dataset.sample_ids(samples.rows[is_bad][:5]),
+            fix="Leave out samples whose features are not known.",
+        )
+
 
 LEAST_GROUP = 5
 
@@ -29,14 +266,14 @@ def measure_arm(  # noqa: PLR0913 - what is measured, what it is measured on, an
     least_group: int = LEAST_GROUP,
     seed: int = 0,
 ) -> RepairArm:
-    """Compare the classifier's own outcomes with those of one arm on the same samples.
+    """Compare the classifier's own predictions with those of one arm on the same samples.
 
     Args:
         answers: what the arm says of the samples.
         slices: the slices that were repaired.
         samples: what decides; take what `untouched` gives.
         criterion: what counts as a failure.
-        elsewhere: the same on further sets; samples without a label or a known outcome are left out there.
+        elsewhere: the same on further sets; samples without a label or a known result are left out there.
         groups: [n] number of every sample's group, -1 for none, if worst, average and gap are to be taken over given groups in
             place of slices, the rest of their classes and all other classes.
         least_group: groups with fewer samples are left out of worst, average and gap: the smaller a group, the more its accuracy
@@ -44,10 +281,10 @@ def measure_arm(  # noqa: PLR0913 - what is measured, what it is measured on, an
         seed: the only source of chance.
 
     Raises:
-        DataError: if answers and samples do not belong together, or a slice is defined by outcomes.
+        DataError: if answers and samples do not belong together, or a slice is defined by predictions.
     """
     check_probabilities(answers.probabilities, samples)
-    refuse_outcome_rules(slices)
+    refuse_prediction_rules(slices)
     if not is_measurable(samples).all():
         raise DataError(
             "Some measured samples have no label, or no prediction before.",
@@ -75,14 +312,18 @@ def measure_arm(  # noqa: PLR0913 - what is measured, what it is measured on, an
     )
 
 
-def _measured(one: Elsewhere, answers: ArmAnswers, slices: Sequence[FailureSlice], criterion: FailureCriterion) -> ArmMeasurement:
+def _measured(
+    one: Elsewhere, answers: ArmAnswers, slices: Sequence[FailureSlice], criterion: FailureCriterion
+) -> ArmMeasurement:
     if len(one.probabilities) != len(one.samples):
         check_probabilities(one.probabilities, one.samples)
     known = is_measurable(one.samples)
     samples, probabilities = one.samples.only(one.samples.rows[known]), one.probabilities[known]
     check_probabilities(probabilities, samples)
     comparison = compare(samples, probabilities, slices, criterion, answers.thresholds)
-    return ArmMeasurement(measured_on=DataUse.of(samples), changes=group_changes(comparison, with_classes=False))
+    return ArmMeasurement(
+        measured_on=DataUse.of(samples), changes=group_changes(comparison, with_classes=False)
+    )
 
 
 def _calibration(comparison: Comparison) -> tuple[float | None, float | None]:

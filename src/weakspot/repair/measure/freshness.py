@@ -10,11 +10,11 @@ from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.samples import SampleSet
-from weakspot.repair.measure.outcomes import is_measurable
+from weakspot.repair.measure.predictions import is_measurable
 
 
 def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
-    """Return the labelled samples with a known outcome whose picture is not among the used rows, each picture once.
+    """Return the labelled samples with a known result whose image is not among the used rows, each image once.
 
     Args:
         samples: what to measure on.
@@ -37,20 +37,31 @@ def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
     is_fresh = ~_has_content_of(dataset, rows, taken)
     kept = _each_once(dataset, rows[is_fresh & is_measurable(samples)])
     if not len(kept):
-        raise NotEnoughDataError("No labelled sample is left to measure the repair on.", where=samples.name)
+        raise NotEnoughDataError(
+            "No labelled sample is left to measure the repair on.", where=samples.name
+        )
     n_repeated = len(rows) - int(is_fresh.sum())
-    return samples.only(kept, name=f"{samples.name} (repeated pictures left out: {n_repeated})" if n_repeated else samples.name)
+    return samples.only(
+        kept,
+        name=f"{samples.name} (repeated images left out: {n_repeated})"
+        if n_repeated
+        else samples.name,
+    )
 
 
 def _has_content_of(dataset: Dataset, rows: IntArray, others: IntArray) -> BoolArray:
-    """Return which rows show the same picture as one of the others."""
     column = dataset.table.column("content_hash").combine_chunks()
     found = pc.is_in(column.take(pa.array(rows)), value_set=column.take(pa.array(others)))
     return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _each_once(dataset: Dataset, rows: IntArray) -> IntArray:
-    """Return the rows without those whose picture an earlier one shows."""
-    coded = dataset.table.column("content_hash").take(pa.array(rows)).combine_chunks().dictionary_encode()
+    """Return the rows without those whose image an earlier one shows."""
+    coded = (
+        dataset.table.column("content_hash")
+        .take(pa.array(rows))
+        .combine_chunks()
+        .dictionary_encode()
+    )
     first = np.unique(np.asarray(coded.indices), return_index=True)[1]
     return np.asarray(np.sort(rows[first]), dtype=np.int64)

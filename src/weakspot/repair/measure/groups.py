@@ -7,20 +7,20 @@ import numpy as np
 
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.errors import DataError
-from weakspot.repair.measure.outcomes import Comparison, Outcome, SlicePart
+from weakspot.repair.measure.predictions import Comparison, Result, SlicePart
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class GroupedOutcome:
+class GroupedResult:
     """The measured samples of one class, in groups that may overlap.
 
     Args:
-        outcome: the class.
+        result: the class.
         numbers: [k] which groups have samples here.
         members: [k, n] which samples are in them.
     """
 
-    outcome: Outcome
+    result: Result
     numbers: IntArray
     members: BoolArray
 
@@ -35,10 +35,9 @@ class Groups:
     """
 
     names: tuple[str, ...]
-    parts: tuple[GroupedOutcome, ...]
+    parts: tuple[GroupedResult, ...]
 
     def __len__(self) -> int:
-        """Return the number of groups."""
         return len(self.names)
 
     @property
@@ -56,8 +55,8 @@ class Groups:
         return Groups(
             names=tuple(name for name, kept in zip(self.names, is_kept, strict=True) if kept),
             parts=tuple(
-                GroupedOutcome(
-                    outcome=part.outcome,
+                GroupedResult(
+                    result=part.result,
                     numbers=renumbered[part.numbers[is_kept[part.numbers]]],
                     members=part.members[is_kept[part.numbers]],
                 )
@@ -70,19 +69,21 @@ def own_groups(comparison: Comparison) -> Groups:
     """Return slices, what is in no slice of a class that has some, and the classes that have none."""
     by_class: dict[int, list[SlicePart]] = defaultdict(list)
     for slice_part in comparison.parts:
-        if slice_part.outcome is not None:
-            by_class[id(slice_part.outcome)].append(slice_part)
+        if slice_part.result is not None:
+            by_class[id(slice_part.result)].append(slice_part)
     names: list[str] = []
-    parts: list[GroupedOutcome] = []
-    for outcome in comparison.outcomes:
-        own = by_class.get(id(outcome), [])
-        title = outcome.problem.title
-        members = [np.ones(len(outcome.positions), dtype=np.bool_)]
+    parts: list[GroupedResult] = []
+    for result in comparison.predictions:
+        own = by_class.get(id(result), [])
+        title = result.problem.title
+        members = [np.ones(len(result.positions), dtype=np.bool_)]
         if own:
             members = [*(one.inside for one in own), np.all([one.outside for one in own], axis=0)]
         numbers = np.arange(len(names), len(names) + len(members))
         names += [*(one.title for one in own), f"{title}: the rest"] if own else [title]
-        parts.append(GroupedOutcome(outcome=outcome, numbers=numbers, members=np.array(members, dtype=np.bool_)))
+        parts.append(
+            GroupedResult(result=result, numbers=numbers, members=np.array(members, dtype=np.bool_))
+        )
     return Groups(names=tuple(names), parts=tuple(parts))
 
 
@@ -94,11 +95,20 @@ def given_groups(comparison: Comparison, groups: IntArray) -> Groups:
         groups: [n] number of every measured sample's group, -1 for none.
     """
     if groups.shape != (len(comparison.samples),):
-        raise DataError("There must be one group number for every measured sample.", given=(groups.shape, len(comparison.samples)))
+        raise DataError(
+            "There must be one group number for every measured sample.",
+            given=(groups.shape, len(comparison.samples)),
+        )
     known = np.unique(groups[groups >= 0])
-    parts: list[GroupedOutcome] = []
-    for outcome in comparison.outcomes:
-        own = groups[outcome.positions]
+    parts: list[GroupedResult] = []
+    for result in comparison.predictions:
+        own = groups[result.positions]
         here = np.unique(own[own >= 0])
-        parts.append(GroupedOutcome(outcome=outcome, numbers=np.searchsorted(known, here), members=own[None, :] == here[:, None]))
+        parts.append(
+            GroupedResult(
+                result=result,
+                numbers=np.searchsorted(known, here),
+                members=own[None, :] == here[:, None],
+            )
+        )
     return Groups(names=tuple(f"group {number}" for number in known.tolist()), parts=tuple(parts))

@@ -12,13 +12,13 @@ from weakspot.core.repairs import Spread
 from weakspot.core.seeding import generator
 from weakspot.core.statistics import bootstrap_interval, paired_draws
 from weakspot.repair.measure.groups import Groups
-from weakspot.repair.measure.outcomes import Outcome
+from weakspot.repair.measure.predictions import Result
 
 N_DRAWS = 1000
 LEAST_GROUPS = 2
 LARGEST_BLOCK = 1 << 23
 
-_Members = list[tuple[Outcome, BoolArray]]
+_Members = list[tuple[Result, BoolArray]]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -34,10 +34,12 @@ class _Accuracies:
     overall_after: DoubleArray
 
 
-def spread_of(groups: Groups, n_samples: int, *, seed: int, n_draws: int = N_DRAWS) -> Spread | None:
+def spread_of(
+    groups: Groups, n_samples: int, *, seed: int, n_draws: int = N_DRAWS
+) -> Spread | None:
     """Return the worst group, the average and the gap before and after; None if there are fewer than two groups.
 
-    Intervals come from a paired bootstrap: samples are drawn again with both of their outcomes, and in each draw the worst group
+    Intervals come from a paired bootstrap: samples are drawn again with both of their predictions, and in each draw the worst group
     is found anew, before and after. Where a sample is decided on once, groups keep their sizes. In multi-label tasks whole
     samples are drawn, since the decisions on a sample depend on each other; then sizes vary. The lowest of many rates is lower
     than the lowest true rate; intervals are corrected for that, but not enough where dozens of groups have a few dozen samples.
@@ -51,8 +53,12 @@ def spread_of(groups: Groups, n_samples: int, *, seed: int, n_draws: int = N_DRA
     if len(groups) < LEAST_GROUPS:
         return None
     random = generator(seed, "measure", "spread")
-    is_decided_once = sum(len(part.outcome.positions) for part in groups.parts) <= n_samples
-    drawn = _by_group(groups, n_draws, random) if is_decided_once else _by_sample(groups, n_samples, n_draws, random)
+    is_decided_once = sum(len(part.result.positions) for part in groups.parts) <= n_samples
+    drawn = (
+        _by_group(groups, n_draws, random)
+        if is_decided_once
+        else _by_sample(groups, n_samples, n_draws, random)
+    )
     worst_before, worst_after = np.nanmin(drawn.before, axis=1), np.nanmin(drawn.after, axis=1)
     gap_before, gap_after = drawn.overall_before - worst_before, drawn.overall_after - worst_after
     return Spread(
@@ -74,7 +80,6 @@ def _interval(changes: DoubleArray) -> Interval:
 
 
 def _by_group(groups: Groups, n_draws: int, random: np.random.Generator) -> _Accuracies:
-    """Draw within strata: samples of a class that are in the same groups."""
     from scipy.sparse import csr_array
 
     tables: list[IntArray] = []
@@ -82,7 +87,7 @@ def _by_group(groups: Groups, n_draws: int, random: np.random.Generator) -> _Acc
     n_strata = 0
     for part in groups.parts:
         kinds, place = _kinds(part.members)
-        code = place * 4 + _codes(part.outcome)
+        code = place * 4 + _codes(part.result)
         tables.append(np.bincount(code, minlength=4 * kinds.shape[1]).reshape(-1, 4))
         member, kind = np.nonzero(kinds)
         strata.append(n_strata + kind)
@@ -92,7 +97,10 @@ def _by_group(groups: Groups, n_draws: int, random: np.random.Generator) -> _Acc
     places = (np.concatenate(numbers), np.concatenate(strata))
     holds = csr_array((np.ones(len(places[0])), places), shape=(len(groups), n_strata))
     before, after = paired_draws(counts, n_draws=n_draws, random=random)
-    right = [np.vstack([counts[:, column] + counts[:, 3], drawn]) for column, drawn in ((2, before), (1, after))]
+    right = [
+        np.vstack([counts[:, column] + counts[:, 3], drawn])
+        for column, drawn in ((2, before), (1, after))
+    ]
     sizes = holds @ counts.sum(axis=1)
     return _Accuracies(
         before=(holds @ right[0].T.astype(np.float64)).T / sizes,
@@ -110,34 +118,45 @@ def _kinds(members: BoolArray) -> tuple[BoolArray, IntArray]:
     return kinds, np.ravel(place)
 
 
-def _codes(outcome: Outcome) -> IntArray:
+def _codes(result: Result) -> IntArray:
     """Return 0 for wrong both times, 1 for gained, 2 for lost, 3 for right both times."""
-    return outcome.right_before * 2 + outcome.right_after.astype(np.int64)
+    return result.right_before * 2 + result.right_after.astype(np.int64)
 
 
-def _by_sample(groups: Groups, n_samples: int, n_draws: int, random: np.random.Generator) -> _Accuracies:
+def _by_sample(
+    groups: Groups, n_samples: int, n_draws: int, random: np.random.Generator
+) -> _Accuracies:
     """Draw whole samples, with all decisions on them; after the groups, all decisions make up one more."""
-    everything = [(part.outcome, np.ones(len(part.outcome.positions), dtype=np.bool_)) for part in groups.parts]
+    everything = [
+        (part.result, np.ones(len(part.result.positions), dtype=np.bool_)) for part in groups.parts
+    ]
     members: list[_Members] = [[] for _ in groups.names]
     for part in groups.parts:
         for number, chosen in zip(part.numbers.tolist(), part.members, strict=True):
-            members[number].append((part.outcome, chosen))
+            members[number].append((part.result, chosen))
     members.append(everything)
     counted = [_Counted.of(own, n_samples) for own in members]
     sizes, wrong_before, wrong_after = (
         _sparse(columns, n_samples)
-        for columns in zip(*((one.sizes, one.wrong_before, one.wrong_after) for one in counted), strict=True)
+        for columns in zip(
+            *((one.sizes, one.wrong_before, one.wrong_after) for one in counted), strict=True
+        )
     )
     turned = np.array([one.turned for one in counted])[:, None]
     before, after = [], []
     for block in _blocks(n_samples, n_draws, random):
         others = sizes @ block
-        n_drawn = np.where(turned > 0, turned * n_samples - others, others)
-        n_drawn = np.where(n_drawn > 0, n_drawn, np.nan)
-        before.append(1.0 - (wrong_before @ block) / n_drawn)
-        after.append(1.0 - (wrong_after @ block) / n_drawn)
+        n_generated = np.where(turned > 0, turned * n_samples - others, others)
+        n_generated = np.where(n_generated > 0, n_generated, np.nan)
+        before.append(1.0 - (wrong_before @ block) / n_generated)
+        after.append(1.0 - (wrong_after @ block) / n_generated)
     first, second = np.concatenate(before, axis=1).T, np.concatenate(after, axis=1).T
-    return _Accuracies(before=first[:, :-1], after=second[:, :-1], overall_before=first[:, -1], overall_after=second[:, -1])
+    return _Accuracies(
+        before=first[:, :-1],
+        after=second[:, :-1],
+        overall_before=first[:, -1],
+        overall_after=second[:, -1],
+    )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -157,15 +176,22 @@ class _Counted:
     def of(cls, members: _Members, n_samples: int) -> "_Counted":
         """Count the decisions of a group."""
         nobody = [np.zeros(0, dtype=np.int64)]
-        sizes, turned = np.concatenate([*nobody, *(one.positions[chosen] for one, chosen in members)]), 0
+        sizes, turned = (
+            np.concatenate([*nobody, *(one.positions[chosen] for one, chosen in members)]),
+            0,
+        )
         if len(sizes) > n_samples / 2:
             counts = np.bincount(sizes, minlength=n_samples)
             turned = int(counts.max())
             sizes = np.repeat(np.arange(n_samples), turned - counts)
         return cls(
             sizes=sizes,
-            wrong_before=np.concatenate([*nobody, *(one.positions[chosen & ~one.right_before] for one, chosen in members)]),
-            wrong_after=np.concatenate([*nobody, *(one.positions[chosen & ~one.right_after] for one, chosen in members)]),
+            wrong_before=np.concatenate(
+                [*nobody, *(one.positions[chosen & ~one.right_before] for one, chosen in members)]
+            ),
+            wrong_after=np.concatenate(
+                [*nobody, *(one.positions[chosen & ~one.right_after] for one, chosen in members)]
+            ),
             turned=turned,
         )
 

@@ -1,10 +1,25 @@
 """All checks, by role."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
+from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from weakspot.core.errors import ConfigError
-from weakspot.testing.checks import classifier, describer, discoverer, embedder, engine, generators, repairer, speakers, verifier
+from weakspot.core.registry import ROLES, part_class, registered
+from weakspot.testing.checks import (
+    classifier,
+    describer,
+    discoverer,
+    embedder,
+    engine,
+    generators,
+    repairer,
+    rule,
+    speakers,
+    verifier,
+)
 from weakspot.testing.checks.expectation import Check, Factory
 
 CATALOGUE: Mapping[str, Mapping[str, Check]] = MappingProxyType(
@@ -20,6 +35,7 @@ CATALOGUE: Mapping[str, Mapping[str, Check]] = MappingProxyType(
         "verifiers": verifier.CHECKS,
         "repairers": repairer.CHECKS,
         "engines": engine.CHECKS,
+        "rules": rule.CHECKS,
     }
 )
 
@@ -31,7 +47,9 @@ def checks_for(role: str) -> dict[str, Check]:
     True
     """
     if role not in CATALOGUE:
-        raise ConfigError(f"There is no role {role!r}.", given=role, fix=f"Choose one of {list(CATALOGUE)}.")
+        raise ConfigError(
+            f"There is no role {role!r}.", given=role, fix=f"Choose one of {list(CATALOGUE)}."
+        )
     return dict(CATALOGUE[role])
 
 
@@ -94,3 +112,39 @@ def check_repairer(factory: Factory) -> None:
 def check_engine(factory: Factory) -> None:
     """Raise a ConformanceError unless the factory's engines keep their contract."""
     run_checks("engines", factory)
+
+
+def check_rule(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's membership rules keep their contract."""
+    run_checks("rules", factory)
+
+
+def checks_of(package: str) -> dict[str, Callable[[], None]]:
+    """Return every check of every part that a package has registered, by `role: name: check`.
+
+    Each builds the part with its default parameters. Parts that cannot be built without arguments are left out: check them with
+    `checks_for(role)` and a factory of your own.
+
+    >>> "discoverers: spotlight: same_seed_same_result" in checks_of("weakspot")
+    True
+    """
+    return {
+        f"{role}: {name}: {check_name}": partial(check, partial(_built, role, name))
+        for role in ROLES
+        for name, point in registered(role).items()
+        if point.dist is not None
+        and point.dist.name == package
+        and not needed_arguments(role, name)
+        for check_name, check in checks_for(role).items()
+    }
+
+
+def needed_arguments(role: str, name: str) -> list[str]:
+    """Return the arguments without which a registered part cannot be built."""
+    given = inspect.signature(part_class(role, name)).parameters.values()
+    several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    return [one.name for one in given if one.default is one.empty and one.kind not in several]
+
+
+def _built(role: str, name: str) -> Any:
+    return part_class(role, name)()

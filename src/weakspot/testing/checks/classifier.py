@@ -1,6 +1,6 @@
 """Checks of classifiers.
 
-A classifier whose attribute `reads` is `vectors` is given the planted joint vectors (64 numbers) in place of prepared pictures.
+A classifier whose attribute `reads` is `embeddings` is given the planted joint embeddings (64 numbers) in place of prepared images.
 """
 
 from collections.abc import Sequence
@@ -11,17 +11,23 @@ from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Task
 from weakspot.core.roles import Classifier, ClassifierOutput
 from weakspot.testing.checks import material
-from weakspot.testing.checks.expectation import Check, Factory, expect, expect_close, expect_no_global_randomness, expect_refusal
-from weakspot.testing.checks.parts import ANY_PART, implements
-from weakspot.testing.checks.sending import can_be_sent
+from weakspot.testing.checks.expectation import (
+    Check,
+    Factory,
+    expect,
+    expect_close,
+    expect_no_global_randomness,
+    expect_refusal,
+)
+from weakspot.testing.checks.parts import ANY_PART, can_be_sent, implements
 
 TOLERANCE = 1e-3
 
 
 def _prepared(part: Classifier) -> list[AnyArray]:
-    if getattr(part, "reads", "pictures") == "vectors":
-        return list(material.small_world().vectors(np.arange(material.N_PICTURES)))
-    return [part.prepare(picture) for picture in material.pictures()]
+    if getattr(part, "reads", "images") == "embeddings":
+        return list(material.small_world().embeddings(np.arange(material.N_IMAGES)))
+    return [part.prepare(image) for image in material.images()]
 
 
 def _said(factory: Factory) -> ClassifierOutput:
@@ -36,17 +42,23 @@ def ids_are_stable(factory: Factory) -> None:
     part.classify(_prepared(part))
     again: Classifier = factory()
     expect(before and isinstance(before, str), "classifier_id is empty.")
-    expect(before == part.classifier_id == again.classifier_id, "classifier_id changes with use or from instance to instance.")
+    expect(
+        before == part.classifier_id == again.classifier_id,
+        "classifier_id changes with use or from instance to instance.",
+    )
 
 
 def facts_are_given(factory: Factory) -> None:
-    """Task, class names and picture side are of the right kind."""
+    """Task, class names and image side are of the right kind."""
     part: Classifier = factory()
     expect(part.task in tuple(Task), f"task is {part.task!r}.")
-    names, side = part.class_names, part.picture_side
-    expect(names is None or (len(names) > 0 and len(set(names)) == len(names)), "class_names are empty or repeated.")
+    names, side = part.class_names, part.image_side
+    expect(
+        names is None or (len(names) > 0 and len(set(names)) == len(names)),
+        "class_names are empty or repeated.",
+    )
     expect(names is None or isinstance(names, tuple), "class_names is no tuple.")
-    expect(side is None or side > 0, f"picture_side is {side!r}.")
+    expect(side is None or side > 0, f"image_side is {side!r}.")
 
 
 def probabilities_are_probabilities(factory: Factory) -> None:
@@ -54,18 +66,34 @@ def probabilities_are_probabilities(factory: Factory) -> None:
     part: Classifier = factory()
     probabilities = part.classify(_prepared(part)).probabilities
     n_classes = len(part.class_names) if part.class_names is not None else probabilities.shape[-1]
-    expect(probabilities.shape == (material.N_PICTURES, n_classes), f"probabilities have the shape {probabilities.shape}.")
-    expect(probabilities.dtype == np.float32, f"probabilities are {probabilities.dtype}, not float32.")
+    expect(
+        probabilities.shape == (material.N_IMAGES, n_classes),
+        f"probabilities have the shape {probabilities.shape}.",
+    )
+    expect(
+        probabilities.dtype == np.float32, f"probabilities are {probabilities.dtype}, not float32."
+    )
     expect(np.isfinite(probabilities).all(), "A probability is not finite.")
-    expect((probabilities >= 0).all() and (probabilities <= 1 + TOLERANCE).all(), "A probability lies outside [0, 1].")
+    expect(
+        (probabilities >= 0).all() and (probabilities <= 1 + TOLERANCE).all(),
+        "A probability lies outside [0, 1].",
+    )
     if part.task is Task.SINGLE_LABEL:
-        expect_close(probabilities.sum(axis=1), np.ones(len(probabilities)), "Probabilities do not sum to one", tolerance=TOLERANCE)
+        expect_close(
+            probabilities.sum(axis=1),
+            np.ones(len(probabilities)),
+            "Probabilities do not sum to one",
+            tolerance=TOLERANCE,
+        )
 
 
-def pictures_are_told_apart(factory: Factory) -> None:
-    """Different pictures do not all get exactly the same answer."""
+def images_are_told_apart(factory: Factory) -> None:
+    """Different images do not all get exactly the same answer."""
     probabilities = _said(factory).probabilities
-    expect(np.ptp(probabilities, axis=0).max() > 0, "Every picture gets the same probabilities: are pixels read at all?")
+    expect(
+        np.ptp(probabilities, axis=0).max() > 0,
+        "Every image gets the same probabilities: are pixels read at all?",
+    )
 
 
 def features_fit_the_head(factory: Factory) -> None:
@@ -75,22 +103,37 @@ def features_fit_the_head(factory: Factory) -> None:
     if said.features is None:
         expect(part.head is None, "There is a head, but no features to put it on.")
         return
-    expect(said.features.ndim == len(("n", "d")) and len(said.features) == material.N_PICTURES, "features are not [n, d].")
-    expect(said.features.dtype == np.float32 and np.isfinite(said.features).all(), "features are not finite float32.")
+    expect(
+        said.features.ndim == len(("n", "d")) and len(said.features) == material.N_IMAGES,
+        "features are not [n, d].",
+    )
+    expect(
+        said.features.dtype == np.float32 and np.isfinite(said.features).all(),
+        "features are not finite float32.",
+    )
     if part.head is not None:
         remade = part.head.probabilities(said.features)
-        expect_close(remade, said.probabilities, "The head on the features does not give the probabilities", tolerance=TOLERANCE)
+        expect_close(
+            remade,
+            said.probabilities,
+            "The head on the features does not give the probabilities",
+            tolerance=TOLERANCE,
+        )
 
 
 def batches_do_not_matter(factory: Factory) -> None:
-    """One picture at a time, or in another order, gives the same answers."""
+    """One image at a time, or in another order, gives the same answers."""
     part: Classifier = factory()
     prepared = _prepared(part)
     whole = part.classify(prepared).probabilities
     single = np.concatenate([part.classify([item]).probabilities for item in prepared])
-    expect_close(single, whole, "One picture at a time gives other probabilities", tolerance=TOLERANCE)
+    expect_close(
+        single, whole, "One image at a time gives other probabilities", tolerance=TOLERANCE
+    )
     backwards = part.classify(prepared[::-1]).probabilities[::-1]
-    expect_close(backwards, whole, "The order of a batch changes the probabilities", tolerance=TOLERANCE)
+    expect_close(
+        backwards, whole, "The order of a batch changes the probabilities", tolerance=TOLERANCE
+    )
 
 
 def same_result_twice(factory: Factory) -> None:
@@ -98,22 +141,32 @@ def same_result_twice(factory: Factory) -> None:
     part: Classifier = factory()
     prepared = _prepared(part)
     first = part.classify(prepared).probabilities
-    expect_close(part.classify(prepared).probabilities, first, "A second call answers otherwise", tolerance=TOLERANCE)
-    expect_close(_said(factory).probabilities, first, "A second instance answers otherwise", tolerance=TOLERANCE)
+    expect_close(
+        part.classify(prepared).probabilities,
+        first,
+        "A second call answers otherwise",
+        tolerance=TOLERANCE,
+    )
+    expect_close(
+        _said(factory).probabilities,
+        first,
+        "A second instance answers otherwise",
+        tolerance=TOLERANCE,
+    )
 
 
 def input_stays_as_it_is(factory: Factory) -> None:
-    """Neither pictures nor prepared arrays are changed."""
+    """Neither images nor prepared arrays are changed."""
     part: Classifier = factory()
-    if getattr(part, "reads", "pictures") == "pictures":
-        picture = material.pictures()[0]
-        before = picture.tobytes()
-        part.prepare(picture)
-        expect(picture.tobytes() == before, "prepare changed the picture.")
+    if getattr(part, "reads", "images") == "images":
+        image = material.images()[0]
+        before = image.tobytes()
+        part.prepare(image)
+        expect(image.tobytes() == before, "prepare changed the image.")
     prepared = _prepared(part)
     saved = _bytes(prepared)
     part.classify(prepared)
-    expect(_bytes(prepared) == saved, "classify changed the prepared pictures.")
+    expect(_bytes(prepared) == saved, "classify changed the prepared images.")
 
 
 def _bytes(prepared: Sequence[AnyArray]) -> list[bytes]:
@@ -129,19 +182,19 @@ def no_global_randomness(factory: Factory) -> None:
 
 
 def empty_batches_work(factory: Factory) -> None:
-    """No pictures: no rows."""
+    """No images: no rows."""
     part: Classifier = factory()
     expect(len(part.classify([]).probabilities) == 0, "Probabilities came out of nothing.")
 
 
-def pictures_are_read_or_refused(factory: Factory) -> None:
-    """A part that reads vectors says so when it gets a picture."""
+def images_are_read_or_refused(factory: Factory) -> None:
+    """A part that reads embeddings says so when it gets an image."""
     part: Classifier = factory()
-    if getattr(part, "reads", "pictures") == "vectors":
-        with expect_refusal("A picture was given to a classifier of vectors"):
-            part.prepare(material.pictures()[0])
+    if getattr(part, "reads", "images") == "embeddings":
+        with expect_refusal("An image was given to a classifier of embeddings"):
+            part.prepare(material.images()[0])
         return
-    expect(isinstance(part.prepare(material.pictures()[0]), np.ndarray), "prepare gives no array.")
+    expect(isinstance(part.prepare(material.images()[0]), np.ndarray), "prepare gives no array.")
 
 
 def _first_answer(part: Classifier) -> AnyArray:
@@ -158,14 +211,14 @@ CHECKS: dict[str, Check] = {
             ids_are_stable,
             facts_are_given,
             probabilities_are_probabilities,
-            pictures_are_told_apart,
+            images_are_told_apart,
             features_fit_the_head,
             batches_do_not_matter,
             same_result_twice,
             input_stays_as_it_is,
             no_global_randomness,
             empty_batches_work,
-            pictures_are_read_or_refused,
+            images_are_read_or_refused,
         )
     },
 }

@@ -29,7 +29,10 @@ def slices_stay_the_same_but_for_names(factory: Factory) -> None:
     """The same slices come back in the same order, and only their names are new."""
     given = material.slices_of(_samples())
     named = _named(factory)
-    expect([found.slice_id for found in named] == [found.slice_id for found in given], "Slices were lost, added or reordered.")
+    expect(
+        [found.slice_id for found in named] == [found.slice_id for found in given],
+        "Slices were lost, added or reordered.",
+    )
     bare = [found.model_copy(update={"names": (), "easy_names": ()}) for found in named]
     expect(bare == list(given), "More than the names of a slice was changed.")
 
@@ -38,7 +41,10 @@ def names_are_words(factory: Factory) -> None:
     """Every slice that is about something gets a name, best first."""
     for found in _named(factory):
         expect(found.names, f"The slice {found.title!r} got no name.")
-        expect(all(name.phrase.strip() and name.contrast.strip() for name in found.names), "A name is empty.")
+        expect(
+            all(name.phrase.strip() and name.contrast.strip() for name in found.names),
+            "A name is empty.",
+        )
         expect(all(name.describer for name in found.names), "A name does not say who found it.")
         scores = [name.score for name in found.names]
         expect(scores == sorted(scores, reverse=True), "Names are not sorted, best first.")
@@ -53,9 +59,16 @@ def second_call_forgets_the_first(factory: Factory) -> None:
     """A part that was used before finds what a fresh one finds."""
     part: Describer = factory()
     test = material.sample_set(Split.TEST)
-    part.describe(material.slices_of(test, phrases=("a white square",)), test, material.CRITERION, material.ASSISTANTS)
+    part.describe(
+        material.slices_of(test, phrases=("a white square",)),
+        test,
+        material.CRITERION,
+        material.ASSISTANTS,
+    )
     samples = _samples()
-    again = part.describe(material.slices_of(samples), samples, material.CRITERION, material.ASSISTANTS)
+    again = part.describe(
+        material.slices_of(samples), samples, material.CRITERION, material.ASSISTANTS
+    )
     expect(again == _named(factory), "The result depends on an earlier call.")
 
 
@@ -79,11 +92,13 @@ def nobody_to_ask_is_survived(factory: Factory) -> None:
     given = material.slices_of(samples)
     for assistants in (NOBODY, material.useless_assistants()):
         named = part.describe(given, samples, material.CRITERION, assistants)
-        expect([found.slice_id for found in named] == [found.slice_id for found in given], "Slices were lost, added or reordered.")
+        expect(
+            [found.slice_id for found in named] == [found.slice_id for found in given],
+            "Slices were lost, added or reordered.",
+        )
 
 
 def no_slices_give_none(factory: Factory) -> None:
-    """No slices: no slices."""
     expect(_named(factory, slices=()) == (), "Slices came out of nothing.")
 
 
@@ -92,7 +107,10 @@ def multi_label_is_understood(factory: Factory) -> None:
     samples = material.sample_set(Split.VALIDATION, is_multi_label=True)
     given = material.slices_of(samples)
     named = _named(factory, samples, given)
-    expect([found.slice_id for found in named] == [found.slice_id for found in given], "Slices were lost, added or reordered.")
+    expect(
+        [found.slice_id for found in named] == [found.slice_id for found in given],
+        "Slices were lost, added or reordered.",
+    )
 
 
 CHECKS: dict[str, Check] = {

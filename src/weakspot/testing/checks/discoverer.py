@@ -20,7 +20,12 @@ LEAST_AGREEMENT = 0.98
 
 def _found(factory: Factory, samples: SampleSet | None = None, *, seed: int = 0) -> Discovery:
     part: Discoverer = factory()
-    return part.discover(_samples() if samples is None else samples, material.CRITERION, seed=seed, assistants=material.ASSISTANTS)
+    return part.discover(
+        _samples() if samples is None else samples,
+        material.CRITERION,
+        seed=seed,
+        assistants=material.ASSISTANTS,
+    )
 
 
 def _samples() -> SampleSet:
@@ -28,15 +33,20 @@ def _samples() -> SampleSet:
 
 
 def _told(discovery: Discovery) -> list[str]:
-    return [found.model_dump_json() for found in discovery.slices] + [note.model_dump_json() for note in discovery.notes]
+    return [found.model_dump_json() for found in discovery.slices] + [
+        note.model_dump_json() for note in discovery.notes
+    ]
 
 
 def every_class_gets_a_word(factory: Factory) -> None:
-    """Every class gets a slice or a note that says why there is none."""
     discovery = _found(factory)
-    spoken_of = {found.class_name for found in discovery.slices} | {note.class_name for note in discovery.notes}
+    spoken_of = {found.class_name for found in discovery.slices} | {
+        note.class_name for note in discovery.notes
+    }
     missing = set(_samples().dataset.class_names) - spoken_of
-    expect(not missing, f"Nothing is said of the classes {sorted(missing)}: return a slice or a note.")
+    expect(
+        not missing, f"Nothing is said of the classes {sorted(missing)}: return a slice or a note."
+    )
 
 
 def slices_say_where_they_come_from(factory: Factory) -> None:
@@ -45,22 +55,35 @@ def slices_say_where_they_come_from(factory: Factory) -> None:
     slices = _found(factory, samples).slices
     for found in slices:
         expect(found.method, "A slice does not name its method.")
-        expect(found.class_name in samples.dataset.class_names, f"A slice is about the unknown class {found.class_name!r}.")
-        expect(found.found_on.digest == samples.digest(), "found_on.digest is not the digest of the samples that were given.")
-        expect(found.found_on.n_samples == len(samples), "found_on.n_samples is not the number of samples that were given.")
+        expect(
+            found.class_name in samples.dataset.class_names,
+            f"A slice is about the unknown class {found.class_name!r}.",
+        )
+        expect(
+            found.found_on.digest == samples.digest(),
+            "found_on.digest is not the digest of the samples that were given.",
+        )
+        expect(
+            found.found_on.n_samples == len(samples),
+            "found_on.n_samples is not the number of samples that were given.",
+        )
     ids = [found.slice_id for found in slices]
     expect(len(set(ids)) == len(ids), "Two slices have the same id.")
 
 
 def same_seed_same_result(factory: Factory) -> None:
-    """Two fresh parts with the same seed find the same."""
-    expect(_told(_found(factory, seed=5)) == _told(_found(factory, seed=5)), "The same seed gave two results.")
+    expect(
+        _told(_found(factory, seed=5)) == _told(_found(factory, seed=5)),
+        "The same seed gave two results.",
+    )
 
 
 def second_call_forgets_the_first(factory: Factory) -> None:
     """A part that was used before finds what a fresh one finds."""
     part: Discoverer = factory()
-    part.discover(material.sample_set(Split.TEST), material.CRITERION, seed=1, assistants=material.ASSISTANTS)
+    part.discover(
+        material.sample_set(Split.TEST), material.CRITERION, seed=1, assistants=material.ASSISTANTS
+    )
     again = part.discover(_samples(), material.CRITERION, seed=0, assistants=material.ASSISTANTS)
     expect(_told(again) == _told(_found(factory)), "The result depends on an earlier call.")
 
@@ -74,9 +97,12 @@ def input_stays_as_it_is(factory: Factory) -> None:
 
 
 def read_only_arrays_are_enough(factory: Factory) -> None:
-    """Vectors and probabilities may be memory-mapped for reading."""
+    """Embeddings and probabilities may be memory-mapped for reading."""
     samples = material.sample_set(Split.VALIDATION, is_read_only=True)
-    expect(_told(_found(factory, samples)) == _told(_found(factory)), "Read-only arrays gave another result.")
+    expect(
+        _told(_found(factory, samples)) == _told(_found(factory)),
+        "Read-only arrays gave another result.",
+    )
 
 
 def no_global_randomness(factory: Factory) -> None:
@@ -90,11 +116,17 @@ def order_of_rows_does_not_matter(factory: Factory) -> None:
     order = np.random.default_rng(3).permutation(len(samples.dataset))
     moved = material.reordered(samples, order)
     found, again = _found(factory, samples).slices, _found(factory, moved).slices
-    expect(len(found) == len(again), f"{len(found)} slices became {len(again)} when the rows were reordered.")
+    expect(
+        len(found) == len(again),
+        f"{len(found)} slices became {len(again)} when the rows were reordered.",
+    )
     for first, second in zip(_by_class(found), _by_class(again), strict=True):
         inside, inside_again = _member_ids(first, samples), _member_ids(second, moved)
         agreement = len(inside & inside_again) / max(len(inside | inside_again), 1)
-        expect(agreement >= LEAST_AGREEMENT or inside == inside_again, f"Members changed with the order of rows ({agreement:.2f}).")
+        expect(
+            agreement >= LEAST_AGREEMENT or inside == inside_again,
+            f"Members changed with the order of rows ({agreement:.2f}).",
+        )
 
 
 def _by_class(slices: tuple[FailureSlice, ...]) -> list[FailureSlice]:
@@ -105,12 +137,12 @@ def _member_ids(found: FailureSlice, samples: SampleSet) -> set[str]:
     return set(samples.dataset.sample_ids(found.members(samples)))
 
 
-def outcomes_elsewhere_do_not_matter(factory: Factory) -> None:
-    """Labels and outcomes of samples that were not given are never looked at."""
+def predictions_elsewhere_do_not_matter(factory: Factory) -> None:
+    """Labels and predictions of samples that were not given are never looked at."""
     samples = _samples()
-    changed = material.with_outcomes_elsewhere_changed(samples)
+    changed = material.with_predictions_elsewhere_changed(samples)
     first, second = _told(_found(factory, samples)), _told(_found(factory, changed))
-    expect(first == second, "Labels or outcomes of rows that were not given were used.")
+    expect(first == second, "Labels or predictions of rows that were not given were used.")
 
 
 def calm_classes_get_a_note(factory: Factory) -> None:
@@ -120,8 +152,14 @@ def calm_classes_get_a_note(factory: Factory) -> None:
     calm, single = samples.dataset.class_names[:2]
     noted = {note.class_name for note in discovery.notes}
     expect(calm in noted, f"The class {calm!r} never fails and gets no note.")
-    expect(all(found.class_name != calm for found in discovery.slices), f"A slice was found in {calm!r}, which never fails.")
-    expect(single in noted | {found.class_name for found in discovery.slices}, f"Nothing is said of {single!r}, which fails once.")
+    expect(
+        all(found.class_name != calm for found in discovery.slices),
+        f"A slice was found in {calm!r}, which never fails.",
+    )
+    expect(
+        single in noted | {found.class_name for found in discovery.slices},
+        f"Nothing is said of {single!r}, which fails once.",
+    )
 
 
 def empty_input_is_survived(factory: Factory) -> None:
@@ -135,14 +173,17 @@ def empty_input_is_survived(factory: Factory) -> None:
     expect(not discovery.slices, "Slices were found in no samples.")
 
 
-def missing_vectors_are_survived(factory: Factory) -> None:
-    """Rows of NaN mean: no vector. Nothing may break, and all-NaN gives no slice of vectors."""
+def missing_embeddings_are_survived(factory: Factory) -> None:
+    """Rows of NaN mean: no embedding. Nothing may break, and all-NaN gives no slice of embeddings."""
     samples = _samples()
-    holed = samples.space("joint").vectors.copy()
+    holed = samples.space("clip").embeddings.copy()
     holed[samples.rows[::3]] = np.nan
-    spaces = {**samples.spaces, "joint": replace(samples.space("joint"), vectors=holed)}
+    spaces = {**samples.spaces, "clip": replace(samples.space("clip"), embeddings=holed)}
     _found(factory, replace(samples, spaces=spaces))
-    _found(factory, replace(samples, spaces=dict.fromkeys(samples.spaces, material.empty_space(samples))))
+    _found(
+        factory,
+        replace(samples, spaces=dict.fromkeys(samples.spaces, material.empty_space(samples))),
+    )
 
 
 def nobody_to_ask_is_survived(factory: Factory) -> None:
@@ -151,9 +192,13 @@ def nobody_to_ask_is_survived(factory: Factory) -> None:
         part: Discoverer = factory()
         samples = _samples()
         discovery = part.discover(samples, material.CRITERION, seed=0, assistants=assistants)
-        spoken_of = {found.class_name for found in discovery.slices} | {note.class_name for note in discovery.notes}
+        spoken_of = {found.class_name for found in discovery.slices} | {
+            note.class_name for note in discovery.notes
+        }
         missing = set(samples.dataset.class_names) - spoken_of
-        expect(not missing, f"With nobody to ask, nothing is said of the classes {sorted(missing)}.")
+        expect(
+            not missing, f"With nobody to ask, nothing is said of the classes {sorted(missing)}."
+        )
 
 
 def rules_decide_on_unseen_rows(factory: Factory) -> None:
@@ -162,8 +207,14 @@ def rules_decide_on_unseen_rows(factory: Factory) -> None:
     unseen: IntArray = samples.dataset.rows_of(Split.TEST)
     for found in _found(factory, samples).slices:
         inside = found.rule.members(samples, unseen)
-        expect(inside.shape == unseen.shape and inside.dtype == np.bool_, "A rule does not give one answer an unseen row.")
-        expect(np.isfinite(found.rule.scores(samples, unseen)).all(), "A rule gives no finite score to an unseen row.")
+        expect(
+            inside.shape == unseen.shape and inside.dtype == np.bool_,
+            "A rule does not give one answer an unseen row.",
+        )
+        expect(
+            np.isfinite(found.rule.scores(samples, unseen)).all(),
+            "A rule gives no finite score to an unseen row.",
+        )
 
 
 def slices_survive_json(factory: Factory) -> None:
@@ -171,15 +222,24 @@ def slices_survive_json(factory: Factory) -> None:
     samples = _samples()
     for found in _found(factory, samples).slices:
         again = FailureSlice.model_validate_json(found.model_dump_json())
-        expect(again == found and again.slice_id == found.slice_id, "A slice changes when it is stored and read.")
-        expect(np.array_equal(again.members(samples), found.members(samples)), "A stored slice has other members.")
+        expect(
+            again == found and again.slice_id == found.slice_id,
+            "A slice changes when it is stored and read.",
+        )
+        expect(
+            np.array_equal(again.members(samples), found.members(samples)),
+            "A stored slice has other members.",
+        )
 
 
 def multi_label_is_understood(factory: Factory) -> None:
     """In a multi-label task a slice says which side of the label it is about."""
     samples = material.sample_set(Split.VALIDATION, is_multi_label=True)
     for found in _found(factory, samples).slices:
-        expect(found.side is not None, "A slice of a multi-label task does not say whether members have or lack the label.")
+        expect(
+            found.side is not None,
+            "A slice of a multi-label task does not say whether members have or lack the label.",
+        )
 
 
 CHECKS: dict[str, Check] = {
@@ -196,10 +256,10 @@ CHECKS: dict[str, Check] = {
             read_only_arrays_are_enough,
             no_global_randomness,
             order_of_rows_does_not_matter,
-            outcomes_elsewhere_do_not_matter,
+            predictions_elsewhere_do_not_matter,
             calm_classes_get_a_note,
             empty_input_is_survived,
-            missing_vectors_are_survived,
+            missing_embeddings_are_survived,
             nobody_to_ask_is_survived,
             rules_decide_on_unseen_rows,
             slices_survive_json,

@@ -24,10 +24,14 @@ def expect(condition: object, message: str) -> None:
         raise ConformanceError(message)
 
 
-def expect_close(found: AnyArray, wanted: AnyArray, message: str, *, tolerance: float = 1e-4) -> None:
+def expect_close(
+    found: AnyArray, wanted: AnyArray, message: str, *, tolerance: float = 1e-4
+) -> None:
     """Raise a ConformanceError unless two arrays have one shape and nearly the same numbers."""
     expect(found.shape == wanted.shape, f"{message}: shapes {found.shape} and {wanted.shape}")
-    largest = float(np.max(np.abs(found.astype(np.float64) - wanted.astype(np.float64)), initial=0.0))
+    largest = float(
+        np.max(np.abs(found.astype(np.float64) - wanted.astype(np.float64)), initial=0.0)
+    )
     expect(largest <= tolerance, f"{message}: they differ by {largest:.3g}")
 
 
@@ -39,7 +43,9 @@ def expect_refusal(message: str) -> Iterator[None]:
     except WeakspotError:
         return
     except Exception as error:
-        raise ConformanceError(f"{message}: it raised {type(error).__name__} where a WeakspotError is due") from error
+        raise ConformanceError(
+            f"{message}: it raised {type(error).__name__} where a WeakspotError is due"
+        ) from error
     raise ConformanceError(f"{message}: it went through")
 
 
@@ -51,7 +57,10 @@ def expect_no_global_randomness(run: Callable[[], object]) -> None:
     finally:
         random.setstate(saved[0])
         np.random.set_state(saved[1])  # noqa: NPY002
-    expect(results[0] == results[1], "The result depends on the global random state; draw from weakspot.core.seeding.generator.")
+    expect(
+        results[0] == results[1],
+        "The result depends on the global random state; draw from weakspot.core.seeding.generator.",
+    )
 
 
 def _run_from(seed: int, run: Callable[[], object]) -> object:
@@ -59,7 +68,10 @@ def _run_from(seed: int, run: Callable[[], object]) -> object:
     np.random.seed(seed)  # noqa: NPY002
     before = _global_state()
     result = run()
-    expect(before == _global_state(), "The global random state was moved; draw from weakspot.core.seeding.generator.")
+    expect(
+        before == _global_state(),
+        "The global random state was moved; draw from weakspot.core.seeding.generator.",
+    )
     return result
 
 

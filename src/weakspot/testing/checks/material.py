@@ -1,4 +1,4 @@
-"""What the checks feed to parts: small planted worlds, their pictures, sample sets and slices."""
+"""What the checks feed to parts: small planted worlds, their images, sample sets and slices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -16,15 +16,15 @@ from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.errors import ModelError
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.rules import LinearRule
-from weakspot.core.samples import SampleSet, VectorSpace
+from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.testing.planted import PlantedWorld, plant
-from weakspot.testing.planted_features import ENCODER_ID, phrase_vectors
+from weakspot.testing.planted_features import ENCODER_ID, phrase_embeddings
 from weakspot.testing.planted_problems import rare
 
 CRITERION = FailureCriterion()
-ASSISTANTS = Assistants(embed_texts=phrase_vectors)
-N_PICTURES = 4
+ASSISTANTS = Assistants(embed_texts=phrase_embeddings)
+N_IMAGES = 4
 N_SAMPLES = 800
 
 
@@ -34,14 +34,15 @@ def small_world(*, is_multi_label: bool = False) -> PlantedWorld:
     return plant(rare(0.02), N_SAMPLES, seed=11, is_multi_label=is_multi_label)
 
 
-def pictures() -> list[Image.Image]:
-    """Return a few planted pictures, of two sizes."""
+def images() -> list[Image.Image]:
+    """Return a few planted images, of two sizes."""
     world = small_world()
-    return [world.picture(row, side=64 if row % 2 else 96) for row in range(N_PICTURES)]
+    return [world.image(row, side=64 if row % 2 else 96) for row in range(N_IMAGES)]
 
 
-def sample_set(split: Split, *, is_multi_label: bool = False, is_read_only: bool = False) -> SampleSet:
-    """Return fresh copies of the samples of one split."""
+def sample_set(
+    split: Split, *, is_multi_label: bool = False, is_read_only: bool = False
+) -> SampleSet:
     world = small_world(is_multi_label=is_multi_label)
     samples = world.samples(split)
     dataset = _copied(world.dataset)
@@ -71,7 +72,7 @@ def arrays_of(samples: SampleSet) -> list[AnyArray]:
         dataset.probabilities,
         dataset.thresholds,
         dataset.label_matrix,
-        *(space.vectors for space in samples.spaces.values()),
+        *(space.embeddings for space in samples.spaces.values()),
         *([dataset.labels] if dataset.task is Task.SINGLE_LABEL else []),
     ]
     return [array for array in candidates if array is not None]
@@ -94,13 +95,22 @@ def reordered(samples: SampleSet, order: IntArray) -> SampleSet:
         probabilities=None if dataset.probabilities is None else dataset.probabilities[order],
         thresholds=dataset.thresholds,
     )
-    spaces = {name: replace(space, vectors=space.vectors[order]) for name, space in samples.spaces.items()}
+    spaces = {
+        name: replace(space, embeddings=space.embeddings[order])
+        for name, space in samples.spaces.items()
+    }
     reference = None if samples.reference_rows is None else np.sort(place[samples.reference_rows])
-    return replace(samples, dataset=moved, rows=np.sort(place[samples.rows]), spaces=spaces, reference_rows=reference)
+    return replace(
+        samples,
+        dataset=moved,
+        rows=np.sort(place[samples.rows]),
+        spaces=spaces,
+        reference_rows=reference,
+    )
 
 
-def with_outcomes_elsewhere_changed(samples: SampleSet) -> SampleSet:
-    """Return the same samples in a data set whose other rows have other labels and outcomes."""
+def with_predictions_elsewhere_changed(samples: SampleSet) -> SampleSet:
+    """Return the same samples in a data set whose other rows have other labels and predictions."""
     dataset = samples.dataset
     elsewhere = np.setdiff1d(np.arange(len(dataset)), samples.rows)
     labels = dataset.labels.copy()
@@ -114,7 +124,11 @@ def with_outcomes_elsewhere_changed(samples: SampleSet) -> SampleSet:
         predictions[elsewhere] = (predictions[elsewhere] + 2) % dataset.n_classes
     table = dataset.table.set_column(column, "label", pa.array(labels, pa.int32()))
     changed = Dataset(
-        class_names=dataset.class_names, task=dataset.task, table=table, predictions=predictions, probabilities=probabilities
+        class_names=dataset.class_names,
+        task=dataset.task,
+        table=table,
+        predictions=predictions,
+        probabilities=probabilities,
     )
     return replace(samples, dataset=changed)
 
@@ -130,10 +144,15 @@ def with_few_failures(samples: SampleSet) -> SampleSet:
     predictions[second[0]] = 2
     probabilities = np.full((len(dataset), dataset.n_classes), 0.1, dtype=np.float32)
     probabilities[np.arange(len(dataset)), predictions] = 1.0 - 0.1 * (dataset.n_classes - 1)
-    return replace(samples, dataset=dataset.with_outcomes(predictions=predictions, probabilities=probabilities))
+    return replace(
+        samples,
+        dataset=dataset.with_predictions(predictions=predictions, probabilities=probabilities),
+    )
 
 
-def slices_of(samples: SampleSet, *, phrases: Sequence[str] = ("a green disc", "a dark star")) -> tuple[FailureSlice, ...]:
+def slices_of(
+    samples: SampleSet, *, phrases: Sequence[str] = ("a green disc", "a dark star")
+) -> tuple[FailureSlice, ...]:
     """Return slices that are about phrases: the first is the planted one, the others are harmless."""
     side = Side.PRESENT if samples.dataset.task is Task.MULTI_LABEL else None
     return tuple(_slice_of(phrase, samples, side) for phrase in phrases)
@@ -141,7 +160,7 @@ def slices_of(samples: SampleSet, *, phrases: Sequence[str] = ("a green disc", "
 
 def _slice_of(phrase: str, samples: SampleSet, side: Side | None) -> FailureSlice:
     adjective, name = phrase.split()[-2:]
-    direction = phrase_vectors([adjective])[0] - phrase_vectors(["photo"])[0]
+    direction = phrase_embeddings([adjective])[0] - phrase_embeddings(["photo"])[0]
     return FailureSlice(
         class_name=name,
         side=side,
@@ -158,14 +177,13 @@ def useless_assistants() -> Assistants:
         raise ModelError("The language model's answer is no JSON.", given="Sure! Here is")
 
     return Assistants(
-        embed_texts=phrase_vectors,
+        embed_texts=phrase_embeddings,
         captions=lambda rows: [""] * len(rows),
         answers=lambda rows, _question: [""] * len(rows),
         propose=refuse,
     )
 
 
-def empty_space(samples: SampleSet) -> VectorSpace:
-    """Return the joint space with no vector known for any row."""
-    joint = samples.space("joint")
-    return replace(joint, vectors=np.full_like(joint.vectors, np.nan))
+def empty_space(samples: SampleSet) -> EmbeddingSpace:
+    joint = samples.space("clip")
+    return replace(joint, embeddings=np.full_like(joint.embeddings, np.nan))

@@ -1,23 +1,36 @@
-"""What holds for every part, whatever its role."""
+"""What holds for every part, whatever its role.
+
+The check that a part can be sent to another process, for engines that work in several.
+"""
 
 import dataclasses
 import inspect
 import json
-from collections.abc import Hashable, Mapping
+import pickle
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
-from weakspot.testing.checks.expectation import Check, Factory, expect
+import numpy as np
 
-SEVERAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.VAR_POSITIONAL)
+from weakspot.testing.checks.expectation import Check, ConformanceError, Factory, expect
+
+SEVERAL = (
+    inspect.Parameter.POSITIONAL_ONLY,
+    inspect.Parameter.POSITIONAL_OR_KEYWORD,
+    inspect.Parameter.VAR_POSITIONAL,
+)
 
 
 def implements(role: type[Any]) -> Check:
-    """Return the check that a part has every member of its role."""
 
     def implements_role(factory: Factory) -> None:
         part = factory()
         members = [name for name in vars(role) if not name.startswith("_")]
-        missing = [name for name in members if inspect.getattr_static(part, name, None) is None and not hasattr(part, name)]
+        missing = [
+            name
+            for name in members
+            if inspect.getattr_static(part, name, None) is None and not hasattr(part, name)
+        ]
         expect(not missing, f"{type(part).__name__} lacks {missing} of the role {role.__name__}.")
         expect(isinstance(part, role), f"{type(part).__name__} is no {role.__name__}.")
 
@@ -32,9 +45,10 @@ def keyword_arguments_only(factory: Factory) -> None:
 
 
 def factory_gives_new_objects(factory: Factory) -> None:
-    """The checks need a fresh part each time."""
     first, second = factory(), factory()
-    expect(first is not second, "The factory returned the same object twice; it must build a new one.")
+    expect(
+        first is not second, "The factory returned the same object twice; it must build a new one."
+    )
 
 
 def frozen_parameters(factory: Factory) -> None:
@@ -42,7 +56,10 @@ def frozen_parameters(factory: Factory) -> None:
     part = factory()
     expect(dataclasses.is_dataclass(part), f"{type(part).__name__} is no dataclass.")
     settings: Any = getattr(type(part), "__dataclass_params__", None)
-    expect(settings is not None and settings.frozen, f"{type(part).__name__} is not frozen: dataclass(frozen=True, kw_only=True).")
+    expect(
+        settings is not None and settings.frozen,
+        f"{type(part).__name__} is not frozen: dataclass(frozen=True, kw_only=True).",
+    )
     expect(factory() == part, "Two parts with the same parameters are not equal.")
     extra = set(getattr(part, "__dict__", {})) - {field.name for field in dataclasses.fields(part)}
     expect(not extra, f"These attributes are not parameters: {sorted(extra)}.")
@@ -53,12 +70,18 @@ def storable_parameters(factory: Factory) -> None:
     part = factory()
     for field in dataclasses.fields(part):
         if not isinstance(value := getattr(part, field.name), Mapping):
-            expect(isinstance(value, Hashable), f"The parameter {field.name} is not hashable: use a tuple.")
+            expect(
+                isinstance(value, Hashable),
+                f"The parameter {field.name} is not hashable: use a tuple.",
+            )
     values = dataclasses.asdict(part)
     stored = json.loads(json.dumps(values))
     expect(set(stored) == set(values), "The parameters change in JSON.")
     for name, value in values.items():
-        expect(_as_stored(value) == stored[name], f"The parameter {name} changes in JSON: {value!r} to {stored[name]!r}.")
+        expect(
+            _as_stored(value) == stored[name],
+            f"The parameter {name} changes in JSON: {value!r} to {stored[name]!r}.",
+        )
 
 
 def _as_stored(value: object) -> object:
@@ -73,4 +96,58 @@ ANY_PART: dict[str, Check] = {
     "keyword_arguments_only": keyword_arguments_only,
     "factory_gives_new_objects": factory_gives_new_objects,
 }
-ANY_METHOD: dict[str, Check] = {**ANY_PART, "frozen_parameters": frozen_parameters, "storable_parameters": storable_parameters}
+ANY_METHOD: dict[str, Check] = {
+    **ANY_PART,
+    "frozen_parameters": frozen_parameters,
+    "storable_parameters": storable_parameters,
+}
+
+
+TOLERANCE = 2e-3
+
+
+def can_be_sent(identity: str, answer: Callable[[Any], Any]) -> Check:
+    """Return the check that a part which was sent has the same id and answers alike.
+
+    Args:
+        identity: name of the property that gives the id.
+        answer: asks the part something small; numbers, texts or bytes.
+    """
+
+    def sent_part_is_the_same(factory: Factory) -> None:
+        part = factory()
+        before, said = getattr(part, identity), answer(part)
+        other = sent(part)
+        expect(
+            getattr(other, identity) == before,
+            f"Sent to another process, the part has another {identity}.",
+        )
+        _expect_alike(answer(other), said)
+        expect(getattr(part, identity) == before, "Sending the part changed it.")
+
+    return sent_part_is_the_same
+
+
+def sent(part: Any) -> Any:
+    """Return a part as another process would get it.
+
+    Raises:
+        ConformanceError: if it cannot be sent.
+    """
+    try:
+        return pickle.loads(pickle.dumps(part))  # noqa: S301 - of our own making
+    except Exception as error:
+        raise ConformanceError(
+            f"{type(part).__name__} cannot be sent to another process: {type(error).__name__}: {error}. "
+            "Derive it from weakspot.core.sending.Sendable and keep what is loaded in cached properties."
+        ) from error
+
+
+def _expect_alike(found: object, wanted: object) -> None:
+    if isinstance(found, np.ndarray) and isinstance(wanted, np.ndarray):
+        is_alike = found.shape == wanted.shape and np.allclose(
+            found, wanted, atol=TOLERANCE, equal_nan=True
+        )
+    else:
+        is_alike = found == wanted
+    expect(is_alike, "Sent to another process, the part answers otherwise.")

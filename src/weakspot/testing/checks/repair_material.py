@@ -22,7 +22,13 @@ BUDGET = 5
 N_SAMPLES = 1000
 N_UNLABELLED = 8
 PROMPT = "prompt"
-SHARES = {Split.TRAIN: 0.4, Split.VALIDATION: 0.2, Split.TEST: 0.15, Split.POOL: 0.15, Split.SYNTHETIC: 0.1}
+SHARES = {
+    Split.TRAIN: 0.4,
+    Split.VALIDATION: 0.2,
+    Split.TEST: 0.15,
+    Split.POOL: 0.15,
+    Split.SYNTHETIC: 0.1,
+}
 
 Change = Callable[[SampleSet], SampleSet]
 
@@ -38,10 +44,21 @@ def everything(*, is_multi_label: bool = False) -> SampleSet:
     samples = world.samples(*Split)
     generated = set(world.dataset.rows_of(Split.SYNTHETIC).tolist())
     classes = world.dataset.class_names
-    plain = [f"a photo of a {classes[row % len(classes)]}" if row % 3 else world.scene(row).caption for row in samples.rows]
-    dataset = world.dataset.with_metadata({PROMPT: [words if row in generated else None for row, words in enumerate(plain)]})
-    dataset = replace(dataset, probabilities=np.array(dataset.probabilities), predictions=_copied(dataset))
-    return replace(samples, dataset=_unlabelled(dataset, dataset.rows_of(Split.TRAIN)[:N_UNLABELLED]), rows=samples.rows.copy())
+    plain = [
+        f"a photo of a {classes[row % len(classes)]}" if row % 3 else world.scene(row).caption
+        for row in samples.rows
+    ]
+    dataset = world.dataset.with_metadata(
+        {PROMPT: [words if row in generated else None for row, words in enumerate(plain)]}
+    )
+    dataset = replace(
+        dataset, probabilities=np.array(dataset.probabilities), predictions=_copied(dataset)
+    )
+    return replace(
+        samples,
+        dataset=_unlabelled(dataset, dataset.rows_of(Split.TRAIN)[:N_UNLABELLED]),
+        rows=samples.rows.copy(),
+    )
 
 
 def _copied(dataset: Dataset) -> IntArray | None:
@@ -49,7 +66,9 @@ def _copied(dataset: Dataset) -> IntArray | None:
 
 
 def _unlabelled(dataset: Dataset, rows: IntArray) -> Dataset:
-    return dataset.with_labels(rows, [NO_LABEL] * len(rows) if dataset.task is Task.SINGLE_LABEL else [None] * len(rows))
+    return dataset.with_labels(
+        rows, [NO_LABEL] * len(rows) if dataset.task is Task.SINGLE_LABEL else [None] * len(rows)
+    )
 
 
 def full(*, change: Change | None = None, is_multi_label: bool = False) -> RepairMaterial:
@@ -61,7 +80,9 @@ def full(*, change: Change | None = None, is_multi_label: bool = False) -> Repai
     """
     samples = everything(is_multi_label=is_multi_label)
     samples = samples if change is None else change(samples)
-    named = {split: samples.only(samples.dataset.rows_of(split), name=split.value) for split in Split}
+    named = {
+        split: samples.only(samples.dataset.rows_of(split), name=split.value) for split in Split
+    }
     slices = slices_of(samples)
     return RepairMaterial(
         training=named[Split.TRAIN],
@@ -69,7 +90,12 @@ def full(*, change: Change | None = None, is_multi_label: bool = False) -> Repai
         synthetic=named[Split.SYNTHETIC],
         budget=BUDGET,
         evidence=_evidence(slices, named[Split.VALIDATION]),
-        n_failures=sum(one.n_failed for one in class_problems(samples.dataset, named[Split.VALIDATION].rows, material.CRITERION)),
+        n_failures=sum(
+            one.n_failed
+            for one in class_problems(
+                samples.dataset, named[Split.VALIDATION].rows, material.CRITERION
+            )
+        ),
         assistants=material.ASSISTANTS,
     )
 
@@ -82,25 +108,36 @@ def slices_of(samples: SampleSet) -> tuple[FailureSlice, ...]:
 def slice_of_nobody(class_name: str) -> FailureSlice:
     """Return a slice that no sample is a member of."""
     use = DataUse(name="nothing", n_samples=0, digest="0" * 32)
-    return FailureSlice(class_name=class_name, rule=IdRule(sample_ids=()), method="by-hand", found_on=use)
+    return FailureSlice(
+        class_name=class_name, rule=IdRule(sample_ids=()), method="by-hand", found_on=use
+    )
 
 
 def with_unlabelled_pool(samples: SampleSet) -> SampleSet:
     """Return the same samples without the labels of the pool."""
-    return replace(samples, dataset=_unlabelled(samples.dataset, samples.dataset.rows_of(Split.POOL)))
+    return replace(
+        samples, dataset=_unlabelled(samples.dataset, samples.dataset.rows_of(Split.POOL))
+    )
 
 
 def with_absent_class(samples: SampleSet) -> SampleSet:
     """Return the same samples in a task that has one more class, last, which no sample is labelled or taken for."""
     dataset = samples.dataset
-    wider = np.column_stack([np.asarray(dataset.probabilities), np.zeros(len(dataset), dtype=np.float32)])
-    return replace(samples, dataset=replace(dataset, class_names=(*dataset.class_names, "nobody"), probabilities=wider))
+    wider = np.column_stack(
+        [np.asarray(dataset.probabilities), np.zeros(len(dataset), dtype=np.float32)]
+    )
+    return replace(
+        samples,
+        dataset=replace(dataset, class_names=(*dataset.class_names, "nobody"), probabilities=wider),
+    )
 
 
 def with_evaluation_changed(samples: SampleSet) -> SampleSet:
-    """Return the same samples with other labels and outcomes of validation and test samples."""
+    """Return the same samples with other labels and predictions of validation and test samples."""
     kept = samples.dataset.rows_of(Split.TRAIN, Split.POOL, Split.SYNTHETIC)
-    return replace(material.with_outcomes_elsewhere_changed(samples.only(kept)), rows=samples.rows)
+    return replace(
+        material.with_predictions_elsewhere_changed(samples.only(kept)), rows=samples.rows
+    )
 
 
 def in_another_order(samples: SampleSet) -> SampleSet:

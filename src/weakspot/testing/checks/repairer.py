@@ -26,11 +26,15 @@ FEWEST_GROUPS = 2
 
 
 def _selected(
-    factory: Factory, given: RepairMaterial | None = None, slices: Sequence[FailureSlice] | None = None
+    factory: Factory,
+    given: RepairMaterial | None = None,
+    slices: Sequence[FailureSlice] | None = None,
 ) -> TrainingSelection:
     part: Repairer = factory()
     given = repair_material.full() if given is None else given
-    return part.select(repair_material.slices_of(given.training) if slices is None else slices, given)
+    return part.select(
+        repair_material.slices_of(given.training) if slices is None else slices, given
+    )
 
 
 def _selected_if_possible(
@@ -43,40 +47,68 @@ def _selected_if_possible(
 
 
 def _told(selection: TrainingSelection) -> tuple[object, ...]:
-    contests = tuple(tuple(group.tobytes() for group in contest) for contest in selection.contests)
-    return selection.rows.tobytes(), selection.weights.tobytes(), selection.note, contests
+    group_objectives = tuple(
+        tuple(group.tobytes() for group in group_objective)
+        for group_objective in selection.group_objectives
+    )
+    return selection.rows.tobytes(), selection.weights.tobytes(), selection.note, group_objectives
 
 
 def _expect_sound(selection: TrainingSelection, given: RepairMaterial) -> None:
     rows, weights, dataset = selection.rows, selection.weights, given.training.dataset
-    sources = [given.training, *(samples for samples in (given.pool, given.synthetic) if samples is not None)]
+    sources = [
+        given.training,
+        *(samples for samples in (given.pool, given.synthetic) if samples is not None),
+    ]
     expect(len(rows), "Nothing was selected.")
     expect(
         np.isin(rows, np.concatenate([samples.rows for samples in sources])).all(),
         "Rows outside training, pool and generated samples were selected.",
     )
-    expect(len(np.unique(rows)) == len(rows), "A row was selected twice; give it a larger weight instead.")
+    expect(
+        len(np.unique(rows)) == len(rows),
+        "A row was selected twice; give it a larger weight instead.",
+    )
     unlabelled = given.training.rows[~dataset.is_labelled[given.training.rows]]
     expect(not np.isin(rows, unlabelled).any(), "An unlabelled training sample was selected.")
     expect(weights.shape == rows.shape, "Not one weight a row.")
-    expect(np.isfinite(weights).all() and (weights >= 0).all(), "A weight is negative or not finite.")
-    expect(abs(float(weights.mean()) - 1.0) < TOLERANCE, f"The mean weight is {float(weights.mean()):.4f} and should be one.")
-    _expect_sound_contests(selection)
+    expect(
+        np.isfinite(weights).all() and (weights >= 0).all(), "A weight is negative or not finite."
+    )
+    expect(
+        abs(float(weights.mean()) - 1.0) < TOLERANCE,
+        f"The mean weight is {float(weights.mean()):.4f} and should be one.",
+    )
+    _expect_sound_group_objectives(selection)
 
 
-def _expect_sound_contests(selection: TrainingSelection) -> None:
-    groups = [group for contest in selection.contests for group in contest]
-    expect(all(len(contest) >= FEWEST_GROUPS for contest in selection.contests), "A contest has fewer than two groups.")
-    expect(all(len(group) for group in groups), "A group of a contest is empty.")
+def _expect_sound_group_objectives(selection: TrainingSelection) -> None:
+    groups = [group for group_objective in selection.group_objectives for group in group_objective]
+    expect(
+        all(
+            len(group_objective) >= FEWEST_GROUPS for group_objective in selection.group_objectives
+        ),
+        "A group_objective has fewer than two groups.",
+    )
+    expect(all(len(group) for group in groups), "A group of a group_objective is empty.")
     if groups:
         places = np.concatenate(groups)
-        expect(np.issubdtype(places.dtype, np.integer), "Groups of a contest must hold positions.")
-        expect((places >= 0).all() and (places < len(selection.rows)).all(), "A contest names positions that are not selected.")
-        expect(len(np.unique(places)) == len(places), "A position is in two groups of contests.")
+        expect(
+            np.issubdtype(places.dtype, np.integer),
+            "Groups of a group_objective must hold positions.",
+        )
+        expect(
+            (places >= 0).all() and (places < len(selection.rows)).all(),
+            "A group_objective names positions that are not selected.",
+        )
+        expect(
+            len(np.unique(places)) == len(places),
+            "A position is in two groups of group_objectives.",
+        )
 
 
 def selections_are_sound(factory: Factory) -> None:
-    """Rows come from labelled training, pool and generated samples, once each; weights have mean one; contests hold positions."""
+    """Rows come from labelled training, pool and generated samples, once each; weights have mean one; objectives hold positions."""
     for seed in range(3):
         given = replace(repair_material.full(), seed=seed)
         _expect_sound(_selected(factory, given), given)
@@ -90,8 +122,14 @@ def budget_is_kept(factory: Factory) -> None:
     for budget in (0, 1, BUDGET, 2 * len(pool)):
         selection = _selected_if_possible(factory, replace(given, budget=budget))
         taken[budget] = None if selection is None else int(np.isin(selection.rows, pool).sum())
-        expect((taken[budget] or 0) <= budget, f"{taken[budget]} pool samples were taken with a budget of {budget}.")
-    expect(taken[0] is not None or (taken[BUDGET] or 0) > 0, "It needs a budget, and takes nothing from the pool when it has one.")
+        expect(
+            (taken[budget] or 0) <= budget,
+            f"{taken[budget]} pool samples were taken with a budget of {budget}.",
+        )
+    expect(
+        taken[0] is not None or (taken[BUDGET] or 0) > 0,
+        "It needs a budget, and takes nothing from the pool when it has one.",
+    )
 
 
 def material_that_is_not_there_is_not_used(factory: Factory) -> None:
@@ -116,25 +154,35 @@ def says_what_was_done(factory: Factory) -> None:
 
 
 def same_seed_same_result(factory: Factory) -> None:
-    """Two fresh parts with the same seed choose the same."""
     given = replace(repair_material.full(), seed=4)
-    expect(_told(_selected(factory, given)) == _told(_selected(factory, given)), "The same seed gave two selections.")
+    expect(
+        _told(_selected(factory, given)) == _told(_selected(factory, given)),
+        "The same seed gave two selections.",
+    )
 
 
 def second_call_forgets_the_first(factory: Factory) -> None:
     """A part that was used before chooses what a fresh one chooses."""
     part = factory()
     _selected(lambda: part, replace(repair_material.full(), seed=9, budget=2))
-    expect(_told(_selected(lambda: part)) == _told(_selected(factory)), "The result depends on an earlier call.")
+    expect(
+        _told(_selected(lambda: part)) == _told(_selected(factory)),
+        "The result depends on an earlier call.",
+    )
 
 
 def input_stays_as_it_is(factory: Factory) -> None:
     """No array of the samples is changed."""
     given = repair_material.full()
-    sets = [samples for samples in (given.training, given.pool, given.synthetic) if samples is not None]
+    sets = [
+        samples for samples in (given.training, given.pool, given.synthetic) if samples is not None
+    ]
     before = [material.contents(samples) for samples in sets]
     _selected(factory, given)
-    expect([material.contents(samples) for samples in sets] == before, "An array of the given samples was changed.")
+    expect(
+        [material.contents(samples) for samples in sets] == before,
+        "An array of the given samples was changed.",
+    )
 
 
 def no_global_randomness(factory: Factory) -> None:
@@ -144,24 +192,37 @@ def no_global_randomness(factory: Factory) -> None:
 
 def order_of_rows_does_not_matter(factory: Factory) -> None:
     """The same samples in another order are chosen, and count the same."""
-    given, moved = repair_material.full(), repair_material.full(change=repair_material.in_another_order)
+    given, moved = (
+        repair_material.full(),
+        repair_material.full(change=repair_material.in_another_order),
+    )
     first, second = (_by_id(_selected(factory, one), one) for one in (given, moved))
-    expect(first == second, "Other samples are chosen, or count otherwise, when the rows are in another order.")
+    expect(
+        first == second,
+        "Other samples are chosen, or count otherwise, when the rows are in another order.",
+    )
 
 
 def _by_id(selection: TrainingSelection, given: RepairMaterial) -> tuple[object, ...]:
     ids = np.array(given.training.dataset.sample_ids(selection.rows))
-    contests = frozenset(frozenset(frozenset(ids[group]) for group in contest) for contest in selection.contests)
-    return dict(zip(ids.tolist(), np.round(selection.weights, DIGITS - 2).tolist(), strict=True)), contests
+    group_objectives = frozenset(
+        frozenset(frozenset(ids[group]) for group in group_objective)
+        for group_objective in selection.group_objectives
+    )
+    return dict(
+        zip(ids.tolist(), np.round(selection.weights, DIGITS - 2).tolist(), strict=True)
+    ), group_objectives
 
 
 def evaluation_labels_do_not_matter(factory: Factory) -> None:
-    """Labels and outcomes of validation and test samples are never looked at, but through the evidence."""
+    """Labels and predictions of validation and test samples are never looked at, but through the evidence."""
     given = repair_material.full()
     changed = repair_material.full(change=repair_material.with_evaluation_changed)
     changed = replace(changed, evidence=given.evidence, n_failures=given.n_failures)
     results = [_told(_selected(factory, one)) for one in (given, changed)]
-    expect(results[0] == results[1], "Labels or outcomes of validation or test samples were used.")
+    expect(
+        results[0] == results[1], "Labels or predictions of validation or test samples were used."
+    )
 
 
 def unlabelled_pool_is_understood(factory: Factory) -> None:
@@ -187,17 +248,26 @@ def no_slices_change_nothing(factory: Factory) -> None:
     if selection is None or _told(selection) == _told(_selected(factory, given)):
         return
     expect(
-        np.array_equal(np.sort(selection.rows), given.labelled), "Other samples are trained on although there is nothing to repair."
+        np.array_equal(np.sort(selection.rows), given.labelled),
+        "Other samples are trained on although there is nothing to repair.",
     )
-    expect(np.allclose(selection.weights, 1.0), "Weights were changed although there is nothing to repair.")
-    expect(not selection.contests, "There are contests although there is nothing to repair.")
+    expect(
+        np.allclose(selection.weights, 1.0),
+        "Weights were changed although there is nothing to repair.",
+    )
+    expect(
+        not selection.group_objectives,
+        "There are group_objectives although there is nothing to repair.",
+    )
 
 
 def slices_without_members_are_survived(factory: Factory) -> None:
     """A slice that no sample is in does not stop the others; alone it gives a sound selection or a NotEnoughDataError."""
     given = repair_material.full()
     nobody = slice_of_nobody("square")
-    _expect_sound(_selected(factory, given, (nobody, *repair_material.slices_of(given.training))), given)
+    _expect_sound(
+        _selected(factory, given, (nobody, *repair_material.slices_of(given.training))), given
+    )
     alone = _selected_if_possible(factory, given, (nobody,))
     if alone is not None:
         _expect_sound(alone, given)

@@ -1,4 +1,4 @@
-"""Checks of parts that turn pictures into words: captioners and question answerers."""
+"""Checks of parts that turn images into words: captioners and question answerers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -10,84 +10,93 @@ from PIL import Image
 from weakspot.core.roles import Captioner, CompletesCaptions, QuestionAnswerer, ScoresCaptions
 from weakspot.testing.checks import material
 from weakspot.testing.checks.expectation import Check, Factory, expect, expect_no_global_randomness
-from weakspot.testing.checks.parts import ANY_PART, implements
-from weakspot.testing.checks.sending import can_be_sent
+from weakspot.testing.checks.parts import ANY_PART, can_be_sent, implements
 
 QUESTION = "What colour is the object?"
 BEGINNING = "a photo of a disc."
-CAPTIONS = ("a photo of a red disc", "a photo of a disc. it is small. it is dark.", "it is on grass")
+CAPTIONS = (
+    "a photo of a red disc",
+    "a photo of a disc. it is small. it is dark.",
+    "it is on grass",
+)
 MOST_SENTENCES = 7
 CLOSE_ENOUGH = 1e-2
 
 Speak = Callable[[Any, Sequence[Image.Image]], list[str]]
 
 
-def _caption(part: Captioner, pictures: Sequence[Image.Image]) -> list[str]:
-    return part.caption(pictures)
+def _caption(part: Captioner, images: Sequence[Image.Image]) -> list[str]:
+    return part.caption(images)
 
 
-def _answer(part: QuestionAnswerer, pictures: Sequence[Image.Image]) -> list[str]:
-    return part.answer(pictures, QUESTION)
+def _answer(part: QuestionAnswerer, images: Sequence[Image.Image]) -> list[str]:
+    return part.answer(images, QUESTION)
 
 
 def ids_are_stable(speak: Speak, factory: Factory) -> None:
     """The id is the same for every new instance and after use."""
     part = factory()
     before = _id_of(part)
-    speak(part, material.pictures())
+    speak(part, material.images())
     expect(before and isinstance(before, str), "The id is empty.")
-    expect(before == _id_of(part) == _id_of(factory()), "The id changes with use or from instance to instance.")
+    expect(
+        before == _id_of(part) == _id_of(factory()),
+        "The id changes with use or from instance to instance.",
+    )
 
 
 def _id_of(part: Any) -> object:
     return part.captioner_id if hasattr(part, "captioner_id") else part.answerer_id
 
 
-def one_text_a_picture(speak: Speak, factory: Factory) -> None:
-    """Every picture gets words."""
-    texts = speak(factory(), material.pictures())
-    expect(isinstance(texts, list) and len(texts) == material.N_PICTURES, "Not one text a picture.")
+def one_text_a_image(speak: Speak, factory: Factory) -> None:
+    """Every image gets words."""
+    texts = speak(factory(), material.images())
+    expect(isinstance(texts, list) and len(texts) == material.N_IMAGES, "Not one text an image.")
     expect(all(isinstance(text, str) and text.strip() for text in texts), "A text is empty.")
 
 
 def batches_do_not_matter(speak: Speak, factory: Factory) -> None:
-    """One picture at a time gets the same words."""
-    part, pictures = factory(), material.pictures()
-    single = [speak(part, [picture])[0] for picture in pictures]
-    expect(single == speak(part, pictures), "One picture at a time gives other texts.")
+    """One image at a time gets the same words."""
+    part, images = factory(), material.images()
+    single = [speak(part, [image])[0] for image in images]
+    expect(single == speak(part, images), "One image at a time gives other texts.")
 
 
 def same_result_twice(speak: Speak, factory: Factory) -> None:
     """A second call, and a second instance, say the same."""
-    part, pictures = factory(), material.pictures()
-    first = speak(part, pictures)
-    expect(first == speak(part, pictures) == speak(factory(), pictures), "The same pictures gave other texts.")
+    part, images = factory(), material.images()
+    first = speak(part, images)
+    expect(
+        first == speak(part, images) == speak(factory(), images),
+        "The same images gave other texts.",
+    )
 
 
 def input_stays_as_it_is(speak: Speak, factory: Factory) -> None:
-    """Pictures are not changed."""
-    pictures = material.pictures()
-    before = [picture.tobytes() for picture in pictures]
-    speak(factory(), pictures)
-    expect([picture.tobytes() for picture in pictures] == before, "A picture was changed.")
+    """Images are not changed."""
+    images = material.images()
+    before = [image.tobytes() for image in images]
+    speak(factory(), images)
+    expect([image.tobytes() for image in images] == before, "An image was changed.")
 
 
 def no_global_randomness(speak: Speak, factory: Factory) -> None:
     """Nothing is left to chance."""
-    part, pictures = factory(), material.pictures()
-    speak(part, pictures)
-    expect_no_global_randomness(lambda: speak(part, pictures))
+    part, images = factory(), material.images()
+    speak(part, images)
+    expect_no_global_randomness(lambda: speak(part, images))
 
 
 def nothing_in_nothing_out(speak: Speak, factory: Factory) -> None:
-    """No pictures: no words."""
+    """No images: no words."""
     expect(speak(factory(), []) == [], "Texts came out of nothing.")
 
 
 def _checks(speak: Speak) -> dict[str, Check]:
     shared = (
         ids_are_stable,
-        one_text_a_picture,
+        one_text_a_image,
         batches_do_not_matter,
         same_result_twice,
         input_stays_as_it_is,
@@ -98,14 +107,16 @@ def _checks(speak: Speak) -> dict[str, Check]:
 
 
 def captions_can_be_about_a_class(factory: Factory) -> None:
-    """A class can be named that the caption should be about."""
     part: Captioner = factory()
-    texts = part.caption(material.pictures(), about="disc")
-    expect(len(texts) == material.N_PICTURES and all(text.strip() for text in texts), "Not one text a picture about a class.")
+    texts = part.caption(material.images(), about="disc")
+    expect(
+        len(texts) == material.N_IMAGES and all(text.strip() for text in texts),
+        "Not one text an image about a class.",
+    )
 
 
-def _complete(part: CompletesCaptions, pictures: Sequence[Image.Image]) -> list[str]:
-    return part.complete(pictures, beginning=BEGINNING)
+def _complete(part: CompletesCaptions, images: Sequence[Image.Image]) -> list[str]:
+    return part.complete(images, beginning=BEGINNING)
 
 
 def completions_are_short_sentences(factory: Factory) -> None:
@@ -113,47 +124,87 @@ def completions_are_short_sentences(factory: Factory) -> None:
     part = factory()
     if not isinstance(part, CompletesCaptions):
         return
-    texts = _complete(part, material.pictures())
-    expect(isinstance(texts, list) and len(texts) == material.N_PICTURES, "Not one completion a picture.")
-    expect(all(isinstance(text, str) for text in texts) and any(text.strip() for text in texts), "No completion has words.")
-    expect(not any("\n" in text or text != text.strip() for text in texts), "A completion has line breaks or spaces around it.")
-    expect(not any(BEGINNING.rstrip(".") in text for text in texts), "A completion repeats the beginning.")
-    expect(all(not text or text.endswith(".") for text in texts), "A completion does not end with a full stop.")
-    expect(all(text.count(". ") < MOST_SENTENCES for text in texts), f"A completion has more than {MOST_SENTENCES} sentences.")
+    texts = _complete(part, material.images())
+    expect(
+        isinstance(texts, list) and len(texts) == material.N_IMAGES, "Not one completion an image."
+    )
+    expect(
+        all(isinstance(text, str) for text in texts) and any(text.strip() for text in texts),
+        "No completion has words.",
+    )
+    expect(
+        not any("\n" in text or text != text.strip() for text in texts),
+        "A completion has line breaks or spaces around it.",
+    )
+    expect(
+        not any(BEGINNING.rstrip(".") in text for text in texts),
+        "A completion repeats the beginning.",
+    )
+    expect(
+        all(not text or text.endswith(".") for text in texts),
+        "A completion does not end with a full stop.",
+    )
+    expect(
+        all(text.count(". ") < MOST_SENTENCES for text in texts),
+        f"A completion has more than {MOST_SENTENCES} sentences.",
+    )
 
 
 def completions_keep_the_contract_of_captions(factory: Factory) -> None:
-    """Batches and repeated calls do not matter, pictures stay as they are, and nothing comes of nothing."""
+    """Batches and repeated calls do not matter, images stay as they are, and nothing comes of nothing."""
     if not isinstance(factory(), CompletesCaptions):
         return
-    for check in (batches_do_not_matter, same_result_twice, input_stays_as_it_is, nothing_in_nothing_out):
+    for check in (
+        batches_do_not_matter,
+        same_result_twice,
+        input_stays_as_it_is,
+        nothing_in_nothing_out,
+    ):
         check(_complete, factory)
 
 
 def likelihoods_are_log_probabilities(factory: Factory) -> None:
-    """One finite number of at most 0 a picture and caption, whatever the batch; a captioner need not have them."""
+    """One finite number of at most 0 an image and caption, whatever the batch; a captioner need not have them."""
     part = factory()
     if not isinstance(part, ScoresCaptions):
         return
-    pictures = material.pictures()
-    found = part.log_likelihoods(pictures, CAPTIONS)
-    expect(np.shape(found) == (len(pictures), len(CAPTIONS)), "The likelihoods are not [pictures, captions].")
-    expect(np.isfinite(found).all() and (found <= CLOSE_ENOUGH).all(), "A likelihood is not the logarithm of a probability.")
-    single = [[float(part.log_likelihoods([picture], [caption])[0, 0]) for caption in CAPTIONS] for picture in pictures[:2]]
+    images = material.images()
+    found = part.log_likelihoods(images, CAPTIONS)
+    expect(
+        np.shape(found) == (len(images), len(CAPTIONS)),
+        "The likelihoods are not [images, captions].",
+    )
+    expect(
+        np.isfinite(found).all() and (found <= CLOSE_ENOUGH).all(),
+        "A likelihood is not the logarithm of a probability.",
+    )
+    single = [
+        [float(part.log_likelihoods([image], [caption])[0, 0]) for caption in CAPTIONS]
+        for image in images[:2]
+    ]
     is_same = np.allclose(found[:2], single, rtol=CLOSE_ENOUGH, atol=CLOSE_ENOUGH)
-    expect(is_same, "One picture and caption at a time gives other likelihoods.")
-    again = factory().log_likelihoods(pictures, CAPTIONS)
-    expect(np.allclose(found, again, rtol=CLOSE_ENOUGH, atol=CLOSE_ENOUGH), "A new instance gives other likelihoods.")
+    expect(is_same, "One image and caption at a time gives other likelihoods.")
+    again = factory().log_likelihoods(images, CAPTIONS)
+    expect(
+        np.allclose(found, again, rtol=CLOSE_ENOUGH, atol=CLOSE_ENOUGH),
+        "A new instance gives other likelihoods.",
+    )
 
 
 def likelihoods_of_nothing(factory: Factory) -> None:
-    """No pictures or no captions: no numbers."""
+    """No images or no captions: no numbers."""
     part = factory()
     if not isinstance(part, ScoresCaptions):
         return
-    expect(np.shape(part.log_likelihoods([], CAPTIONS)) == (0, len(CAPTIONS)), "Likelihoods came out of no pictures.")
-    pictures = material.pictures()[:2]
-    expect(np.shape(part.log_likelihoods(pictures, ())) == (len(pictures), 0), "Likelihoods came out of no captions.")
+    expect(
+        np.shape(part.log_likelihoods([], CAPTIONS)) == (0, len(CAPTIONS)),
+        "Likelihoods came out of no images.",
+    )
+    images = material.images()[:2]
+    expect(
+        np.shape(part.log_likelihoods(images, ())) == (len(images), 0),
+        "Likelihoods came out of no captions.",
+    )
 
 
 FURTHER_CAPTIONER_CHECKS = (
@@ -165,11 +216,11 @@ FURTHER_CAPTIONER_CHECKS = (
 
 
 def _first_caption(part: Captioner) -> list[str]:
-    return part.caption(material.pictures()[:1])
+    return part.caption(material.images()[:1])
 
 
 def _first_reply(part: QuestionAnswerer) -> list[str]:
-    return part.answer(material.pictures()[:1], QUESTION)
+    return part.answer(material.images()[:1], QUESTION)
 
 
 CAPTIONER_CHECKS: dict[str, Check] = {

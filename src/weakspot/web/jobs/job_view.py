@@ -1,11 +1,10 @@
-"""What pages are told of a work."""
+"""What pages show of a work."""
 
 from enum import StrEnum
 
 from pydantic import JsonValue
 
-from weakspot.app.browsing.view import View
-from weakspot.web.state.tables import JobRow
+from weakspot.web.services.view import Moment, View
 
 
 class JobState(StrEnum):
@@ -28,7 +27,7 @@ class JobView(View):
     Args:
         job_id: unguessable.
         kind: what is done.
-        arguments: what it was told.
+        arguments: what it was started with.
         state: where it is.
         stage: the step that is under way.
         done: how many items of the step are done.
@@ -36,8 +35,8 @@ class JobView(View):
         message: what went wrong, or what is waited for.
         result: ids and figures, when it is done.
         started_by: name of a person.
-        created: ISO 8601, UTC.
-        finished: ISO 8601, UTC; None while it is under way.
+        created: when it was started.
+        finished: None while it is under way.
     """
 
     job_id: str
@@ -50,26 +49,8 @@ class JobView(View):
     message: str
     result: dict[str, JsonValue]
     started_by: str
-    created: str
-    finished: str | None
-
-    @classmethod
-    def of(cls, row: JobRow) -> "JobView":
-        """Return a row as pages see it."""
-        return cls(
-            job_id=row.job_id,
-            kind=row.kind,
-            arguments=row.arguments,
-            state=JobState(row.state),
-            stage=row.stage,
-            done=row.done,
-            total=row.total,
-            message=row.message,
-            result=row.result,
-            started_by=row.started_by,
-            created=row.created.isoformat(timespec="seconds"),
-            finished=None if row.finished is None else row.finished.isoformat(timespec="seconds"),
-        )
+    created: Moment
+    finished: Moment | None
 
 
 class JobsView(View):

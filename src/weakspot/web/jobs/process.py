@@ -1,5 +1,6 @@
-"""One process that works: started with a request, watched line by line, ended with patience."""
+"""One process that works: started with a request, watched line by line, ended with patience; and signs of life on disk."""
 
+import fcntl
 import json
 import os
 import signal
@@ -9,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO
 
 from pydantic import JsonValue
@@ -27,7 +29,13 @@ class WorkerProcess:
         inherited: numbers of open files that it shall hold as long as it lives.
     """
 
-    def __init__(self, command: Sequence[str], request: dict[str, JsonValue], *, inherited: Sequence[int] = ()) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        request: dict[str, JsonValue],
+        *,
+        inherited: Sequence[int] = (),
+    ) -> None:
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed in `ended`, after the process
         self._process = subprocess.Popen(
             command,
@@ -59,7 +67,7 @@ class WorkerProcess:
             if isinstance(found, dict):
                 yield found
 
-    def ended(self) -> tuple[int, str]:
+    def wait(self) -> tuple[int, str]:
         """Wait for its end; return its exit code (negative: the signal that ended it) and the tail of what it wrote as errors."""
         code = self._process.wait()
         for stream in (self._process.stdin, self._process.stdout):
@@ -86,3 +94,38 @@ class WorkerProcess:
             except subprocess.TimeoutExpired:
                 continue
             return
+
+
+class Hold:
+    """A lock file that this process holds, and with it every process that inherits its number.
+
+    Args:
+        path: of the lock file; made if need be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self.number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+
+    def take(self) -> bool:
+        """Return whether nobody else holds it; from then on we do."""
+        try:
+            fcntl.flock(self.number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def let_go(self) -> None:
+        """Let go; processes that inherited it hold on."""
+        os.close(self.number)
+
+
+def is_held(path: Path) -> bool:
+    if not path.exists():
+        return False
+    hold = Hold(path)
+    try:
+        return not hold.take()
+    finally:
+        hold.let_go()

@@ -12,15 +12,14 @@ from pydantic import JsonValue
 from sqlalchemy import select
 
 from weakspot.store.project import DATA_FOLDER
-from weakspot.web.jobs.holding import Hold, is_held
 from weakspot.web.jobs.job_view import UNDER_WAY, JobState, JobView
-from weakspot.web.jobs.process import WORKER, WorkerProcess
+from weakspot.web.jobs.process import WORKER, Hold, WorkerProcess, is_held
 from weakspot.web.problems import RefusedError
 from weakspot.web.state.store import StateStore, now
 from weakspot.web.state.tables import JobRow
 
 LOCKS_FOLDER = "work"
-TURN_FILE = "turn.lock"
+ROUND_FILE = "turn.lock"
 N_SHOWN = 50
 WAIT_SECONDS = 0.1
 TELL_SECONDS = 0.25
@@ -75,7 +74,7 @@ class JobRunner:
         )
         with self._state.writing() as rows:
             rows.add(row)
-            view = JobView.of(row)
+            view = JobView.model_validate(row)
         self._enqueue(job_id)
         return view
 
@@ -91,13 +90,20 @@ class JobRunner:
             if row.state in UNDER_WAY or row.state == JobState.DONE:
                 raise RefusedError(409, f"This work is {row.state}, so there is nothing to resume.")
             self._hold(job_id)
-            row.state, row.message, row.finished, row.done, row.total, row.stage = JobState.QUEUED.value, "", None, 0, None, ""
-            view = JobView.of(row)
+            row.state, row.message, row.finished, row.done, row.total, row.stage = (
+                JobState.QUEUED.value,
+                "",
+                None,
+                0,
+                None,
+                "",
+            )
+            view = JobView.model_validate(row)
         self._enqueue(job_id)
         return view
 
     def cancel(self, job_id: str) -> JobView:
-        """Stop a work: at once if it waits, else it is asked, told and at last made to stop.
+        """Stop a work: at once if it waits, else it is asked, then signalled, and at last killed.
 
         Raises:
             RefusedError: 404 if there is none, 409 if it is not under way here.
@@ -114,7 +120,9 @@ class JobRunner:
                     self._running[1].end()
             else:
                 found = self.find(job_id)
-                raise RefusedError(409, f"This work is {found.state.value}, so it cannot be stopped here.")
+                raise RefusedError(
+                    409, f"This work is {found.state.value}, so it cannot be stopped here."
+                )
         return self.find(job_id)
 
     def find(self, job_id: str) -> JobView:
@@ -124,20 +132,25 @@ class JobRunner:
             RefusedError: 404 if there is none.
         """
         with self._state.reading() as rows:
-            return JobView.of(_row(rows.get(JobRow, job_id)))
+            return JobView.model_validate(_row(rows.get(JobRow, job_id)))
 
     def newest(self) -> list[JobView]:
-        """Return the last works, newest first."""
         self._notice_the_lost()
         with self._state.reading() as rows:
-            found = rows.scalars(select(JobRow).order_by(JobRow.created.desc(), JobRow.job_id).limit(N_SHOWN)).all()
-            return [JobView.of(row) for row in found]
+            found = rows.scalars(
+                select(JobRow).order_by(JobRow.created.desc(), JobRow.job_id).limit(N_SHOWN)
+            ).all()
+            return [JobView.model_validate(row) for row in found]
 
     @property
     def process_id(self) -> int | None:
         """Return the id of the process that works now, None if none does."""
         with self._change:
-            return self._running[1].process_id if self._running is not None and self._running[1] is not None else None
+            return (
+                self._running[1].process_id
+                if self._running is not None and self._running[1] is not None
+                else None
+            )
 
     def close(self) -> None:
         """Stop everything, and wait until it has stopped; what waited or ran can be resumed later."""
@@ -164,7 +177,9 @@ class JobRunner:
                 return
             self._waiting.append(job_id)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._work_through, daemon=True, name="works")
+                self._thread = threading.Thread(
+                    target=self._work_through, daemon=True, name="works"
+                )
                 self._thread.start()
             self._change.notify_all()
 
@@ -180,14 +195,18 @@ class JobRunner:
                 self._work(job_id)
             except Exception:
                 log.exception("The work %s cannot be watched.", job_id)
-                self._finish(job_id, JobState.FAILED, "The work could not be started or watched. The server's log says more.")
+                self._finish(
+                    job_id,
+                    JobState.FAILED,
+                    "The work could not be started or watched. The server's log says more.",
+                )
             finally:
                 with self._change:
                     self._running = None
                     self._unwanted.discard(job_id)
 
     def _work(self, job_id: str) -> None:
-        turn = Hold(self._locks / TURN_FILE)
+        turn = Hold(self._locks / ROUND_FILE)
         try:
             if self._has_turn(job_id, turn):
                 self._watch(job_id, turn)
@@ -196,29 +215,35 @@ class JobRunner:
 
     def _has_turn(self, job_id: str, turn: Hold) -> bool:
         """Wait until no other process works on the project, a worker of an ended server for example; not if it is called off."""
-        was_told = False
+        was_stopped = False
         while not self._is_unwanted(job_id):
             if turn.take():
                 return True
-            if not was_told:
+            if not was_stopped:
                 self._write(job_id, message=WAITING)
-                was_told = True
+                was_stopped = True
             time.sleep(WAIT_SECONDS)
         self._finish_unwanted(job_id)
         return False
 
     def _watch(self, job_id: str, turn: Hold) -> None:
         view = self.find(job_id)
-        request: dict[str, JsonValue] = {"folder": str(self._folder), "kind": view.kind, "arguments": view.arguments}
+        request: dict[str, JsonValue] = {
+            "folder": str(self._folder),
+            "kind": view.kind,
+            "arguments": view.arguments,
+        }
         with self._change:
             if self._is_unwanted(job_id):
                 self._finish_unwanted(job_id)
                 return
-            process = WorkerProcess(self._command, request, inherited=(turn.number, self._holds[job_id].number))
+            process = WorkerProcess(
+                self._command, request, inherited=(turn.number, self._holds[job_id].number)
+            )
             self._running = (job_id, process)
         self._write(job_id, state=JobState.RUNNING.value, message="")
-        final = self._told(job_id, process)
-        code, tail = process.ended()
+        final = self._follow(job_id, process)
+        code, tail = process.wait()
         if code == 0 and isinstance(final.get("result"), dict):
             self._finish(job_id, JobState.DONE, "", result=final["result"])
         elif self._is_unwanted(job_id):
@@ -228,8 +253,8 @@ class JobRunner:
             state = JobState.FAILED if "error" in final else JobState.INTERRUPTED
             self._finish(job_id, state, str(final.get("error", "")) or _end_sentence(code))
 
-    def _told(self, job_id: str, process: WorkerProcess) -> dict[str, JsonValue]:
-        """Keep how far a process is, a few times a second and at every new stage, and return the last thing that it said."""
+    def _follow(self, job_id: str, process: WorkerProcess) -> dict[str, JsonValue]:
+        """Keep how far a process is, a few times a second and at every new stage, and return its last message."""
         last_stage, last_time, final = None, 0.0, dict[str, JsonValue]()
         for message in process.messages():
             if "stage" not in message:
@@ -239,7 +264,9 @@ class JobRunner:
             if is_soon and message["done"] != message["total"]:
                 continue
             last_stage, last_time = message["stage"], time.monotonic()
-            self._write(job_id, stage=message["stage"], done=message["done"], total=message["total"])
+            self._write(
+                job_id, stage=message["stage"], done=message["done"], total=message["total"]
+            )
         return final
 
     def _is_unwanted(self, job_id: str) -> bool:
@@ -251,7 +278,9 @@ class JobRunner:
         else:
             self._finish(job_id, JobState.INTERRUPTED, SERVER_GONE)
 
-    def _finish(self, job_id: str, state: JobState, message: str, *, result: JsonValue = None) -> None:
+    def _finish(
+        self, job_id: str, state: JobState, message: str, *, result: JsonValue = None
+    ) -> None:
         self._write(job_id, state=state.value, message=message, result=result or {}, finished=now())
         with self._change:
             hold = self._holds.pop(job_id, None)
@@ -272,12 +301,22 @@ class JobRunner:
         under_way = [state.value for state in UNDER_WAY]
         with self._state.reading() as rows:
             found = rows.scalars(select(JobRow.job_id).where(JobRow.state.in_(under_way))).all()
-        lost = [job_id for job_id in found if job_id not in self._holds and not is_held(self._lock(job_id))]
+        lost = [
+            job_id
+            for job_id in found
+            if job_id not in self._holds and not is_held(self._lock(job_id))
+        ]
         if not lost:
             return
         with self._state.writing() as rows:
-            for row in rows.scalars(select(JobRow).where(JobRow.job_id.in_(lost), JobRow.state.in_(under_way))):
-                row.state, row.message, row.finished = JobState.INTERRUPTED.value, SERVER_GONE, now()
+            for row in rows.scalars(
+                select(JobRow).where(JobRow.job_id.in_(lost), JobRow.state.in_(under_way))
+            ):
+                row.state, row.message, row.finished = (
+                    JobState.INTERRUPTED.value,
+                    SERVER_GONE,
+                    now(),
+                )
                 self._lock(row.job_id).unlink(missing_ok=True)
 
     def _lock(self, job_id: str) -> Path:

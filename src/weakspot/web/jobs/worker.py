@@ -1,4 +1,4 @@
-"""The process of one work: reads a request, tells how far it is, and ends when it is done, told to, or its server is gone.
+"""The process of one work: reads a request, reports how far it is, and ends when it is done or stopped, or when its server is gone.
 
 In: one line of JSON, `{"folder": ..., "kind": ..., "arguments": ...}`; the input then stays open for as long as the server lives.
 Out: lines of JSON, `{"stage", "done", "total"}` while it works, then `{"result"}` or `{"error"}`.
@@ -29,24 +29,27 @@ def main() -> int:
     request = json.loads(line)
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     try:
-        _say(answers, {"result": _done(request, answers)})
+        _say(answers, {"result": _work(request, answers)})
     except KeyboardInterrupt:
         return CANCELLED
-    except Exception as error:  # noqa: BLE001 - whatever a model library raises, the server is told
+    except Exception as error:  # noqa: BLE001 - whatever a model library raises, is reported to the server
         traceback.print_exc()
         _say(answers, {"error": _sentence(error, Path(request["folder"]))})
         return 1
     return 0
 
 
-def _done(request: dict[str, JsonValue], answers: TextIO) -> dict[str, JsonValue]:
+def _work(request: dict[str, JsonValue], answers: TextIO) -> dict[str, JsonValue]:
     # Imported here, so that a server that dies early is noticed and a cancel is obeyed while libraries are loaded.
-    from weakspot.app.browsing.work import checked_arguments, work_of
-    from weakspot.app.project import Project
+    from weakspot.project.project import Project
     from weakspot.store.project import ProjectStore
+    from weakspot.web.services.work import check_arguments, work_of
 
     def progress(stage: str, done: int, total: int | None) -> None:
-        _say(answers, {"stage": stage, "done": int(done), "total": None if total is None else int(total)})
+        _say(
+            answers,
+            {"stage": stage, "done": int(done), "total": None if total is None else int(total)},
+        )
 
     kind, arguments = str(request["kind"]), request["arguments"]
     assert isinstance(arguments, dict)
@@ -54,7 +57,7 @@ def _done(request: dict[str, JsonValue], answers: TextIO) -> dict[str, JsonValue
     # Records say what was asked for, not how this process was started.
     sys.argv = ["weakspot", kind]
     project = Project.open(str(request["folder"]), progress=progress)
-    return work_of(kind)(project, checked_arguments(kind, arguments), progress)
+    return work_of(kind)(project, check_arguments(kind, arguments), progress)
 
 
 def _own_output() -> TextIO:
@@ -74,7 +77,6 @@ def _say(answers: TextIO, message: dict[str, JsonValue]) -> None:
 
 
 def _sentence(error: Exception, folder: Path) -> str:
-    """Return what people are told: our own errors in full but for the folder on the server, others by their kind."""
     from weakspot.core.errors import WeakspotError
 
     if not isinstance(error, WeakspotError):
@@ -92,4 +94,6 @@ def _end_with_the_server() -> None:
 
 
 if __name__ == "__main__":
+    # A server that a shell started in the background ignores SIGINT, and its workers inherit that: they could not be cancelled.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.exit(main())

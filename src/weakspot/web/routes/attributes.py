@@ -1,11 +1,19 @@
-"""Attributes: values by outcome, editing, combinations."""
+"""Attributes: values by result, editing, combinations."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from weakspot.app.browsing.attribute_editing import (
+from weakspot.web.problems import RefusedError
+from weakspot.web.server_parts import Owner, Parts, ProjectReader
+from weakspot.web.services.attributes.combinations import (
+    LEAST_SUPPORT,
+    MOST_SHOWN,
+    CombinationsView,
+    combinations,
+)
+from weakspot.web.services.attributes.editing import (
     LONGEST_NAME,
     EditRequest,
     EditResult,
@@ -13,29 +21,33 @@ from weakspot.app.browsing.attribute_editing import (
     ProposedValuesView,
     edit_attributes,
     edits_of,
-    proposed_values,
+    propose_values,
 )
-from weakspot.app.browsing.attribute_histograms import AttributesView, attribute_histograms
-from weakspot.app.browsing.attribute_samples import (
+from weakspot.web.services.attributes.proof import prove_combination
+from weakspot.web.services.attributes.values import (
     LONGEST_ID,
     MOST_CHOSEN,
     AttributeSamples,
+    AttributesView,
     ChosenValue,
-    Outcome,
+    Result,
+    attribute_histograms,
     attribute_samples,
 )
-from weakspot.app.browsing.combination_proof import ProvenCombination, prove_combination
-from weakspot.app.browsing.combinations import LEAST_SUPPORT, MOST_SHOWN, CombinationsView, combinations
-from weakspot.app.browsing.view import View
-from weakspot.web.problems import RefusedError
-from weakspot.web.server_parts import Owner, Parts, ProjectReader
+from weakspot.web.services.slices.editing import ChangedSlice
+from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api/attributes", tags=["attributes"])
 
 LARGEST_ROW = 2**31 - 1
 MOST_SAMPLES = 200
 
-Title = Annotated[str | None, Query(max_length=LONGEST_ID, description="A class, as people read it; all classes if not given.")]
+Title = Annotated[
+    str | None,
+    Query(
+        max_length=LONGEST_ID, description="A class, as people read it; all classes if not given."
+    ),
+]
 Ids = Annotated[list[Annotated[str, Field(max_length=LONGEST_ID)]], Query(max_length=MOST_CHOSEN)]
 
 
@@ -46,15 +58,19 @@ class SamplesQuery(View):
         attributes: ids of one to three attributes.
         values: ids of their values, in the same order.
         title: a class; all if not given.
-        outcome: only right or only wrong ones.
+        result: only right or only wrong ones.
         offset: place of the first sample wanted.
         limit: how many, at most.
     """
 
-    attributes: list[Annotated[str, Field(max_length=LONGEST_ID)]] = Field(min_length=1, max_length=MOST_CHOSEN)
-    values: list[Annotated[str, Field(max_length=LONGEST_ID)]] = Field(min_length=1, max_length=MOST_CHOSEN)
+    attributes: list[Annotated[str, Field(max_length=LONGEST_ID)]] = Field(
+        min_length=1, max_length=MOST_CHOSEN
+    )
+    values: list[Annotated[str, Field(max_length=LONGEST_ID)]] = Field(
+        min_length=1, max_length=MOST_CHOSEN
+    )
     title: str | None = Field(default=None, max_length=LONGEST_ID)
-    outcome: Outcome | None = None
+    result: Result | None = None
     offset: int = Field(default=0, ge=0, le=LARGEST_ROW)
     limit: int = Field(default=100, ge=1, le=MOST_SAMPLES)
 
@@ -93,19 +109,29 @@ def combined(
     limit: Annotated[int, Query(ge=1, le=MOST_SHOWN)] = 100,
 ) -> CombinationsView:
     """Return all combinations of up to three chosen attributes, or the worst over all attributes if none is chosen."""
-    return combinations(parts.workspace, title=title, chosen=attributes, min_support=min_support, limit=limit)
+    return combinations(
+        parts.workspace, title=title, chosen=attributes, min_support=min_support, limit=limit
+    )
 
 
 @router.get("/samples")
-def samples(_person: ProjectReader, parts: Parts, paging: Annotated[SamplesQuery, Query()]) -> AttributeSamples:
+def samples(
+    _person: ProjectReader, parts: Parts, paging: Annotated[SamplesQuery, Query()]
+) -> AttributeSamples:
     """Return a page of the samples of the discovery half that have all the values."""
     if len(paging.attributes) != len(paging.values):
         raise RefusedError(422, "Give as many values as attributes.", where="values")
     chosen = [
-        ChosenValue(attribute=attribute, value=value) for attribute, value in zip(paging.attributes, paging.values, strict=True)
+        ChosenValue(attribute=attribute, value=value)
+        for attribute, value in zip(paging.attributes, paging.values, strict=True)
     ]
     return attribute_samples(
-        parts.workspace, chosen, title=paging.title, outcome=paging.outcome, offset=paging.offset, limit=paging.limit
+        parts.workspace,
+        chosen,
+        title=paging.title,
+        result=paging.result,
+        offset=paging.offset,
+        limit=paging.limit,
     )
 
 
@@ -124,10 +150,10 @@ def edit(request: EditRequest, person: Owner, parts: Parts) -> EditResult:
 @router.post("/proposals")
 def propose(request: NameRequest, _person: Owner, parts: Parts) -> ProposedValuesView:
     """Return values for an attribute, from whoever can be asked."""
-    return proposed_values(parts.workspace, request.name)
+    return propose_values(parts.workspace, request.name)
 
 
 @router.post("/proofs")
-def prove(request: ProofRequest, person: Owner, parts: Parts) -> ProvenCombination:
+def prove(request: ProofRequest, person: Owner, parts: Parts) -> ChangedSlice:
     """Make a slice of a combination and prove it on the confirmation half, together with all others of the run."""
     return prove_combination(parts.workspace, request.title, request.values, by=person.name)

@@ -6,15 +6,19 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from pydantic import AfterValidator, Field, StringConstraints
 
-from weakspot.app.browsing.accepting import AcceptedPhrase, accept_phrase
-from weakspot.app.browsing.class_list import ClassList, class_list
-from weakspot.app.browsing.class_samples import MOST_SAMPLES, ClassSamples, class_samples
-from weakspot.app.browsing.phrase_checks import PhraseCheck, check_phrase
-from weakspot.app.browsing.phrases import PhraseScore, phrase_score, score_with
-from weakspot.app.browsing.suggestions import Suggestions, suggestions
-from weakspot.app.browsing.view import View
 from weakspot.web.roles import Role
 from weakspot.web.server_parts import Annotator, Anyone, Parts, ProjectReader
+from weakspot.web.services.classes.checks import (
+    AcceptedPhrase,
+    PhraseCheck,
+    accept_phrase,
+    check_phrase,
+)
+from weakspot.web.services.classes.listing import ClassList, Suggestions, class_list, suggestions
+from weakspot.web.services.classes.phrases import PhraseScore, phrase_score, score_with
+from weakspot.web.services.classes.samples import MOST_SAMPLES, ClassSamples, class_samples
+from weakspot.web.services.studies.table import PhraseFigures
+from weakspot.web.services.view import View
 from weakspot.web.state.phrases import PhraseView, keep_phrase, mark_accepted, phrases_of
 from weakspot.web.state.studies import require_class
 
@@ -33,22 +37,29 @@ def _plain(text: str) -> str:
 
 
 PhraseText = Annotated[
-    str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_PHRASE), AfterValidator(_plain)
+    str,
+    StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_PHRASE),
+    AfterValidator(_plain),
 ]
-Title = Annotated[str, Query(max_length=LONGEST_TITLE, description="the class, as the list of classes calls it")]
-Study = Annotated[str | None, Query(max_length=100, description="the study in which this is looked at; none by default")]
+Title = Annotated[
+    str, Query(max_length=LONGEST_TITLE, description="the class, as the list of classes calls it")
+]
+Study = Annotated[
+    str | None,
+    Query(max_length=100, description="the study in which this is looked at; none by default"),
+]
 Threshold = Annotated[float, Field(ge=-2.0, le=2.0, allow_inf_nan=False)]
 Place = Annotated[int, Query(ge=0, le=LARGEST_PLACE)]
 Limit = Annotated[int, Query(ge=1, le=MOST_SAMPLES)]
 
 
-class SaidPhrase(View):
+class PhraseRequest(View):
     """A phrase about a class.
 
     Args:
         title: the class.
         phrase: completes "The AI is often wrong on images that have ...".
-        study: the study in which it is said; none by default.
+        study: the study in which it is submitted; none by default.
         threshold: the person's own threshold; null for the one that is best on the discovery half.
     """
 
@@ -58,7 +69,7 @@ class SaidPhrase(View):
     threshold: Threshold | None = None
 
 
-class TypedPhrase(SaidPhrase):
+class ScoreRequest(PhraseRequest):
     """A phrase that is being typed.
 
     Args:
@@ -72,7 +83,7 @@ class TypedPhrase(SaidPhrase):
     limit: int = Field(default=MOST_SAMPLES, ge=0, le=MOST_SAMPLES)
 
 
-class AcceptedBody(SaidPhrase):
+class AcceptRequest(PhraseRequest):
     """A phrase that shall become a slice.
 
     Args:
@@ -109,7 +120,7 @@ def samples(
 
 
 @router.get("/classes/suggestions")
-def suggested(title: Title, person: Anyone, parts: Parts, study: Study = None) -> Suggestions:
+def suggest(title: Title, person: Anyone, parts: Parts, study: Study = None) -> Suggestions:
     """Return words to start from."""
     require_class(parts.state, person, study, title)
     return suggestions(parts.workspace, title)
@@ -117,76 +128,90 @@ def suggested(title: Title, person: Anyone, parts: Parts, study: Study = None) -
 
 @router.get("/classes/history")
 def history(title: Title, person: Anyone, parts: Parts, study: Study = None) -> PhraseHistory:
-    """Return what was said of a class so far."""
+    """Return the phrases of a class so far."""
     require_class(parts.state, person, study, title)
     return PhraseHistory(phrases=phrases_of(parts.state, person, study_id=study, class_title=title))
 
 
 @router.post("/classes/phrase")
-def phrase(said: TypedPhrase, person: Anyone, parts: Parts) -> PhraseScore:
+def phrase(request: ScoreRequest, person: Anyone, parts: Parts) -> PhraseScore:
     """Score a phrase on the discovery half; called while it is typed, and kept only when it is submitted."""
-    require_class(parts.state, person, said.study, said.title)
-    found = phrase_score(parts.workspace, said.title, said.phrase, offset=said.offset, limit=said.limit)
-    if said.is_submitted and person.role is not Role.VIEWER and not parts.is_read_only:
-        own = said.threshold
-        keep_phrase(
-            parts.state,
-            person,
-            study_id=said.study,
-            class_title=said.title,
+    require_class(parts.state, person, request.study, request.title)
+    found = phrase_score(
+        parts.workspace, request.title, request.phrase, offset=request.offset, limit=request.limit
+    )
+    if request.is_submitted and person.role is not Role.VIEWER and not parts.is_read_only:
+        own = request.threshold
+        score = found.score
+        if own is not None:
+            score = score_with(parts.workspace, request.title, found.phrase, own)
+        figures = PhraseFigures(
+            class_title=request.title,
             phrase=found.phrase,
             threshold=own,
-            score=found.score if own is None else score_with(parts.workspace, said.title, found.phrase, own),
+            score=score,
             held_out_score=found.held_out_score,
             fit=found.fit.value,
         )
+        keep_phrase(parts.state, person, figures, study_id=request.study)
     return found
 
 
 @router.post("/classes/check")
-def check(said: SaidPhrase, person: Annotator, parts: Parts) -> PhraseCheck:
+def check(request: PhraseRequest, person: Annotator, parts: Parts) -> PhraseCheck:
     """Ask the confirmation half about a phrase: this counts."""
-    require_class(parts.state, person, said.study, said.title)
-    found = check_phrase(parts.workspace, said.title, said.phrase, threshold=said.threshold, by=person.name)
-    keep_phrase(
-        parts.state,
-        person,
-        study_id=said.study,
-        class_title=said.title,
+    require_class(parts.state, person, request.study, request.title)
+    found = check_phrase(
+        parts.workspace, request.title, request.phrase, threshold=request.threshold, by=person.name
+    )
+    figures = PhraseFigures(
+        class_title=request.title,
         phrase=found.phrase,
-        threshold=said.threshold,
-        score=found.score,
+        threshold=request.threshold,
+        score=found.discovery.error_score,
         held_out_score=found.held_out_score,
         confirmed_score=found.confirmation.error_score,
         p_value=found.p_value,
         fit=found.fit.value,
     )
+    keep_phrase(parts.state, person, figures, study_id=request.study)
     return found
 
 
 @router.post("/classes/accept")
-def accept(said: AcceptedBody, person: Annotator, parts: Parts) -> AcceptedPhrase:
-    """Make a phrase a slice, with its evidence; saying it twice changes nothing."""
-    require_class(parts.state, person, said.study, said.title)
-    found = accept_phrase(parts.workspace, said.title, said.phrase, threshold=said.threshold, by=person.name, reason=said.reason)
-    _remember(said, found, person, parts)
+def accept(request: AcceptRequest, person: Annotator, parts: Parts) -> AcceptedPhrase:
+    """Make a phrase a slice, with its evidence; doing it twice changes nothing."""
+    require_class(parts.state, person, request.study, request.title)
+    found = accept_phrase(
+        parts.workspace,
+        request.title,
+        request.phrase,
+        threshold=request.threshold,
+        by=person.name,
+        reason=request.reason,
+    )
+    _remember(request, found, person, parts)
     return found
 
 
-def _remember(said: AcceptedBody, found: AcceptedPhrase, person: Annotator, parts: Parts) -> None:
+def _remember(
+    request: AcceptRequest, found: AcceptedPhrase, person: Annotator, parts: Parts
+) -> None:
     """Mark the phrase of the history that was accepted; one that was never submitted is written down first."""
-    known = phrases_of(parts.state, person, study_id=said.study, class_title=said.title)
-    own = [one for one in known if one.phrase == found.phrase and one.threshold == said.threshold]
+    known = phrases_of(parts.state, person, study_id=request.study, class_title=request.title)
+    own = [
+        one for one in known if one.phrase == found.phrase and one.threshold == request.threshold
+    ]
     if any(one.slice_id == found.slice_id for one in own):
         return
-    kept = next((one for one in own if one.slice_id is None), None) or keep_phrase(
-        parts.state,
-        person,
-        study_id=said.study,
-        class_title=said.title,
-        phrase=found.phrase,
-        threshold=said.threshold,
-        score=found.score,
-        held_out_score=found.held_out_score,
-    )
+    kept = next((one for one in own if one.slice_id is None), None)
+    if kept is None:
+        figures = PhraseFigures(
+            class_title=request.title,
+            phrase=found.phrase,
+            threshold=request.threshold,
+            score=found.score,
+            held_out_score=found.held_out_score,
+        )
+        kept = keep_phrase(parts.state, person, figures, study_id=request.study)
     mark_accepted(parts.state, kept.phrase_id, found.slice_id)

@@ -5,10 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path
 from pydantic import Field, JsonValue
 
-from weakspot.app.browsing.view import View
-from weakspot.app.browsing.work import checked_arguments
 from weakspot.web.jobs.job_view import JobsView, JobView
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
+from weakspot.web.services.view import View
+from weakspot.web.services.work import check_arguments
 
 router = APIRouter(prefix="/api", tags=["jobs"])
 JobId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -19,7 +19,7 @@ class StartWork(View):
 
     Args:
         kind: what is to be done.
-        arguments: what that kind can be told; unknown ones are refused.
+        arguments: what that kind takes; unknown ones are refused.
     """
 
     kind: str = Field(max_length=40)
@@ -29,7 +29,9 @@ class StartWork(View):
 @router.post("/jobs")
 def start(asked: StartWork, person: Owner, parts: Parts) -> JobView:
     """Start work; it waits if other work of the project is under way."""
-    return parts.jobs.start(asked.kind, checked_arguments(asked.kind, asked.arguments), by=person.name)
+    return parts.jobs.start(
+        asked.kind, check_arguments(asked.kind, asked.arguments), by=person.name
+    )
 
 
 @router.get("/jobs")

@@ -5,20 +5,36 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import HTMLResponse
 
-from weakspot.app.browsing.overview import OverviewView, overview
-from weakspot.app.browsing.part_words import MethodChoices, discoverer_choices
-from weakspot.app.browsing.run_list import REPORT_FILE, RunsView, has_report, run_list
-from weakspot.app.browsing.worst_pictures import WorstPictures, worst_pictures
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
+from weakspot.web.services.overview.page import OverviewView, overview
+from weakspot.web.services.overview.runs import (
+    REPORT_FILE,
+    MethodChoices,
+    RunsView,
+    WorstImages,
+    discoverer_choices,
+    has_report,
+    run_list,
+    worst_images,
+)
 
 router = APIRouter(prefix="/api", tags=["overview"])
 
 RUN_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$"
-RunQuery = Annotated[str | None, Query(pattern=RUN_PATTERN, description="the newest run by default")]
+RunQuery = Annotated[
+    str | None, Query(pattern=RUN_PATTERN, description="the newest run by default")
+]
 RunPath = Annotated[str, Path(pattern=RUN_PATTERN)]
 REPORT_POLICY = "; ".join(
-    ("sandbox", "default-src 'none'", "style-src 'unsafe-inline'", "img-src data:", "base-uri 'none'", "frame-ancestors 'none'")
+    (
+        "sandbox",
+        "default-src 'none'",
+        "style-src 'unsafe-inline'",
+        "img-src data:",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
 )
 
 
@@ -34,17 +50,21 @@ def show_runs(_person: ProjectReader, parts: Parts) -> RunsView:
     return run_list(parts.workspace)
 
 
-@router.get("/runs/{run_id}/pictures")
-def show_worst_pictures(run_id: RunPath, _person: ProjectReader, parts: Parts) -> WorstPictures:
+@router.get("/runs/{run_id}/images")
+def show_worst_images(run_id: RunPath, _person: ProjectReader, parts: Parts) -> WorstImages:
     """Name a few samples of each of the worst slices, from the discovery half."""
-    return worst_pictures(parts.workspace, run_id)
+    return worst_images(parts.workspace, run_id)
 
 
 @router.get("/runs/{run_id}/report", response_class=HTMLResponse)
 def show_report(run_id: RunPath, _person: ProjectReader, parts: Parts) -> HTMLResponse:
     """Return the report of a run as it was written; it may draw itself and do nothing else."""
     if not has_report(parts.workspace, run_id):
-        raise RefusedError(404, "The report of this run was not written yet.", fix="Press “Write the report” on the overview.")
+        raise RefusedError(
+            404,
+            "The report of this run was not written yet.",
+            fix="Press “Write the report” on the overview.",
+        )
     content = parts.workspace.project.store.runs.load_artefact(run_id, REPORT_FILE)
     return HTMLResponse(content, headers={"Content-Security-Policy": REPORT_POLICY})
 

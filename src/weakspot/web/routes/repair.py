@@ -5,15 +5,26 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
-from weakspot.app.browsing.downloads import DownloadName, DownloadsView, downloads, opened
-from weakspot.app.browsing.repair_options import RepairOptions, repair_options
-from weakspot.app.browsing.repair_view import RepairResults, repair_results
 from weakspot.web.routes.overview import RunQuery
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
+from weakspot.web.services.repair.downloads import (
+    DownloadName,
+    DownloadsView,
+    downloads,
+    open_download,
+)
+from weakspot.web.services.repair.results import (
+    RepairOptions,
+    RepairResults,
+    repair_options,
+    repair_results,
+)
 
 router = APIRouter(prefix="/api", tags=["repair"])
 FILE_ANSWER: dict[int | str, dict[str, Any]] = {
-    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+    200: {
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+    }
 }
 
 
@@ -36,9 +47,11 @@ def show_downloads(_person: Owner, parts: Parts, run: RunQuery = None) -> Downlo
 
 
 @router.get("/repair/downloads/{name}", response_class=StreamingResponse, responses=FILE_ANSWER)
-def download(name: DownloadName, _person: Owner, parts: Parts, run: RunQuery = None) -> StreamingResponse:
+def download(
+    name: DownloadName, _person: Owner, parts: Parts, run: RunQuery = None
+) -> StreamingResponse:
     """Return a file of the newest repair."""
-    found = opened(parts.workspace, name, run)
+    found = open_download(parts.workspace, name, run)
     headers = {
         "Content-Disposition": f'attachment; filename="{found.name.value}"',
         "Content-Length": str(found.size),

@@ -6,13 +6,15 @@ import numpy as np
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
-from weakspot.app.browsing import map_colours, map_selection, sample_map
-from weakspot.app.browsing.map_colours import MapColouringsView, MapColoursView
-from weakspot.app.browsing.map_selection import MapSelectionView
-from weakspot.app.browsing.sample_map import LayoutName, MapSampleView, MapView
-from weakspot.app.browsing.view import View
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
+from weakspot.web.services.map import colours as map_colours
+from weakspot.web.services.map import places as sample_map
+from weakspot.web.services.map import selection as map_selection
+from weakspot.web.services.map.colours import MapColouringsView, MapColoursView
+from weakspot.web.services.map.places import LayoutName, MapSampleView, MapView
+from weakspot.web.services.map.selection import MapSelectionView
+from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api", tags=["map"])
 
@@ -45,13 +47,17 @@ def colourings(_person: ProjectReader, parts: Parts) -> MapColouringsView:
 
 
 @router.get("/map/colours")
-def colours(_person: ProjectReader, parts: Parts, by: Annotated[str, Query(min_length=1, max_length=1200)]) -> MapColoursView:
+def colours(
+    _person: ProjectReader, parts: Parts, by: Annotated[str, Query(min_length=1, max_length=1200)]
+) -> MapColoursView:
     """Return what every point has."""
     return map_colours.colours(parts.workspace, by)
 
 
 @router.get("/map/samples/{row}")
-def sample(_person: ProjectReader, parts: Parts, row: Annotated[int, Path(ge=0, le=LARGEST_ROW)]) -> MapSampleView:
+def sample(
+    _person: ProjectReader, parts: Parts, row: Annotated[int, Path(ge=0, le=LARGEST_ROW)]
+) -> MapSampleView:
     """Return a sample of the map in words."""
     found = sample_map.map_sample(parts.workspace, row)
     if found is None:
@@ -62,4 +68,6 @@ def sample(_person: ProjectReader, parts: Parts, row: Annotated[int, Path(ge=0, 
 @router.post("/map/selection")
 def selection(_person: ProjectReader, parts: Parts, selected: MapSelection) -> MapSelectionView:
     """Return what selected samples have in common; nothing is changed or tested."""
-    return map_selection.selection(parts.workspace, np.array(selected.rows, dtype=np.int64), selected.title)
+    return map_selection.selection(
+        parts.workspace, np.array(selected.rows, dtype=np.int64), selected.title
+    )

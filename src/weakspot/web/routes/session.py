@@ -1,15 +1,15 @@
-"""Session: coming in and going out."""
+"""Session: sign in and sign out; and whether the server has opened its project."""
 
 from fastapi import APIRouter, Request, Response
 from pydantic import Field
 
-from weakspot.app.browsing.view import View
-from weakspot.web.gate.entering import Door
-from weakspot.web.gate.middleware import client_of
-from weakspot.web.gate.sessions import LIFETIME, OpenedSession
+from weakspot.web.auth.login import Login
+from weakspot.web.auth.middleware import client_of
+from weakspot.web.auth.sessions import LIFETIME, OpenedSession
 from weakspot.web.problems import RefusedError
 from weakspot.web.roles import Person, Role
-from weakspot.web.server_parts import Anyone, Entrance, Parts, ServerParts
+from weakspot.web.server_parts import Anyone, HealthView, Parts, ServerParts, SignIn
+from weakspot.web.services.view import View
 
 router = APIRouter(prefix="/api", tags=["session"])
 LONGEST_TOKEN = 200
@@ -17,13 +17,13 @@ LONGEST_NAME = 100
 LONGEST_PASSWORD = 1000
 
 
-class Entry(View):
-    """How somebody comes in; one of three ways.
+class SignInRequest(View):
+    """How somebody signs in; one of three ways.
 
     Args:
         token: of an address that `weakspot serve` printed.
         login: of somebody who has a password.
-        password: with a login; with an invitation, to come back from anywhere.
+        password: with a login; with an invitation, to sign in again from anywhere.
         invite: token of an invitation.
         name: with an invitation, how somebody wants to be called.
     """
@@ -35,7 +35,7 @@ class Entry(View):
     name: str | None = Field(default=None, max_length=LONGEST_NAME)
 
 
-class AskedInvitation(View):
+class InvitationRequest(View):
     """An invitation that somebody wants to know more of."""
 
     invite: str = Field(max_length=LONGEST_TOKEN)
@@ -67,87 +67,101 @@ class SessionView(View):
     """The session of this browser.
 
     Args:
-        person: who came in.
-        request_token: to be sent back in the header `X-Weakspot-Token` with everything that changes something.
+        person: who is signed in.
+        csrf_token: to be sent back in the header `X-CSRF-Token` with everything that changes something.
         project: name of the project's folder.
         is_read_only: whether nothing can be changed here.
     """
 
     person: PersonView
-    request_token: str
+    csrf_token: str
     project: str
     is_read_only: bool
 
 
 class PresenceView(View):
-    """Whether somebody has come in with this browser."""
+    """Whether somebody is signed in with this browser."""
 
     is_present: bool
 
 
-class LeftView(View):
+class SignedOutView(View):
     """That a session is forgotten."""
 
-    left: bool
+    is_signed_out: bool
+
+
+@router.get("/health")
+async def health(parts: Parts) -> HealthView:
+    """Say how the server is, to anyone; answers also while everything else waits."""
+    return parts.readiness.health
 
 
 @router.post("/session")
-def enter(entry: Entry, parts: Parts, door: Entrance, request: Request, response: Response) -> SessionView:
-    """Come in."""
-    opened = _opened(door, entry, client_of(request.scope))
+def sign_in(
+    entry: SignInRequest, parts: Parts, login: SignIn, request: Request, response: Response
+) -> SessionView:
+    """Sign in."""
+    opened = _open(login, entry, client_of(request.scope))
     response.set_cookie(
-        door.address.cookie_name,
+        login.address.cookie_name,
         opened.token,
         max_age=int(LIFETIME.total_seconds()),
-        path=door.address.cookie_path,
-        secure=door.address.is_secure,
+        path=login.address.cookie_path,
+        secure=login.address.is_secure,
         httponly=True,
         samesite="strict",
     )
-    return _view(parts, opened.person, opened.request_token)
+    return _view(parts, opened.person, opened.csrf_token)
 
 
 @router.post("/session/invitation")
-def invitation(asked: AskedInvitation, door: Entrance, request: Request) -> InvitationView:
+def invitation(asked: InvitationRequest, login: SignIn, request: Request) -> InvitationView:
     """Say what an invitation is to, without using it up."""
-    found = door.invitation(asked.invite, client=client_of(request.scope))
+    found = login.invitation(asked.invite, client=client_of(request.scope))
     return InvitationView(study_id=found.study_id, title=found.title, role=found.role)
 
 
 @router.get("/session/present")
 def present(request: Request) -> PresenceView:
-    """Say whether somebody has come in with this browser; open to anyone, and no refusal if not."""
+    """Say whether somebody is signed in with this browser; open to anyone, and no refusal if not."""
     return PresenceView(is_present=request.state.person is not None)
 
 
 @router.get("/session")
 def session(person: Anyone, parts: Parts, request: Request) -> SessionView:
-    """Say who is here."""
-    return _view(parts, person, request.state.request_token)
+    """Say who is signed in."""
+    return _view(parts, person, request.state.csrf_token)
 
 
 @router.delete("/session")
-def leave(_person: Anyone, door: Entrance, request: Request, response: Response) -> LeftView:
-    """Go out; the session is forgotten."""
-    door.sessions.close(request.state.session_token)
-    response.delete_cookie(door.address.cookie_name, path=door.address.cookie_path)
-    return LeftView(left=True)
+def sign_out(_person: Anyone, login: SignIn, request: Request, response: Response) -> SignedOutView:
+    """Sign out; the session is forgotten."""
+    login.sessions.close(request.state.session_token)
+    response.delete_cookie(login.address.cookie_name, path=login.address.cookie_path)
+    return SignedOutView(is_signed_out=True)
 
 
-def _opened(door: Door, entry: Entry, client: str) -> OpenedSession:
+def _open(login: Login, entry: SignInRequest, client: str) -> OpenedSession:
     if entry.invite is not None and entry.token is None:
-        return door.enter_with_invitation(
-            entry.invite, client=client, name=entry.name or "", login=entry.login, password=entry.password
+        return login.sign_in_with_invitation(
+            entry.invite,
+            client=client,
+            name=entry.name or "",
+            login=entry.login,
+            password=entry.password,
         )
     if entry.token is not None and entry.login is None and entry.invite is None:
-        return door.enter_with_token(entry.token, client=client)
+        return login.sign_in_with_token(entry.token, client=client)
     if entry.login is not None and entry.password is not None and entry.token is None:
-        return door.enter_with_password(entry.login, entry.password, client=client)
-    raise RefusedError(422, "Come in with a token, with login and password, or with an invitation.")
+        return login.sign_in_with_password(entry.login, entry.password, client=client)
+    raise RefusedError(422, "Sign in with a token, with login and password, or with an invitation.")
 
 
-def _view(parts: ServerParts, person: Person, request_token: str) -> SessionView:
+def _view(parts: ServerParts, person: Person, csrf_token: str) -> SessionView:
     role = Role.VIEWER if parts.is_read_only and person.role is Role.OWNER else person.role
     shown = PersonView(name=person.name, role=role, study_id=person.study_id)
     project = parts.workspace.project.folder.resolve().name
-    return SessionView(person=shown, request_token=request_token, project=project, is_read_only=parts.is_read_only)
+    return SessionView(
+        person=shown, csrf_token=csrf_token, project=project, is_read_only=parts.is_read_only
+    )

@@ -5,30 +5,44 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Path, Response
 from pydantic import Field, StringConstraints
 
-from weakspot.app.browsing.class_list import class_list
-from weakspot.app.browsing.study_table import StudyEntry, StudyTable, best_triples, study_table, table_csv
-from weakspot.app.browsing.study_work import ask_for_repairs, repairs_of
-from weakspot.app.browsing.view import View
 from weakspot.core.errors import DataError
 from weakspot.web.jobs.job_view import JobView
 from weakspot.web.roles import Person, Role
-from weakspot.web.routes.study_views import (
-    InvitesView,
+from weakspot.web.server_parts import Annotator, Anyone, Owner, Parts, ProjectReader, ServerParts
+from weakspot.web.services.classes.listing import class_list
+from weakspot.web.services.studies.repairs import ask_for_repairs, repairs_of
+from weakspot.web.services.studies.table import (
+    StudyEntry,
+    StudyTable,
+    best_triples,
+    study_table,
+    table_csv,
+)
+from weakspot.web.services.view import View
+from weakspot.web.state.people import (
+    LONGEST_STRETCH,
+    Participant,
+    did_tutorial,
+    finish_class,
+    finished_by,
+    own_figures,
+    participants,
+    report_activity,
+    seconds_by_class,
+)
+from weakspot.web.state.phrases import study_phrases
+from weakspot.web.state.studies import (
     InviteView,
     MadeInviteView,
-    OwnProgress,
-    ParticipantsView,
-    StudiesView,
     StudyView,
-    invite_view,
-    study_view,
+    create_study,
+    invites_of,
+    make_invite,
+    open_or_close,
+    revoke_invite,
+    studies_for,
+    study_of,
 )
-from weakspot.web.server_parts import Annotator, Anyone, Owner, Parts, ProjectReader, ServerParts
-from weakspot.web.state.activity import LONGEST_STRETCH, own_figures, report_activity
-from weakspot.web.state.invites import invites_of, make_invite, revoke_invite
-from weakspot.web.state.people import did_tutorial, finish_class, finished_by, participants, seconds_by_class
-from weakspot.web.state.phrases import study_phrases
-from weakspot.web.state.studies import create_study, open_or_close, studies_for, study_of
 
 router = APIRouter(prefix="/api", tags=["studies"])
 
@@ -39,7 +53,7 @@ InviteId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 ClassTitle = Annotated[str, Field(max_length=1000)]
 
 
-class NewStudy(View):
+class StudyRequest(View):
     """A study to begin.
 
     Args:
@@ -53,7 +67,7 @@ class NewStudy(View):
     instructions: str = Field(default="", max_length=10_000)
 
 
-class NewInvite(View):
+class InviteRequest(View):
     """An invitation to make.
 
     Args:
@@ -71,7 +85,7 @@ class Stretch(View):
     """Some time at work.
 
     Args:
-        seconds: how long, since the last time this was said.
+        seconds: how long, since the last report.
         class_title: the class that was worked on.
     """
 
@@ -86,33 +100,69 @@ class FinishedClass(View):
     is_finished: bool = True
 
 
-class WantedRepairs(View):
+class RepairsRequest(View):
     """Which phrases to repair by: the best of every person and class, or all."""
 
     is_every: bool = False
 
 
+class StudiesView(View):
+    """Studies, newest first."""
+
+    studies: list[StudyView]
+
+
+class OwnProgress(View):
+    """How far whoever asks is in a study.
+
+    Args:
+        seconds: time at work.
+        n_phrases: how many they submitted.
+        finished: classes that they are done with.
+        did_tutorial: whether they went through the tutorial.
+    """
+
+    seconds: float
+    n_phrases: int
+    finished: list[str]
+    did_tutorial: bool
+
+
+class InvitesView(View):
+    """Invitations, newest first."""
+
+    invites: list[InviteView]
+
+
+class ParticipantsView(View):
+    """Who takes part, in the order they came."""
+
+    people: list[Participant]
+
+
 @router.get("/studies")
 def studies(person: Anyone, parts: Parts) -> StudiesView:
     """Return the studies that somebody may see, newest first."""
-    return StudiesView(studies=[study_view(study) for study in studies_for(parts.state, person)])
+    return StudiesView(studies=studies_for(parts.state, person))
 
 
 @router.post("/studies")
-def create(asked: NewStudy, _person: Owner, parts: Parts) -> StudyView:
+def create(asked: StudyRequest, _person: Owner, parts: Parts) -> StudyView:
     """Begin a study."""
     known = parts.workspace.problems
     unknown = [title for title in asked.classes if title not in known]
     if unknown:
         raise DataError("There is no such class.", where="classes", given=unknown[0])
     classes = asked.classes or promising_classes(parts)
-    return study_view(create_study(parts.state, title=asked.title, classes=classes, instructions=asked.instructions))
+    return create_study(
+        parts.state, title=asked.title, classes=classes, instructions=asked.instructions
+    )
 
 
 @router.get("/studies/{study_id}")
 def study(study_id: StudyId, person: Anyone, parts: Parts) -> StudyView:
     """Return a study."""
-    return study_view(study_of(parts.state, person, study_id))
+    return study_of(parts.state, person, study_id)
 
 
 @router.get("/studies/{study_id}/progress")
@@ -124,34 +174,35 @@ def own_progress(study_id: StudyId, person: Anyone, parts: Parts) -> OwnProgress
 
 @router.post("/studies/{study_id}/close")
 def close(study_id: StudyId, person: Owner, parts: Parts) -> StudyView:
-    """End a study for now; whatever was said stays."""
-    return study_view(open_or_close(parts.state, person, study_id, is_open=False))
+    """End a study for now; its phrases stay."""
+    return open_or_close(parts.state, person, study_id, is_open=False)
 
 
 @router.post("/studies/{study_id}/reopen")
 def reopen(study_id: StudyId, person: Owner, parts: Parts) -> StudyView:
     """Let a study go on."""
-    return study_view(open_or_close(parts.state, person, study_id, is_open=True))
+    return open_or_close(parts.state, person, study_id, is_open=True)
 
 
 @router.get("/studies/{study_id}/invites")
 def invites(study_id: StudyId, person: Owner, parts: Parts) -> InvitesView:
     """Return the invitations into a study, newest first."""
-    return InvitesView(invites=[invite_view(row) for row in invites_of(parts.state, person, study_id)])
+    return InvitesView(invites=invites_of(parts.state, person, study_id))
 
 
 @router.post("/studies/{study_id}/invites")
-def invite(study_id: StudyId, asked: NewInvite, person: Owner, parts: Parts) -> MadeInviteView:
-    """Invite people into a study; the token is told this once."""
-    made = make_invite(parts.state, person, study_id, role=asked.role, uses=asked.uses, days=asked.days)
-    return MadeInviteView(invite=invite_view(made.row), token=made.token, fragment=f"#invite={made.token}")
+def invite(study_id: StudyId, asked: InviteRequest, person: Owner, parts: Parts) -> MadeInviteView:
+    """Invite people into a study; the token is shown this once."""
+    return make_invite(
+        parts.state, person, study_id, role=asked.role, uses=asked.uses, days=asked.days
+    )
 
 
 @router.post("/studies/{study_id}/invites/{invite_id}/revoke")
 def revoke(study_id: StudyId, invite_id: InviteId, person: Owner, parts: Parts) -> InviteView:
-    """Take an invitation back; who came in through it stays."""
+    """Take an invitation back; who accepted it stays."""
     study_of(parts.state, person, study_id)
-    return invite_view(revoke_invite(parts.state, study_id, invite_id))
+    return revoke_invite(parts.state, study_id, invite_id)
 
 
 @router.get("/studies/{study_id}/people")
@@ -163,12 +214,16 @@ def people(study_id: StudyId, person: ProjectReader, parts: Parts) -> Participan
 @router.post("/studies/{study_id}/activity")
 def activity(study_id: StudyId, stretch: Stretch, person: Annotator, parts: Parts) -> OwnProgress:
     """Write down time at work; never more than the clock allows."""
-    report_activity(parts.state, person, study_id, seconds=stretch.seconds, class_title=stretch.class_title)
+    report_activity(
+        parts.state, person, study_id, seconds=stretch.seconds, class_title=stretch.class_title
+    )
     return _progress(parts, person, study_id)
 
 
 @router.post("/studies/{study_id}/finished")
-def finished(study_id: StudyId, done: FinishedClass, person: Annotator, parts: Parts) -> OwnProgress:
+def finished(
+    study_id: StudyId, done: FinishedClass, person: Annotator, parts: Parts
+) -> OwnProgress:
     """Write down that somebody is done with a class."""
     finish_class(parts.state, person, study_id, done.class_title, is_finished=done.is_finished)
     return _progress(parts, person, study_id)
@@ -176,24 +231,34 @@ def finished(study_id: StudyId, done: FinishedClass, person: Annotator, parts: P
 
 @router.get("/studies/{study_id}/table")
 def table(study_id: StudyId, person: ProjectReader, parts: Parts) -> StudyTable:
-    """Return everything that was said in a study, with what came of it."""
+    """Return all phrases of a study, with their figures."""
     return _table(parts, person, study_id)
 
 
-@router.get("/studies/{study_id}/table.csv", response_class=Response, responses={200: {"content": {"text/csv": {}}}})
+@router.get(
+    "/studies/{study_id}/table.csv",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {}}}},
+)
 def table_file(study_id: StudyId, person: ProjectReader, parts: Parts) -> Response:
     """Return the same as a file."""
     headers = {"Content-Disposition": f'attachment; filename="{TABLE_FILE}"'}
-    return Response(table_csv(_table(parts, person, study_id)), media_type="text/csv", headers=headers)
+    return Response(
+        table_csv(_table(parts, person, study_id)), media_type="text/csv", headers=headers
+    )
 
 
 @router.post("/studies/{study_id}/repairs")
-def repair(study_id: StudyId, wanted: WantedRepairs, person: Owner, parts: Parts) -> JobView:
+def repair(study_id: StudyId, wanted: RepairsRequest, person: Owner, parts: Parts) -> JobView:
     """Start the work that repairs by phrases of a study, for the table."""
     entries = _entries(parts, person, study_id)
-    triples = list(dict.fromkeys(entry.triple for entry in entries)) if wanted.is_every else best_triples(entries)
+    triples = (
+        list(dict.fromkeys(entry.triple for entry in entries))
+        if wanted.is_every
+        else best_triples(entries)
+    )
     if not triples:
-        raise DataError("Nobody has said anything in this study yet.")
+        raise DataError("There is no phrase in this study yet.")
     ask_for_repairs(parts.workspace.project, study_id, triples)
     return parts.jobs.start("study-repairs", {"study": study_id}, by=person.name)
 
@@ -235,4 +300,6 @@ def _entries(parts: ServerParts, person: Person, study_id: str) -> list[StudyEnt
 
 def _table(parts: ServerParts, person: Person, study_id: str) -> StudyTable:
     entries = _entries(parts, person, study_id)
-    return study_table(entries, repairs_of(parts.workspace, study_id), seconds_by_class(parts.state, study_id))
+    return study_table(
+        entries, repairs_of(parts.workspace, study_id), seconds_by_class(parts.state, study_id)
+    )

@@ -5,11 +5,11 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Response
 from pydantic import Field
 
-from weakspot.app.browsing import tutorial
-from weakspot.app.browsing.tutorial import TutorialAnswer, TutorialWorld
-from weakspot.app.browsing.view import View
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Anyone, Parts
+from weakspot.web.services.studies import tutorial
+from weakspot.web.services.studies.tutorial import TutorialAnswer, TutorialWorld
+from weakspot.web.services.view import View
 from weakspot.web.state.people import did_tutorial, finish_tutorial
 
 router = APIRouter(prefix="/api/tutorial", tags=["tutorial"])
@@ -24,23 +24,25 @@ class TutorialPhrase(View):
 
 @router.get("")
 def planted_world(person: Anyone, parts: Parts) -> TutorialWorld:
-    """Return the planted pictures and what the AI made of them."""
+    """Return the planted images and what the AI made of them."""
     return tutorial.world(did_tutorial=did_tutorial(parts.state, person))
 
 
-@router.get("/pictures/{number}", response_class=Response, responses={200: {"content": {"image/png": {}}}})
-def planted_picture(number: Number, _person: Anyone) -> Response:
-    """Return a planted picture."""
-    if number >= tutorial.N_PICTURES:
-        raise RefusedError(404, "There is no such picture.")
+@router.get(
+    "/images/{number}", response_class=Response, responses={200: {"content": {"image/png": {}}}}
+)
+def planted_image(number: Number, _person: Anyone) -> Response:
+    """Return a planted image."""
+    if number >= tutorial.N_IMAGES:
+        raise RefusedError(404, "There is no such image.")
     headers = {"Cache-Control": "private, max-age=86400"}
-    return Response(tutorial.picture(number), media_type="image/png", headers=headers)
+    return Response(tutorial.image(number), media_type="image/png", headers=headers)
 
 
 @router.post("/phrase")
-def try_phrase(said: TutorialPhrase, _person: Anyone) -> TutorialAnswer:
+def try_phrase(request: TutorialPhrase, _person: Anyone) -> TutorialAnswer:
     """Answer words that somebody tries; nothing is kept."""
-    return tutorial.answer(said.phrase)
+    return tutorial.answer(request.phrase)
 
 
 @router.post("/done")

@@ -9,14 +9,70 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sqlalchemy import URL, Engine, create_engine, event
-from sqlalchemy.engine import Connection, make_url
-from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import URL, Connection, Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, OperationalError, SQLAlchemyError
 from sqlalchemy.exc import DataError as UnfitValueError
 from sqlalchemy.orm import Session, sessionmaker
 
 from weakspot.core.errors import ConfigError, DataError, MissingExtraError, UnavailableError
-from weakspot.web.state.migrating import migrate
+
+HERE = Path(__file__).parent
+LOCK = 7_319_604_421
+
+
+def configuration(connection: Connection) -> Config:
+    """Return where the migrations are and what they work on."""
+    config = Config()
+    config.set_main_option("script_location", str(HERE).replace("%", "%%"))
+    config.set_main_option("version_locations", str(HERE / "versions").replace("%", "%%"))
+    config.set_main_option("path_separator", "newline")
+    config.attributes["connection"] = connection
+    return config
+
+
+def migrate(engine: Engine, *, where: str) -> None:
+    """Bring a database to today's tables, in one transaction.
+
+    Of several servers that do it at once one does the work and the others wait for it.
+
+    Args:
+        engine: the database, for writing.
+        where: what to call it.
+
+    Raises:
+        ConfigError: if a newer weakspot wrote the database, or its tables are not ours.
+    """
+    with engine.begin() as connection:
+        if engine.dialect.name == "postgresql":
+            connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+        config = configuration(connection)
+        scripts = ScriptDirectory.from_config(config)
+        present = set(MigrationContext.configure(connection).get_current_heads())
+        if present - {script.revision for script in scripts.walk_revisions()}:
+            raise ConfigError(
+                "The database of the browser was written by a newer weakspot.",
+                where=where,
+                fix="Upgrade weakspot, or give another database with --state.",
+            )
+        if present != set(scripts.get_heads()):
+            _upgrade(config, where=where)
+
+
+def _upgrade(config: Config, *, where: str) -> None:
+    try:
+        command.upgrade(config, "head")
+    except SQLAlchemyError as error:
+        raise ConfigError(
+            "The database of the browser cannot be brought to today's tables.",
+            where=where,
+            fix="Give a database of its own with --state.",
+        ) from error
+
 
 WAIT_SECONDS = 30
 KEPT_CONNECTIONS = 8
@@ -45,9 +101,11 @@ class StateStore:
         self.engine = _engine(url)
         self._shown = _shown(url)
         self._readers = sessionmaker(self.engine, expire_on_commit=False)
-        self._writers = sessionmaker(self.engine.execution_options(**{WRITES: True}), expire_on_commit=False)
+        self._writers = sessionmaker(
+            self.engine.execution_options(**{WRITES: True}), expire_on_commit=False
+        )
         try:
-            with self._said():
+            with self._reword_errors():
                 migrate(self.engine.execution_options(**{WRITES: True}), where=self._shown)
         except BaseException:
             self.close()
@@ -61,7 +119,7 @@ class StateStore:
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """Give a session for reading; nothing is kept of what it changes, and it never waits for writers."""
-        with self._said(), self._readers() as session:
+        with self._reword_errors(), self._readers() as session:
             yield session
 
     @contextmanager
@@ -70,15 +128,14 @@ class StateStore:
 
         SQLite takes its lock at once, so that writers queue up instead of failing half-way.
         """
-        with self._said(), self._writers() as session, session.begin():
+        with self._reword_errors(), self._writers() as session, session.begin():
             yield session
 
     def close(self) -> None:
-        """Let go of all connections."""
         self.engine.dispose()
 
     @contextmanager
-    def _said(self) -> Iterator[None]:
+    def _reword_errors(self) -> Iterator[None]:
         """Say what a database refuses in plain words."""
         try:
             yield
@@ -99,19 +156,29 @@ def _engine(url: str) -> Engine:
         if parsed.drivername in ("postgres", "postgresql"):
             parsed = parsed.set(drivername="postgresql+psycopg")
         if parsed.get_backend_name() not in ("sqlite", "postgresql"):
-            raise ConfigError("The state can be kept in SQLite or PostgreSQL.", where="--state", given=_shown(url))
+            raise ConfigError(
+                "The state can be kept in SQLite or PostgreSQL.", where="--state", given=_shown(url)
+            )
         if parsed.get_backend_name() == "sqlite":
             return _sqlite_engine(parsed)
-        return create_engine(parsed, pool_pre_ping=True, pool_size=KEPT_CONNECTIONS, max_overflow=MORE_CONNECTIONS)
+        return create_engine(
+            parsed, pool_pre_ping=True, pool_size=KEPT_CONNECTIONS, max_overflow=MORE_CONNECTIONS
+        )
     except (ArgumentError, NoSuchModuleError) as error:
-        raise ConfigError("This is no address of a database.", where="--state", given=_shown(url)) from error
+        raise ConfigError(
+            "This is no address of a database.", where="--state", given=_shown(url)
+        ) from error
     except ModuleNotFoundError as error:
-        raise MissingExtraError("psycopg", extra="postgres", purpose="PostgreSQL addresses") from error
+        raise MissingExtraError(
+            "psycopg", extra="postgres", purpose="PostgreSQL addresses"
+        ) from error
 
 
 def _sqlite_engine(url: URL) -> Engine:
     if url.database in (None, "", ":memory:"):
-        raise ConfigError("The state needs a file.", where="--state", given=str(url), fix="Give sqlite:///file.")
+        raise ConfigError(
+            "The state needs a file.", where="--state", given=str(url), fix="Give sqlite:///file."
+        )
     engine = create_engine(
         url,
         pool_size=KEPT_CONNECTIONS,

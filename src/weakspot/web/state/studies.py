@@ -1,19 +1,83 @@
-"""Studies: what they are about, whether they go on, and who may see or work on what."""
+"""Studies: what they are about, whether they go on, who may see or work on what, and invitations, of which only the hash is kept."""
 
 import secrets
 from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated
 
-from sqlalchemy import select
+from pydantic import BeforeValidator
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from weakspot.core.errors import DataError
 from weakspot.web.problems import RefusedError
 from weakspot.web.roles import Person, Role
+from weakspot.web.services.view import Moment, View
 from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.tables import StudyRow
+from weakspot.web.state.tables import InviteRow, StudyRow, token_hash
 
 NO_STUDY = "There is no such study."
-CLOSED = "The study is closed: nothing new can be said in it."
+CLOSED = "The study is closed: no phrase can be added."
+
+
+def _titles(kept: object) -> object:
+    return kept.get("titles", []) if isinstance(kept, dict) else kept
+
+
+class StudyView(View):
+    """A study.
+
+    Args:
+        study_id: unguessable.
+        title: what people call it.
+        classes: titles of its classes.
+        instructions: what those who take part read first.
+        is_open: whether phrases can be added.
+        created: when it was begun.
+    """
+
+    study_id: str
+    title: str
+    classes: Annotated[list[str], BeforeValidator(_titles)]
+    instructions: str
+    is_open: bool
+    created: Moment
+
+
+class InviteView(View):
+    """An invitation.
+
+    Args:
+        invite_id: unguessable, and no use to anybody.
+        role: what those who accept may do.
+        uses: how many people it was made for.
+        uses_left: how many more may accept; 0 when it was taken back.
+        created: when it was made.
+        expires: until when it can be accepted.
+        is_good: whether it can still be accepted.
+    """
+
+    invite_id: str
+    role: Role
+    uses: int
+    uses_left: int
+    created: Moment
+    expires: Moment
+    is_good: bool
+
+
+class MadeInviteView(View):
+    """A new invitation with its secret, which is shown this once.
+
+    Args:
+        invite: what is kept of it.
+        token: the secret.
+        fragment: what to put behind the address of the server.
+    """
+
+    invite: InviteView
+    token: str
+    fragment: str
 
 
 def storable(text: str, *, where: str) -> str:
@@ -32,12 +96,12 @@ def storable(text: str, *, where: str) -> str:
 
 
 def classes_of(study: StudyRow) -> list[str]:
-    """Return the titles of a study's classes, in its order."""
     return [str(title) for title in study.classes.get("titles", [])]
 
 
-def create_study(state: StateStore, *, title: str, classes: Sequence[str], instructions: str) -> StudyRow:
-    """Begin a study."""
+def create_study(
+    state: StateStore, *, title: str, classes: Sequence[str], instructions: str
+) -> StudyView:
     study = StudyRow(
         study_id=secrets.token_urlsafe(12),
         title=storable(title, where="title"),
@@ -48,27 +112,32 @@ def create_study(state: StateStore, *, title: str, classes: Sequence[str], instr
     )
     with state.writing() as rows:
         rows.add(study)
-    return study
+    return StudyView.model_validate(study)
 
 
-def studies_for(state: StateStore, person: Person) -> list[StudyRow]:
-    """Return the studies that somebody may see, newest first."""
+def studies_for(state: StateStore, person: Person) -> list[StudyView]:
     asked = select(StudyRow).order_by(StudyRow.created.desc(), StudyRow.study_id)
     with state.reading() as rows:
-        return [study for study in rows.scalars(asked) if may_see(person, study.study_id)]
+        return [
+            StudyView.model_validate(study)
+            for study in rows.scalars(asked)
+            if may_see(person, study.study_id)
+        ]
 
 
-def study_of(state: StateStore, person: Person, study_id: str) -> StudyRow:
+def study_of(state: StateStore, person: Person, study_id: str) -> StudyView:
     """Return a study.
 
     Raises:
         RefusedError: 404 if there is none, or none for this person: nobody learns which others there are.
     """
     with state.reading() as rows:
-        return seen_study(rows, person, study_id)
+        return StudyView.model_validate(seen_study(rows, person, study_id))
 
 
-def seen_study(rows: Session, person: Person, study_id: str, *, is_locked: bool = False) -> StudyRow:
+def seen_study(
+    rows: Session, person: Person, study_id: str, *, is_locked: bool = False
+) -> StudyRow:
     """Return a study inside a session; locked, it cannot be closed before the session ends.
 
     Raises:
@@ -83,8 +152,8 @@ def seen_study(rows: Session, person: Person, study_id: str, *, is_locked: bool 
     return study
 
 
-def open_or_close(state: StateStore, person: Person, study_id: str, *, is_open: bool) -> StudyRow:
-    """Let a study go on, or end it for now; whatever was said stays.
+def open_or_close(state: StateStore, person: Person, study_id: str, *, is_open: bool) -> StudyView:
+    """Let a study go on, or end it for now; its phrases stay.
 
     Raises:
         RefusedError: 404 if there is no such study.
@@ -92,7 +161,7 @@ def open_or_close(state: StateStore, person: Person, study_id: str, *, is_open: 
     with state.writing() as rows:
         study = seen_study(rows, person, study_id)
         study.is_open = is_open
-    return study
+    return StudyView.model_validate(study)
 
 
 def may_see(person: Person, study_id: str) -> bool:
@@ -117,7 +186,66 @@ def require_class(state: StateStore, person: Person, study_id: str | None, title
         return
     study = study_of(state, person, study_id)
     if person.role is Role.ANNOTATOR:
-        if title not in classes_of(study):
+        if title not in study.classes:
             raise RefusedError(404, "The study has no such class.")
         if not study.is_open:
             raise RefusedError(409, CLOSED)
+
+
+def make_invite(
+    state: StateStore, person: Person, study_id: str, *, role: Role, uses: int, days: int
+) -> MadeInviteView:
+    """Invite people into a study.
+
+    Raises:
+        RefusedError: 404 if there is no such study, 409 if it is closed.
+    """
+    token, today = secrets.token_urlsafe(24), now()
+    row = InviteRow(
+        invite_id=secrets.token_urlsafe(12),
+        token_hash=token_hash(token),
+        study_id=study_id,
+        role=role.value,
+        uses=uses,
+        uses_left=uses,
+        created=today,
+        expires=today + timedelta(days=days),
+    )
+    with state.writing() as rows:
+        if not seen_study(rows, person, study_id, is_locked=True).is_open:
+            raise RefusedError(409, "The study is closed: nobody can be invited into it.")
+        rows.add(row)
+    return MadeInviteView(
+        invite=InviteView.model_validate(row), token=token, fragment=f"#invite={token}"
+    )
+
+
+def invites_of(state: StateStore, person: Person, study_id: str) -> list[InviteView]:
+    """Return the invitations into a study, newest first.
+
+    Raises:
+        RefusedError: 404 if there is no such study.
+    """
+    asked = (
+        select(InviteRow)
+        .where(InviteRow.study_id == study_id)
+        .order_by(InviteRow.created.desc(), InviteRow.invite_id)
+    )
+    with state.reading() as rows:
+        seen_study(rows, person, study_id)
+        return [InviteView.model_validate(row) for row in rows.scalars(asked)]
+
+
+def revoke_invite(state: StateStore, study_id: str, invite_id: str) -> InviteView:
+    """Take an invitation back; who accepted it stays.
+
+    Raises:
+        RefusedError: 404 if the study has no such invitation.
+    """
+    place = (InviteRow.invite_id == invite_id, InviteRow.study_id == study_id)
+    with state.writing() as rows:
+        rows.execute(update(InviteRow).where(*place).values(uses_left=0, expires=now()))
+        found = rows.scalars(select(InviteRow).where(*place)).one_or_none()
+    if found is None:
+        raise RefusedError(404, "There is no such invitation.")
+    return InviteView.model_validate(found)

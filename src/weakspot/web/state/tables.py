@@ -1,11 +1,21 @@
 """The tables of the shared state. Times are UTC, identifiers unguessable; no table holds a secret, only hashes of them."""
 
+import hashlib
 from datetime import UTC, datetime
 from typing import Any, ClassVar
 
 from sqlalchemy import JSON, DateTime, ForeignKey, Index, TypeDecorator
 from sqlalchemy.engine import Dialect
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+
+def token_hash(token: str) -> str:
+    """Return what is stored of a token: nobody can sign in with it.
+
+    >>> token_hash("apple")[:8]
+    '3a7bd3e2'
+    """
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -22,7 +32,6 @@ class UtcTime(TypeDecorator[datetime]):
         return value if value is None else value.astimezone(UTC)
 
     def process_result_value(self, value: datetime | None, dialect: Dialect) -> datetime | None:
-        """Return the time with its zone."""
         del dialect
         return value.replace(tzinfo=UTC) if value is not None and value.tzinfo is None else value
 
@@ -34,7 +43,7 @@ class Table(DeclarativeBase):
 
 
 class PersonRow(Table):
-    """Somebody who may come back. Without a password hash they can come in only through an invitation or the owner's token."""
+    """Somebody who may sign in again. Without a password hash they can sign in only with an invitation or the owner's token."""
 
     __tablename__ = "people"
 
@@ -49,13 +58,12 @@ class PersonRow(Table):
 
 
 class SessionRow(Table):
-    """A browser that somebody came in with."""
+    """A browser that somebody signed in with."""
 
     __tablename__ = "sessions"
 
     token_hash: Mapped[str] = mapped_column(primary_key=True)
     person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"))
-    csrf_hash: Mapped[str]
     created: Mapped[datetime]
     last_seen: Mapped[datetime]
     expires: Mapped[datetime]
@@ -75,7 +83,7 @@ class StudyRow(Table):
 
 
 class InviteRow(Table):
-    """A link that lets people into a study, in a role."""
+    """A link by which people join a study, in a role."""
 
     __tablename__ = "invites"
 
@@ -88,9 +96,13 @@ class InviteRow(Table):
     created: Mapped[datetime]
     expires: Mapped[datetime]
 
+    @property
+    def is_good(self) -> bool:
+        return self.uses_left > 0 and self.expires > datetime.now(UTC)
+
 
 class PhraseRow(Table):
-    """Something that somebody said of a class, with what came of it; nothing is ever deleted or changed but what was accepted.
+    """A phrase that somebody submitted for a class, with its figures; nothing is ever deleted or changed but what was accepted.
 
     While it is there, neither its person nor its study can be deleted.
 
@@ -112,7 +124,9 @@ class PhraseRow(Table):
     confirmed_score: Mapped[float | None]
     p_value: Mapped[float | None]
     fit: Mapped[str] = mapped_column(default="")
-    seconds: Mapped[float] = mapped_column(default=0.0, doc="active seconds of this person in this study when it was said")
+    seconds: Mapped[float] = mapped_column(
+        default=0.0, doc="active seconds of this person in this study when it was submitted"
+    )
     created: Mapped[datetime]
     slice_id: Mapped[str | None] = mapped_column(doc="set when it was accepted")
 
@@ -132,12 +146,16 @@ class ActivityRow(Table):
 
 
 class FinishedRow(Table):
-    """Somebody said that they are done with a class of a study."""
+    """Somebody marked as finished a class of a study."""
 
     __tablename__ = "finished_classes"
 
-    person_id: Mapped[str] = mapped_column(ForeignKey("people.person_id", ondelete="CASCADE"), primary_key=True)
-    study_id: Mapped[str] = mapped_column(ForeignKey("studies.study_id", ondelete="CASCADE"), primary_key=True)
+    person_id: Mapped[str] = mapped_column(
+        ForeignKey("people.person_id", ondelete="CASCADE"), primary_key=True
+    )
+    study_id: Mapped[str] = mapped_column(
+        ForeignKey("studies.study_id", ondelete="CASCADE"), primary_key=True
+    )
     class_title: Mapped[str] = mapped_column(primary_key=True)
     created: Mapped[datetime]
 

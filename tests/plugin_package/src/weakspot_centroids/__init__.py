@@ -1,1 +1,1 @@
-"""A weakspot plug-in with one discoverer and one embedder."""
+"""A weakspot plug-in with one discoverer, its membership rule, and one embedder."""

@@ -1,61 +1,74 @@
-"""Failures as the line from the mean of the right samples to the mean of the failures."""
+"""Failures as what lies nearer to their own mean than to the mean of the other samples."""
 
 from dataclasses import asdict, dataclass
 
-import numpy as np
-
 from weakspot.core.assistants import NOBODY, Assistants
-from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.bounds import Count, check_bounds
+from weakspot.core.class_embeddings import obstacle, with_embeddings
+from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
-from weakspot.core.rules import LinearRule
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
+from weakspot_centroids.rule import NearerRule
 
 
 @dataclass(frozen=True, kw_only=True)
 class CentroidDiscoverer:
-    """Finds one slice per class.
+    """Finds the samples of a class that lie nearer to the mean of its failures than to the mean of the others.
 
     Args:
-        min_failures: classes with fewer failures, or fewer right samples, are passed over.
+        min_failures: classes with fewer failures, or fewer other samples, get a note.
+
+    >>> from weakspot.testing.examples import CRITERION, discovery_samples
+    >>> found = CentroidDiscoverer().discover(discovery_samples(), CRITERION, seed=0)
+    >>> found.slices[0].class_name
+    'disc'
     """
 
-    min_failures: int = 2
+    min_failures: Count = 2
+
+    def __post_init__(self) -> None:
+        """Refuse parameters that are out of bounds."""
+        check_bounds(self)
 
     @property
     def is_baseline(self) -> bool:
-        """Return False."""
+        """Whether it is only there for comparison."""
         return False
 
-    def discover(self, samples: SampleSet, criterion: FailureCriterion, *, seed: int, assistants: Assistants = NOBODY) -> Discovery:
-        """Return a slice or a note for every class; the seed has no influence."""
-        del seed
+    def discover(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        *,
+        seed: int,
+        assistants: Assistants = NOBODY,
+    ) -> Discovery:
+        """Return a slice or a note for every class; neither the seed nor assistants have an influence."""
+        del seed, assistants
         slices, notes = [], []
+        found_on = DataUse.of(samples)
         for problem in class_problems(samples.dataset, samples.rows, criterion):
-            known = np.isfinite(samples.vectors("joint", problem.rows)).all(axis=1)
-            if min((problem.failed & known).sum(), (~problem.failed & known).sum()) < self.min_failures:
-                notes.append(ClassNote(class_name=problem.title, note="Too few failures or right samples."))
-            else:
-                slices.append(self._slice(samples, problem, known))
-        return Discovery(slices=tuple(slices), notes=tuple(notes))
-
-    def _slice(self, samples: SampleSet, problem: ClassProblem, known: np.ndarray) -> FailureSlice:
-        vectors = samples.vectors("joint", problem.rows).astype(np.float64)
-        failures, right = vectors[known & problem.failed].mean(axis=0), vectors[known & ~problem.failed].mean(axis=0)
-        direction = (failures - right).round(6)
-        rule = LinearRule(
-            encoder_id=samples.space("joint").encoder_id,
-            direction=tuple(direction.tolist()),
-            offset=-float(direction @ (failures + right) / 2),
-            normalise=False,
-        )
-        return FailureSlice(
-            class_name=problem.class_name,
-            side=problem.side,
-            rule=rule,
-            method="weakspot-centroids/centroids",
-            parameters=asdict(self),
-            found_on=DataUse(name=samples.name, n_samples=len(samples), digest=samples.digest()),
-            n_found=int(rule.members(samples, problem.rows).sum()),
-        )
+            known, embeddings = with_embeddings(samples, problem, "clip")
+            note = obstacle(known, min_failures=self.min_failures, min_right=self.min_failures)
+            if note:
+                notes.append(ClassNote(class_name=problem.title, note=note))
+                continue
+            rule = NearerRule(
+                encoder_id=samples.space("clip").encoder_id,
+                failures=PackedArray.of(embeddings[known.failed].mean(axis=0)),
+                others=PackedArray.of(embeddings[~known.failed].mean(axis=0)),
+            )
+            slice_ = FailureSlice(
+                class_name=problem.class_name,
+                side=problem.side,
+                rule=rule,
+                method="weakspot-centroids/centroids",
+                parameters=asdict(self),
+                found_on=found_on,
+                n_found=int(rule.members(samples, problem.rows).sum()),
+            )
+            slices.append(slice_)
+        return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=len(slices))

@@ -1,7 +1,8 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
-import { useEffect, useMemo, useRef, useState, type FormEvent } from "react";
-import { api, told, type Schemas } from "../../../api/client";
+import { useEffect, useMemo, useRef, useState } from "react";
+import { api, unwrap, type Schemas } from "../../../api/client";
 import { Button } from "../../../components/Button";
+import { Form } from "../../../components/Form";
 import { ErrorNote } from "../../../components/ErrorNote";
 import { Loaded } from "../../../components/Loaded";
 import { PageHead } from "../../../components/PageHead";
@@ -9,18 +10,18 @@ import { ScoreDial } from "../../classes/ScoreDial";
 import { Separation } from "../../classes/separation";
 import { ThresholdHistogram } from "../../classes/ThresholdHistogram";
 import "../../classes/classes.css";
-import { PlantedPictures } from "./PlantedPictures";
+import { PlantedImages } from "./PlantedImages";
 import { isDone, STEPS } from "./steps";
 import "./tutorial.css";
 
 type World = Schemas["TutorialWorld"];
 
-/** Two minutes on drawn squares, one thing at a time. */
+/** Two minutes on coloured squares, one thing at a time. */
 export function Tutorial({ onDone }: { onDone: () => void }) {
   const queries = useQueryClient();
-  const world = useQuery({ queryKey: ["tutorial"], queryFn: () => told(api.GET("/api/tutorial")), staleTime: Infinity });
+  const world = useQuery({ queryKey: ["tutorial"], queryFn: () => unwrap(api.GET("/api/tutorial")), staleTime: Infinity });
   const finish = useMutation({
-    mutationFn: () => told(api.POST("/api/tutorial/done")),
+    mutationFn: () => unwrap(api.POST("/api/tutorial/done")),
     onSuccess: async () => {
       await queries.invalidateQueries({ queryKey: ["studies"] });
       onDone();
@@ -29,7 +30,7 @@ export function Tutorial({ onDone }: { onDone: () => void }) {
   return (
     <>
       <PageHead title="Learn it in two minutes" aside={<Button kind="quiet" onClick={() => finish.mutate()} disabled={finish.isPending}>Skip</Button>}>
-        Drawn squares, and an AI with a weak spot. Find it.
+        Coloured squares, and an AI with a weak spot. Find it.
       </PageHead>
       {finish.error && <ErrorNote error={finish.error} />}
       <Loaded query={world} what="the tutorial">{(found) => <Lesson world={found} onFinish={() => finish.mutate()} />}</Loaded>
@@ -37,13 +38,13 @@ export function Tutorial({ onDone }: { onDone: () => void }) {
   );
 }
 
-/** The steps, once the pictures are there. */
+/** The steps, once the images are there. */
 function Lesson({ world, onFinish }: { world: World; onFinish: () => void }) {
   const [place, setPlace] = useState(0);
   const [phrase, setPhrase] = useState("");
   const [own, setOwn] = useState<number | null>(null);
   const [hasMoved, setMoved] = useState(false);
-  const ask = useMutation({ mutationFn: (words: string) => told(api.POST("/api/tutorial/phrase", { body: { phrase: words } })) });
+  const ask = useMutation({ mutationFn: (words: string) => unwrap(api.POST("/api/tutorial/phrase", { body: { phrase: words } })) });
   const step = STEPS[place] ?? STEPS[0]!;
   const answer = ask.data;
   const failed = useMemo(() => Uint8Array.from(world.is_wrong, Number), [world]);
@@ -58,7 +59,7 @@ function Lesson({ world, onFinish }: { world: World; onFinish: () => void }) {
     else box.current?.focus();
   }, [step.key]);
   const say = (text: string) => { setPhrase(text); setOwn(null); if (text.trim()) ask.mutate(text.trim()); };
-  const submit = (event: FormEvent) => { event.preventDefault(); say(phrase); };
+  const submit = () => say(phrase);
   const next = () => (place + 1 < STEPS.length ? setPlace(place + 1) : onFinish());
   const canType = step.key === "say" || step.key === "reword";
   return (
@@ -77,24 +78,24 @@ function Lesson({ world, onFinish }: { world: World; onFinish: () => void }) {
       </section>
       {place > 0 && (
         <section className="card" aria-label="Your words">
-          <form className="sentence" onSubmit={submit}>
+          <Form className="sentence" onSubmit={submit}>
             <label htmlFor="lesson-phrase">The AI is often wrong on images that have</label>
             <input id="lesson-phrase" ref={words} value={phrase} onChange={(event) => setPhrase(event.target.value)} maxLength={300} autoComplete="off" spellCheck={false} readOnly={!canType} placeholder="…" />
             {canType && <Button type="submit" disabled={!phrase.trim()}>Try it</Button>}
-          </form>
+          </Form>
           {ask.error && <ErrorNote error={ask.error} />}
           {answer && separation && parted && place > 0 && (
             <div className="lesson-result">
               <div>
                 <ScoreDial title="Error Score" value={parted.score} />
-                <p className="quiet">“{answer.phrase}” fits {parted.wrongInside} wrong and {parted.rightInside} right pictures.</p>
+                <p className="quiet">“{answer.phrase}” fits {parted.wrongInside} wrong and {parted.rightInside} right images.</p>
               </div>
               {place >= 3 && <ThresholdHistogram separation={separation} threshold={threshold} parted={parted} onMove={(value) => { setOwn(value); setMoved(step.key === "drag" || hasMoved); }} />}
             </div>
           )}
         </section>
       )}
-      <PlantedPictures world={world} similarities={answer?.similarities ?? null} threshold={place >= 3 ? threshold : null} />
+      <PlantedImages world={world} similarities={answer?.similarities ?? null} threshold={place >= 3 ? threshold : null} />
     </div>
   );
 }

@@ -157,7 +157,9 @@ def _phrases() -> None:
         sa.PrimaryKeyConstraint("phrase_id"),
     )
     with op.batch_alter_table("phrases", schema=None) as batch_op:
-        batch_op.create_index("phrases_by_place", ["study_id", "person_id", "class_title"], unique=False)
+        batch_op.create_index(
+            "phrases_by_place", ["study_id", "person_id", "class_title"], unique=False
+        )
 
 
 def _sessions() -> None:

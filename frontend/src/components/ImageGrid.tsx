@@ -1,0 +1,64 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useEffect, useRef, useState } from "react";
+import { ImageTile, type Sample } from "./ImageTile";
+
+type Props = {
+  count: number;
+  sampleAt: (place: number) => Sample | undefined;
+  onNeed?: (first: number, last: number) => void;
+  tables: string;
+  label: string;
+  side?: number;
+  height?: number | string;
+  onOpen?: (sample: Sample) => void;
+};
+
+const GAP = 8;
+const WORDS = 22;
+
+/** Any number of samples, of which only those in sight exist as elements; `onNeed` is told which places come into sight. */
+export function ImageGrid({ count, sampleAt, onNeed, tables, label, side = 112, height = 420, onOpen }: Props) {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(4 * (side + GAP) - GAP);
+  useEffect(() => {
+    const watch = new ResizeObserver(([entry]) => {
+      if (entry) setWidth(entry.contentRect.width);
+    });
+    if (box.current) watch.observe(box.current);
+    return () => watch.disconnect();
+  }, []);
+  const columns = Math.max(1, Math.floor((width + GAP) / (side + GAP)));
+  const fitted = Math.max(side, Math.floor((width + GAP) / columns) - GAP);
+  const lines = useVirtualizer({
+    count: Math.ceil(count / columns),
+    getScrollElement: () => box.current,
+    estimateSize: () => fitted + WORDS + GAP,
+    overscan: 2,
+  });
+  const items = lines.getVirtualItems();
+  const first = (items[0]?.index ?? 0) * columns;
+  const last = Math.min(count, ((items[items.length - 1]?.index ?? 0) + 1) * columns);
+  useEffect(() => onNeed?.(first, last), [first, last, onNeed]);
+  useEffect(() => lines.measure(), [fitted, lines]);
+  return (
+    <div ref={box} className="image-grid" style={{ height }} tabIndex={0} role="region" aria-label={`${label}, ${count} samples`}>
+      {count === 0 && <p className="quiet">None.</p>}
+      <div style={{ height: lines.getTotalSize(), position: "relative" }}>
+        {items.map((item) => (
+          <div key={item.key} className="image-row" style={{ transform: `translateY(${item.start}px)`, gap: GAP }}>
+            {Array.from({ length: columns }, (_, column) => item.index * columns + column)
+              .filter((place) => place < count)
+              .map((place) => {
+                const sample = sampleAt(place);
+                return sample ? (
+                  <ImageTile key={sample.row} sample={sample} tables={tables} side={fitted} {...(onOpen ? { onOpen } : {})} />
+                ) : (
+                  <span key={place} className="tile waiting" style={{ width: fitted, height: fitted + WORDS }} />
+                );
+              })}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,24 @@
+import { describe, expect, it } from "vitest";
+import { isCertain, points, pointsRange, share, size } from "./figures";
+
+describe("points", () => {
+  it("has a decimal where the change is small, and a sign always", () => {
+    expect([0.0123, -0.004, 0, 0.25, -0.0995, null].map(points)).toEqual(["+1.2", "−0.4", "±0", "+25", "−10", "–"]);
+    expect(pointsRange(-0.012, 0.2)).toBe("−1.2 to +20");
+  });
+});
+
+describe("size", () => {
+  it("is rounded to the unit that fits", () => {
+    expect([null, 0, 999, 2048, 5_400_000].map(size)).toEqual(["", "0 bytes", "999 bytes", "2 kB", "5 MB"]);
+  });
+});
+
+describe("share", () => {
+  const interval = { low: 0, high: 1 };
+  it("is 0 of nothing", () => {
+    expect(share(3, 4, interval)).toEqual({ count: 3, total: 4, value: 0.75, interval });
+    expect(share(0, 0, interval).value).toBe(0);
+    expect([0.05, 0.051].map(isCertain)).toEqual([true, false]);
+  });
+});

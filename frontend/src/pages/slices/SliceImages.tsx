@@ -1,0 +1,101 @@
+import { useQueries, useQuery, type UseQueryOptions } from "@tanstack/react-query";
+import { useCallback, useRef, useState, type KeyboardEvent } from "react";
+import { api, unwrap, type Schemas } from "../../api/client";
+import { isStatic } from "../../api/static";
+import { Card } from "../../components/Card";
+import { Loaded } from "../../components/Loaded";
+import { ImageGrid } from "../../components/ImageGrid";
+import type { Sample } from "../../components/ImageTile";
+import { SampleDialog } from "../../components/SampleDialog";
+import { useRun } from "./useRun";
+
+type Kind = Schemas["Shown"];
+type Page = Schemas["SliceSamplePage"];
+type Tab = { kind: Kind; title: string; parts: [string] | [string, string] };
+
+const PAGE = 60;
+const TABS: Tab[] = [
+  { kind: "members", title: "Members", parts: ["Members, deepest inside first"] },
+  { kind: "extremes", title: "Extremes", parts: ["Deepest inside", "Farthest outside"] },
+  { kind: "counter", title: "Counter-examples", parts: ["Members that it gets right", "Failures outside, nearest first"] },
+  { kind: "outside", title: "Outside", parts: ["The rest of the class, nearest first"] },
+];
+
+function usePage(sliceId: string, kind: Kind) {
+  const { query } = useRun();
+  return (page: number): UseQueryOptions<Page> => ({
+    queryKey: ["slice members", sliceId, query.run ?? "", kind, page],
+    queryFn: () => unwrap(api.GET("/api/slices/{slice_id}/members", { params: { path: { slice_id: sliceId }, query: { ...query, kind, offset: page * PAGE, limit: PAGE } } })),
+    staleTime: 60_000,
+  });
+}
+
+/** Images of a slice, only of the half that may be looked at before something is decided. */
+export function SliceImages({ slice }: { slice: Schemas["SlicePageView"] }) {
+  const [chosen, setChosen] = useState(0);
+  const [opened, setOpened] = useState<number | null>(null);
+  const tabs = useRef<HTMLDivElement>(null);
+  const tab = TABS[chosen] ?? TABS[0]!;
+  const page = usePage(slice.line.slice_id, tab.kind);
+  const first = useQuery(page(0));
+  const move = (event: KeyboardEvent) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const next = (chosen + step + TABS.length) % TABS.length;
+    setChosen(next);
+    tabs.current?.querySelectorAll("button")[next]?.focus();
+  };
+  return (
+    <Card title="Images" aside={<span className="quiet">{slice.half}</span>}>
+      <div role="tablist" aria-label="Which images" className="slice-tabs" ref={tabs}>
+        {TABS.map(({ kind, title }, place) => (
+          <button key={kind} type="button" role="tab" id={`tab-${kind}`} aria-selected={place === chosen} aria-controls="slice-images" tabIndex={place === chosen ? 0 : -1} onClick={() => setChosen(place)} onKeyDown={move}>{title}</button>
+        ))}
+      </div>
+      <div id="slice-images" role="tabpanel" aria-labelledby={`tab-${tab.kind}`}>
+        <Loaded query={first} what="the images">
+          {(data) => (
+            <div className={tab.parts.length > 1 ? "slice-image-pair" : ""}>
+              {tab.parts.map((title, part) => (
+                <ImagePart key={`${tab.kind} ${part}`} title={title} slice={slice} kind={tab.kind} first={data} start={part ? data.n_first : 0} end={tab.parts.length > 1 && !part ? data.n_first : data.total} onOpen={setOpened} />
+              ))}
+            </div>
+          )}
+        </Loaded>
+        <p className="legend"><span className="wrong"><i />fails (dashed)</span><span className="right"><i />does not fail</span></p>
+      </div>
+      {opened !== null && <SampleDialog row={opened} tables={slice.tables} onClose={() => setOpened(null)} />}
+    </Card>
+  );
+}
+
+type PartProps = { title: string; slice: Schemas["SlicePageView"]; kind: Kind; first: Page; start: number; end: number; onOpen: (row: number) => void };
+
+function ImagePart({ title, slice, kind, first, start, end, onOpen }: PartProps) {
+  const [[from, to], setNeeded] = useState([0, 0]);
+  const page = usePage(slice.line.slice_id, kind);
+  const firstPage = Math.floor((start + from) / PAGE);
+  const lastPage = Math.max(firstPage, Math.floor((start + Math.max(from, to - 1)) / PAGE));
+  const found = useQueries({ queries: Array.from({ length: lastPage - firstPage + 1 }, (_, step) => page(firstPage + step)) });
+  const need = useCallback((low: number, high: number) => setNeeded([low, high]), []);
+  const count = Math.max(0, (isStatic() ? Math.min(end, first.rows.length) : end) - start);
+  const open = useCallback((sample: Sample) => onOpen(sample.row), [onOpen]);
+  return (
+    <section>
+      <h3>{title} <span className="quiet">{end - start}</span></h3>
+      <ImageGrid count={count} sampleAt={(place) => sampleIn(found[Math.floor((start + place) / PAGE) - firstPage]?.data, start + place)} onNeed={need} tables={slice.tables} label={title} height={heightFor(count)} onOpen={open} />
+    </section>
+  );
+}
+
+function heightFor(count: number): number {
+  return count > 21 ? 440 : count > 7 ? 300 : count ? 166 : 60;
+}
+
+function sampleIn(page: Page | undefined, place: number): Sample | undefined {
+  const index = place - (page?.offset ?? 0);
+  const row = page?.rows[index];
+  if (!page || row === undefined) return undefined;
+  return { row, label: page.label, answer: page.answers[index] ?? "", is_failure: page.failed[index] ?? false };
+}

@@ -1,1 +1,0 @@
-"""Composition root: settings, wiring, and the stages in order."""

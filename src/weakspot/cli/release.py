@@ -1,0 +1,186 @@
+"""Commands of a release: check a model by a policy, watch a project."""
+
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from weakspot.cli.options import JsonOption, ProjectOption
+
+if TYPE_CHECKING:
+    from weakspot.project.project import Project
+    from weakspot.release.checking import Checked
+    from weakspot.release.result import PolicyResult
+    from weakspot.release.watching import WatchRound
+
+INTERRUPTED = 130
+
+PolicyOption = typer.Option(
+    None, "--policy", help="Policy file; docs/guide/release.md explains every key."
+)
+JudgedRunOption = typer.Option(
+    "", "--run", help="Run to judge; by default the one of the present samples, model and settings."
+)
+BaselineOption = typer.Option(
+    None, "--baseline", help="Project, run.json or baseline file to compare with."
+)
+JunitOption = typer.Option(None, "--junit", help="Write JUnit XML to this file.")
+SarifOption = typer.Option(None, "--sarif", help="Write SARIF 2.1.0 to this file.")
+MarkdownOption = typer.Option(
+    None, "--markdown", help="Write a comment for a pull request to this file."
+)
+WriteBaselineOption = typer.Option(
+    None, "--write-baseline", help="Write the judged run as a portable baseline to this file."
+)
+NoRunOption = typer.Option(False, "--no-run", help="Judge a stored run only; never make one.")
+
+
+def check(
+    policy: Path | None = PolicyOption,
+    project: Path = ProjectOption,
+    run_id: str = JudgedRunOption,
+    baseline: Path | None = BaselineOption,
+    junit: Path | None = JunitOption,
+    sarif: Path | None = SarifOption,
+    markdown: Path | None = MarkdownOption,
+    write_baseline: Path | None = WriteBaselineOption,
+    no_run: bool = NoRunOption,
+    as_json: bool = JsonOption,
+) -> None:
+    """Judge a model by a policy: exit with 0 if it is kept, 1 if it is violated, 2 for bad input."""
+    from weakspot.cli import terminal
+    from weakspot.core.errors import ConfigError
+    from weakspot.project.project import Project
+    from weakspot.release.checking.check import write_outputs
+
+    if policy is None and write_baseline is None:
+        raise ConfigError(
+            "There is no policy to judge by.",
+            where="--policy",
+            fix="weakspot check --policy policy.toml",
+        )
+    with terminal.showing_progress() as progress:
+        opened = Project.open(project, progress=progress)
+        is_first = write_baseline is not None
+        checked = (
+            _check_policy(opened, policy, run_id, baseline, no_run, is_first=is_first)
+            if policy is not None
+            else None
+        )
+        if write_baseline is not None:
+            _write_baseline(
+                opened,
+                write_baseline,
+                run_id=run_id if checked is None else checked.record.run_id,
+                may_run=not no_run,
+            )
+    if checked is None:
+        terminal.say(f"Baseline: {write_baseline}")
+        return
+    write_outputs(checked.result, junit=junit, sarif=sarif, markdown=markdown)
+    terminal.show(checked.result, result_lines(checked.result), as_json=as_json)
+    raise typer.Exit(checked.result.exit_code)
+
+
+def _check_policy(
+    opened: "Project",
+    policy: Path,
+    run_id: str,
+    baseline: Path | None,
+    no_run: bool,
+    *,
+    is_first: bool,
+) -> "Checked | None":
+    from weakspot.cli import terminal
+    from weakspot.release.checking import CheckRequest, check, load_baseline
+    from weakspot.release.policy import load_policy, without_comparisons
+
+    rules = load_policy(policy)
+    if is_first and baseline is None and rules.needs_baseline:
+        terminal.remark("There is no baseline yet, so nothing is compared with one.")
+        reduced = without_comparisons(rules)
+        if reduced is None:
+            return None
+        rules = reduced
+    request = CheckRequest(
+        policy=rules,
+        policy_name=_shown(policy),
+        run_id=run_id,
+        baseline=None if baseline is None else load_baseline(baseline),
+        may_run=not no_run,
+    )
+    return check(opened, request)
+
+
+def _shown(path: Path) -> str:
+    """Return a path as seen from the present folder, or its name alone if it lies elsewhere."""
+    resolved, here = path.resolve(), Path.cwd()
+    return resolved.relative_to(here).as_posix() if resolved.is_relative_to(here) else path.name
+
+
+def _write_baseline(opened: "Project", path: Path, *, run_id: str, may_run: bool) -> None:
+    from weakspot.release.checking import baseline_of, choose_run, write_baseline
+
+    write_baseline(path, baseline_of(opened, choose_run(opened, run_id, may_run=may_run)))
+
+
+def result_lines(result: "PolicyResult") -> list[str]:
+    """Return the verdict, what speaks against the model, and what could not be judged, in words."""
+    from weakspot.release.result import Ruling
+
+    lines = [result.headline]
+    for verdict in (Ruling.VIOLATED, Ruling.NOT_JUDGED, Ruling.ACCEPTED, Ruling.KEPT):
+        lines += [
+            f"  {verdict.value}: {entry.rule}: {entry.sentence}" for entry in result.of(verdict)
+        ]
+    return [*lines, *(f"  note: {note}" for note in result.notes)]
+
+
+def watch(
+    project: Path = ProjectOption,
+    every: float = typer.Option(60.0, "--every", min=0.1, help="Seconds between two looks."),
+    once: bool = typer.Option(
+        False,
+        "--once",
+        help="Look once and stop, for cron; with a policy, exit with 1 if it is violated.",
+    ),
+    policy: Path | None = typer.Option(None, "--policy", help="Policy to judge every new run by."),
+    baseline: Path | None = BaselineOption,
+    as_json: bool = JsonOption,
+) -> None:
+    """Run a project again whenever it changes: its samples, model or settings; only what changed is computed."""
+    from weakspot.cli import terminal
+    from weakspot.pipeline.settings_file import load_settings
+    from weakspot.release.policy import load_policy
+    from weakspot.release.watching import Watcher, WatchRequest
+    from weakspot.release.watching.round import RoundRequest
+
+    load_settings(project)
+    if policy is not None:
+        load_policy(policy)
+    round_request = RoundRequest(
+        folder=project, policy=policy, baseline=baseline, judge_always=once
+    )
+
+    def show(done: "WatchRound") -> None:
+        if as_json:
+            terminal.print_json(done.model_dump(mode="json", exclude_defaults=True))
+        else:
+            terminal.say(done.line)
+
+    with terminal.stopping_on_signals() as received, terminal.showing_progress() as progress:
+        watcher = Watcher(
+            WatchRequest(round_request=round_request, every=every),
+            progress=progress,
+            tell=show,
+        )
+        try:
+            if once:
+                raise typer.Exit(1 if watcher.once().is_kept is False else 0)
+            watcher.forever()
+        except KeyboardInterrupt:
+            terminal.remark(
+                "Stopped. What was finished is kept; the same command goes on from there."
+            )
+            raise typer.Exit(0 if signal.SIGTERM in received else INTERRUPTED) from None

@@ -1,0 +1,115 @@
+"""Commands around the loop: init, doctor, demo."""
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from weakspot.cli.options import JsonOption, PortOption
+
+if TYPE_CHECKING:
+    from weakspot.project.doctor import DoctorFinding
+
+STYLES = {"ok": "green", "missing": "yellow", "broken": "red"}
+
+
+def init(
+    folder: Path = typer.Argument(Path(), help="Project folder to make."),
+    data: str = typer.Option(
+        "", "--data", help="Folder, manifest, Hugging Face folder or name, or tar pattern."
+    ),
+    classifier: str = typer.Option(
+        "",
+        "--classifier",
+        help="Model file, transformers:NAME, timm:NAME, http address or package.module:name; none: predictions are given.",
+    ),
+    force: bool = typer.Option(False, "--force", help="Overwrite an existing weakspot.toml."),
+) -> None:
+    """Write a commented weakspot.toml."""
+    from weakspot.cli import terminal
+    from weakspot.project.project import Project
+
+    path = Project.create(
+        folder,
+        data=data,
+        classifier=classifier,
+        overwrite=force,
+    ).settings_path
+    terminal.say(f"Wrote {path}. Look it over, then: weakspot run --project {folder}")
+
+
+def doctor(
+    project: Path | None = typer.Option(
+        None, "--project", "-p", help="Also look at this project folder."
+    ),
+    offline: bool = typer.Option(False, "--offline", help="Make no network check."),
+    as_json: bool = JsonOption,
+) -> None:
+    """Examine this machine: what is installed, reachable and cached, and how to mend what is not."""
+    from weakspot.cli import terminal
+    from weakspot.core.registry import ROLES, registered
+    from weakspot.project.doctor import examine_machine
+
+    findings = examine_machine(folder=project, ask_network=not offline)
+    parts = {role: list(registered(role)) for role in ROLES}
+    if as_json:
+        shown = [dataclasses.asdict(finding) for finding in findings]
+        terminal.print_json({"findings": shown, "registered": parts})
+    else:
+        _print_findings(findings)
+        terminal.say()
+        for role, names in parts.items():
+            terminal.say(f"{role.replace('_', ' ')}: {', '.join(names) or 'none'}")
+    if any(finding.state != "ok" and not finding.is_optional for finding in findings):
+        raise typer.Exit(1)
+
+
+def _print_findings(findings: "tuple[DoctorFinding, ...]") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for heading in ("what", "state", "found", "to do"):
+        table.add_column(heading, overflow="fold")
+    for finding in findings:
+        optional = " (optional)" if finding.is_optional and finding.state != "ok" else ""
+        state = f"[{STYLES[finding.state]}]{finding.state}[/]{optional}"
+        table.add_row(finding.area, state, escape(finding.found), escape(finding.fix))
+    Console(highlight=False).print(table)
+
+
+def demo(
+    folder: Path = typer.Option(
+        Path("weakspot-demo"), "--folder", help="Where the demo's project is made."
+    ),
+    as_json: bool = JsonOption,
+    serve: bool = typer.Option(
+        False, "--serve", help="Show it in the browser afterwards; at once if it was run before."
+    ),
+    port: int = PortOption,
+    no_browser: bool = typer.Option(
+        False, "--no-browser", help="With --serve: do not open a browser."
+    ),
+) -> None:
+    """Run the whole loop on real photographs: a fruit classifier that hardly ever saw one kind of apple."""
+    from weakspot.cli.serve import require_web, start_server
+    from weakspot.project.demo import is_finished_demo
+
+    if serve:
+        require_web()
+    if not (serve and is_finished_demo(folder)):
+        _run_demo(folder, as_json=as_json)
+    if serve:
+        start_server(folder, port=port, no_browser=no_browser)
+
+
+def _run_demo(folder: Path, *, as_json: bool) -> None:
+    from weakspot.cli import run_text, terminal
+    from weakspot.project.demo import run_demo
+
+    with terminal.showing_progress() as progress:
+        result = run_demo(folder, progress=progress)
+    lines = (run_text.whole_run(result.record), result.truth_sentence, f"Report: {result.report}")
+    terminal.show(result.record, lines, as_json=as_json)

@@ -1,0 +1,121 @@
+"""Many memberships of the same samples, of which the best is believed only as far as the best of chance is worse.
+
+After Westfall and Young, *Resampling-Based Multiple Testing* (1993): failures are dealt out anew, and each time the most striking of
+all memberships is looked for. Memberships that are nearly the same then cost hardly more than one of them.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray
+from weakspot.core.group_tests import GroupTest
+from weakspot.core.seeding import generator
+
+MOST_DRAWS = 9_999
+FEWEST_DRAWS = 999
+MOST_PRODUCTS = 3_000_000_000
+ROUNDING = 1e-9
+
+
+class FamilyTest(NamedTuple):
+    """P-values of all memberships of a family [m].
+
+    Args:
+        own: of each by itself.
+        among_all: chance that any membership of the family stands out as much when there is nothing to find.
+    """
+
+    own: DoubleArray
+    among_all: DoubleArray
+
+
+def family_test(
+    failed: BoolArray,
+    groups: IntArray | None,
+    insides: Sequence[BoolArray],
+    weights: Sequence[float] | AnyArray,
+) -> FamilyTest:
+    """Test whether failures are more frequent inside than outside, for a family of memberships that predictions did not choose.
+
+    Args:
+        failed: which samples failed [n].
+        groups: number of the group of every sample [n]; None: every sample is a group of its own.
+        insides: memberships [m] of [n].
+        weights: [m] positive numbers: which memberships are worth more, decided without predictions.
+
+    >>> failed = np.arange(20) < 5
+    >>> inside = [np.arange(20) < 5, np.arange(20) % 2 == 0]
+    >>> found = family_test(failed, None, inside, [1.0, 1.0])
+    >>> found.own.round(4).tolist(), (found.own <= found.among_all).all()
+    ([0.0001, 0.5], np.True_)
+    """
+    test = GroupTest(failed, groups)
+    own = np.array(test.p_values(insides))
+    if len(own) < 2:  # noqa: PLR2004 - a family of one
+        return FamilyTest(own, own)
+    members = np.stack([test.shares(inside) for inside in insides])
+    shares = np.log(np.asarray(weights, dtype=np.float64) / np.sum(weights))
+    measure = _grouped_measure(test, members) if test.has_groups else _exact_measure(test, members)
+    observed = measure(members @ test.scores[:, None])[:, 0] - shares
+    n_draws = int(np.clip(MOST_PRODUCTS // members.size, FEWEST_DRAWS, MOST_DRAWS))
+    random = generator(0, "family", f"{members.shape} {int(test.scores.sum())}")
+    best = np.sort(
+        np.concatenate(
+            [
+                (measure(members @ drawn.T) - shares[:, None]).min(axis=0)
+                for drawn in test.draws(n_draws, random)
+            ]
+        )
+    )
+    reached = np.searchsorted(best, observed + ROUNDING, side="right")
+    drawn_p = (1.0 + reached) / (1.0 + n_draws)
+    # Draws cannot show smaller chances than one in so many; where even the sum of all chances is smaller, that sum is the answer.
+    bound = own * np.exp(-shares)
+    among_all = np.where(bound < 1.0 / (1.0 + n_draws), bound, drawn_p)
+    return FamilyTest(own, np.asarray(np.maximum(among_all, own)))
+
+
+def _exact_measure(test: GroupTest, members: DoubleArray) -> Callable[[DoubleArray], DoubleArray]:
+    """Return what gives the logarithm of Fisher's p-value [m, b] for numbers of failures inside [m, b]."""
+    from scipy.special import gammaln
+
+    n_samples, n_failed = members.shape[1], int(test.scores.sum())
+    sizes = members.sum(axis=1).round().astype(np.int64)[:, None]
+    counts = np.arange(min(n_failed, int(sizes.max())) + 1)[None, :]
+    parts = np.broadcast_arrays(
+        counts, sizes - counts, n_failed - counts, n_samples - sizes - n_failed + counts
+    )
+    is_possible = np.all(np.stack(parts) >= 0, axis=0)
+    logs = -gammaln(np.maximum(np.stack(parts), 0) + 1.0).sum(axis=0)
+    logs = np.where(is_possible, logs, -np.inf)
+    chances = np.exp(logs - logs.max(axis=1, keepdims=True))
+    tails = np.cumsum(chances[:, ::-1], axis=1)[:, ::-1] / chances.sum(axis=1, keepdims=True)
+    table = np.log(np.maximum(tails, np.finfo(np.float64).tiny))
+    rows = np.arange(len(members))[:, None]
+
+    def measure(failures: DoubleArray) -> DoubleArray:
+        return np.asarray(table[rows, failures.round().astype(np.int64)])
+
+    return measure
+
+
+def _grouped_measure(test: GroupTest, members: DoubleArray) -> Callable[[DoubleArray], DoubleArray]:
+    """Return what gives the logarithm of a normal tail [m, b] for sums of shares inside [m, b]; draws make it a p-value."""
+    from scipy.special import log_ndtr
+
+    mean = np.zeros(len(members))
+    variance = np.zeros(len(members))
+    for own in test.bins:
+        scores = test.scores[own]
+        mean += members[:, own].sum(axis=1) * scores.mean()
+        variance += (
+            members[:, own].var(axis=1) * scores.var() * len(own) ** 2 / max(len(own) - 1, 1)
+        )
+    spread = np.sqrt(np.maximum(variance, 1e-12))
+
+    def measure(sums: DoubleArray) -> DoubleArray:
+        return np.asarray(log_ndtr(-(sums - mean[:, None]) / spread[:, None]))
+
+    return measure

@@ -1,0 +1,319 @@
+"""Tests and intervals for samples that come in groups: every group counts once, however many images it has.
+
+With one sample a group, everything here equals what `weakspot.core.statistics` gives.
+"""
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property, reduce
+from typing import Literal
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray
+from weakspot.core.groups import several_to_a_group
+from weakspot.core.seeding import generator
+from weakspot.core.statistics import change_interval, fisher_p, mcnemar_p, wilson_interval
+
+SCORE_STEPS = 12
+"""A group's share of failures is counted in twelfths: exact for 1, 2, 3, 4, 6 and 12 images, and one lattice for all sizes."""
+
+N_DRAWS = 19_999
+MOST_GROUPS_DRAWN = 4_000
+MOST_FAILING_EXACT = 800
+MOST_STEPS_EXACT = 200_000_000
+LEAST_PER_BIN = 5
+DRAWN_AT_ONCE = 512
+
+Alternative = Literal["two-sided", "gained", "lost"]
+
+
+class GroupTest:
+    """Whether failures are more frequent inside than outside, for many memberships of the same samples.
+
+    A group is one unit with a share of failures and a share of members. The statistic is the sum of their products; under the
+    null hypothesis shares of failures are exchangeable among groups of about the same size (1, 2, 3-4, 5-8, ... images). Where
+    every group lies wholly inside or outside, the permutation distribution is summed exactly. Otherwise permutations are drawn,
+    the same for all memberships and the same in every run; with very many groups one image of each, chosen by its place among
+    them alone, is put to Fisher's test instead.
+
+    Args:
+        failed: which samples failed [n].
+        groups: number of the group of every sample [n]; None: every sample is a group of its own.
+
+    >>> test = GroupTest(np.array([1, 1, 0, 0, 0, 0], dtype=bool), np.array([0, 0, 1, 1, 2, 2]))
+    >>> round(test.p_value(np.array([1, 1, 0, 0, 0, 0], dtype=bool)), 4)
+    0.3333
+    """
+
+    def __init__(self, failed: BoolArray, groups: IntArray | None) -> None:
+        self._failed = np.asarray(failed, dtype=np.bool_)
+        several = None if groups is None else several_to_a_group(groups)
+        self.has_groups = several is not None
+        self._codes = np.arange(len(self._failed)) if several is None else several
+
+    def p_value(self, inside: BoolArray) -> float:
+        """Return the one-sided p-value of one membership [n]."""
+        return self.p_values([inside])[0]
+
+    def p_values(self, insides: Sequence[BoolArray]) -> list[float]:
+        """Return the one-sided p-value of every membership [n]."""
+        if not self.has_groups:
+            return [self._fisher(np.asarray(inside, dtype=np.bool_)) for inside in insides]
+        shares = [self.shares(inside) for inside in insides]
+        is_exact = [self._can_be_exact and bool(np.all((one == 0) | (one == 1))) for one in shares]
+        drawn = iter(
+            self._drawn_p(
+                [one for one, exact in zip(shares, is_exact, strict=True) if not exact],
+                [one for one, exact in zip(insides, is_exact, strict=True) if not exact],
+            )
+        )
+        return [
+            self._exact_p(one > 0) if exact else next(drawn)
+            for one, exact in zip(shares, is_exact, strict=True)
+        ]
+
+    def _fisher(self, inside: BoolArray) -> float:
+        failed, n_inside = self._failed, int(inside.sum())
+        failures = int(failed[inside].sum())
+        return fisher_p(failures, n_inside, int(failed.sum()) - failures, len(failed) - n_inside)
+
+    def shares(self, values: AnyArray) -> DoubleArray:
+        """Return the mean of some values [n] in every group [g]."""
+        weights = np.asarray(values, dtype=np.float64)
+        return np.bincount(self._codes, weights=weights) / self._sizes
+
+    @cached_property
+    def _sizes(self) -> IntArray:
+        return np.bincount(self._codes)
+
+    @cached_property
+    def scores(self) -> IntArray:
+        """Return every group's share of failures in steps [g]; one failure, or one success, never gets lost in rounding."""
+        shares = self.shares(self._failed)
+        scores = np.rint(shares * SCORE_STEPS).astype(np.int64)
+        scores[(shares > 0) & (scores == 0)] = 1
+        scores[(shares < 1) & (scores == SCORE_STEPS)] = SCORE_STEPS - 1
+        step = reduce(np.gcd, np.unique(scores).tolist(), 0)
+        return scores // max(int(step), 1)
+
+    @cached_property
+    def bins(self) -> list[IntArray]:
+        """Return the groups of about the same size; a bin of very few is taken together with the next smaller one."""
+        order = np.ceil(np.log2(self._sizes)).astype(np.int64)
+        bins: list[IntArray] = []
+        for number in np.unique(order):
+            own = np.flatnonzero(order == number)
+            if bins and min(len(own), len(bins[-1])) < LEAST_PER_BIN:
+                bins[-1] = np.concatenate([bins[-1], own])
+            else:
+                bins.append(own)
+        return bins
+
+    @cached_property
+    def _can_be_exact(self) -> bool:
+        sums = [self.scores[one] for one in self.bins]
+        failing = [int(np.count_nonzero(one)) for one in sums]
+        work = sum(
+            n_failing**2 * int(one.sum())
+            for one, n_failing in zip(sums, failing, strict=True)
+            if len(np.unique(one[one > 0])) > 1
+        )
+        return work <= MOST_STEPS_EXACT and max(failing, default=0) <= MOST_FAILING_EXACT
+
+    @cached_property
+    def _chosen_sums(self) -> list[DoubleArray]:
+        """Return for every bin the chance [k, s] that k of its failing groups, drawn at random, have the scores s in all."""
+        return [_sums_of_chosen(self.scores[one]) for one in self.bins]
+
+    def _exact_p(self, is_inside: BoolArray) -> float:
+        if is_inside.all() or not is_inside.any():
+            return 1.0
+        chances = np.ones(1)
+        for own, sums in zip(self.bins, self._chosen_sums, strict=True):
+            n_failing = len(sums) - 1
+            n_drawn = int(is_inside[own].sum())
+            among = _hypergeometric(n_failing, len(own) - n_failing, n_drawn)
+            chances = np.convolve(chances, among @ sums)
+        observed = int(self.scores[is_inside].sum())
+        return min(1.0, float(chances[observed:].sum() / chances.sum()))
+
+    def _drawn_p(self, shares: list[DoubleArray], insides: list[BoolArray]) -> list[float]:
+        if not shares:
+            return []
+        if len(self._sizes) > MOST_GROUPS_DRAWN:
+            return [self._representative_p(np.asarray(inside, np.bool_)) for inside in insides]
+        members = np.stack(shares)
+        # Sums of products in floating point differ in the last digits with their order; equal ones must count as equal.
+        observed = members @ self.scores - 1e-6
+        n_reached = np.ones(len(members), dtype=np.int64)
+        random = generator(0, "groups", self._fingerprint)
+        for drawn in self.draws(N_DRAWS, random):
+            n_reached += np.count_nonzero(members @ drawn.T >= observed[:, None], axis=1)
+        return [float(count) for count in n_reached / (N_DRAWS + 1)]
+
+    def draws(self, n_draws: int, random: np.random.Generator) -> Iterator[DoubleArray]:
+        """Yield the scores of groups [b, g] dealt out anew among groups of about the same size, as often as asked for in all."""
+        for start in range(0, n_draws, DRAWN_AT_ONCE):
+            drawn = np.empty((min(DRAWN_AT_ONCE, n_draws - start), len(self._sizes)))
+            for own in self.bins:
+                drawn[:, own] = random.permuted(
+                    np.broadcast_to(self.scores[own], (len(drawn), len(own))), axis=1
+                )
+            yield drawn
+
+    @property
+    def _fingerprint(self) -> str:
+        return f"{len(self._failed)} {len(self._sizes)} {int(self.scores.sum())}"
+
+    def _representative_p(self, inside: BoolArray) -> float:
+        order = generator(0, "representatives").permutation(len(self._codes))
+        _, first = np.unique(self._codes[order], return_index=True)
+        chosen = order[first]
+        return GroupTest(self._failed[chosen], None).p_value(inside[chosen])
+
+
+def _sums_of_chosen(scores: IntArray) -> DoubleArray:
+    from scipy.special import gammaln
+
+    values, counts = np.unique(scores[scores > 0], return_counts=True)
+    n_failing, total = int(counts.sum()), int(scores.sum())
+    ways = np.zeros((n_failing + 1, total + 1))
+    ways[0, 0] = 1.0
+    reached = 0
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        numbers = np.arange(count + 1)
+        choices = np.exp(gammaln(count + 1) - gammaln(numbers + 1) - gammaln(count - numbers + 1))
+        before = ways[: reached + 1].copy()
+        ways[:] = 0.0
+        for number, n_ways in zip(numbers.tolist(), choices.tolist(), strict=True):
+            shift = number * value
+            ways[number : number + reached + 1, shift:] += n_ways * before[:, : total + 1 - shift]
+        reached += count
+    return np.asarray(ways / ways.sum(axis=1, keepdims=True))
+
+
+def _hypergeometric(n_first: int, n_second: int, n_drawn: int) -> DoubleArray:
+    """Return the chance of 0, 1, ... of the first kind [n_first + 1] among as many as are drawn from both."""
+    from scipy.special import gammaln
+
+    counts = np.arange(n_first + 1)
+    others = n_drawn - counts
+    is_possible = (others >= 0) & (others <= n_second)
+    parts = [counts, n_first - counts, np.maximum(others, 0), np.maximum(n_second - others, 0)]
+    logs = -np.sum([gammaln(part + 1.0) for part in parts], axis=0)
+    chances = np.where(is_possible, np.exp(logs - logs[is_possible].max()), 0.0)
+    return np.asarray(chances / chances.sum())
+
+
+def group_p(inside: BoolArray, failed: BoolArray, groups: IntArray | None) -> float:
+    """Return the one-sided p-value that failures are no more frequent inside than outside; see `GroupTest`.
+
+    >>> group_p(np.array([True, True, True, True, False, False, False, False]), np.arange(8) < 4, None).__round__(6)
+    0.014286
+    """
+    return GroupTest(failed, groups).p_value(inside)
+
+
+def count_groups(groups: IntArray | None, chosen: BoolArray) -> int:
+    """Return how many groups the chosen samples belong to; as many as samples if every one is its own."""
+    return int(np.sum(chosen)) if groups is None else len(np.unique(groups[chosen]))
+
+
+def effective_number(groups: IntArray | None, chosen: BoolArray) -> float:
+    """Return how many independent samples the chosen ones are worth if those of a group always agree (Kish).
+
+    >>> effective_number(np.array([0, 0, 1, 1, 2]), np.arange(5) < 4)
+    2.0
+    """
+    if groups is None or not np.any(chosen):
+        return float(np.sum(chosen))
+    sizes = np.unique(groups[chosen], return_counts=True)[1].astype(np.float64)
+    return float(sizes.sum() ** 2 / np.sum(sizes**2))
+
+
+def group_interval(
+    count: int, total: int, effective: float, *, level: float = 0.95
+) -> tuple[float, float]:
+    """Return Wilson's interval of a share that is worth `effective` independent samples.
+
+    >>> group_interval(8, 10, 10.0) == wilson_interval(8, 10)
+    True
+    """
+    if not total or effective == total:
+        return wilson_interval(count, total, level=level)
+    return wilson_interval(_part(count, total, effective), effective, level=level)
+
+
+def _part(count: int, total: int, effective: float) -> float:
+    # All of them is all of them, whatever rounding makes of it.
+    return effective if count == total else count * (effective / total)
+
+
+def paired_group_p(
+    gained: BoolArray,
+    lost: BoolArray,
+    groups: IntArray | None,
+    *,
+    alternative: Alternative = "two-sided",
+) -> float:
+    """Return the exact p-value that samples are as often gained as lost, when those of a group may change together.
+
+    The sign of every group's net change is as likely either way if nothing changed; all signs are gone through (by convolution).
+    With one sample a group and two sides this is McNemar's exact test.
+
+    Args:
+        gained: wrong before and right after [n].
+        lost: right before and wrong after [n].
+        groups: number of the group of every sample [n]; None: every sample is a group of its own.
+        alternative: what is asked: that there is any change, that more is gained, or that more is lost.
+
+    >>> five = np.ones(5, dtype=bool)
+    >>> paired_group_p(five, ~five, None), paired_group_p(five, ~five, np.array([0, 0, 1, 1, 1]))
+    (0.0625, 0.5)
+    """
+    signs = np.asarray(gained, dtype=np.int64) - np.asarray(lost, dtype=np.int64)
+    codes = None if groups is None else several_to_a_group(groups)
+    if codes is None and alternative == "two-sided":
+        return mcnemar_p(int(np.sum(gained)), int(np.sum(lost)))
+    net = signs if codes is None else np.rint(np.bincount(codes, weights=signs)).astype(np.int64)
+    up, down = _sign_tails(net)
+    if alternative == "two-sided":
+        return min(1.0, 2.0 * min(up, down))
+    return up if alternative == "gained" else down
+
+
+def _sign_tails(net: IntArray) -> tuple[float, float]:
+    """Return the chance of at least and of at most the observed sum, when every sign is thrown anew."""
+    from scipy.special import gammaln
+
+    values, counts = np.unique(np.abs(net[net != 0]), return_counts=True)
+    chances = np.ones(1)
+    for value, count in zip(values.tolist(), counts.tolist(), strict=True):
+        numbers = np.arange(count + 1)
+        logs = gammaln(count + 1) - gammaln(numbers + 1) - gammaln(count - numbers + 1)
+        spaced = np.zeros(count * value + 1)
+        spaced[numbers * value] = np.exp(logs - count * np.log(2.0))
+        chances = np.convolve(chances, spaced)
+    positive = int(net[net > 0].sum())
+    return (
+        min(1.0, float(chances[positive:].sum())),
+        min(1.0, float(chances[: positive + 1].sum())),
+    )
+
+
+def group_change_interval(
+    gained: BoolArray, lost: BoolArray, groups: IntArray | None, *, level: float = 0.95
+) -> tuple[float, float]:
+    """Return the interval of a change of a rate on the same samples, counting groups.
+
+    >>> gains = np.arange(20) < 6
+    >>> group_change_interval(gains, gains & False, None) == change_interval(6, 0, 20)
+    True
+    """
+    n_samples, up, down = len(gained), int(np.sum(gained)), int(np.sum(lost))
+    codes = None if groups is None else several_to_a_group(groups)
+    if codes is None:
+        return change_interval(up, down, n_samples, level=level)
+    effective = effective_number(codes, np.ones(n_samples, dtype=np.bool_))
+    parts = _part(up, n_samples, effective), _part(down, n_samples, effective)
+    return change_interval(parts[0], min(parts[1], effective - parts[0]), effective, level=level)

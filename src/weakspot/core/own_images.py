@@ -1,0 +1,34 @@
+"""A user's own images, as a generator that composes new ones from them may ask for them."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from PIL import Image
+
+ObjectsOf = Callable[[str], Sequence[str]]
+BackgroundsFor = Callable[[str], Sequence[str]]
+ImageOf = Callable[[str], Image.Image]
+MaskOf = Callable[[str], Image.Image | None]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OwnImages:
+    """Images by sample id, only from splits that suit the purpose: to repair, those to train on; to measure, those held out.
+
+    Args:
+        class_names: the classes of the data set.
+        objects: a class to the ids of its images, in a fixed order.
+        backgrounds: words for a place to the ids of the images that show it, best first; empty where no image fits well enough.
+        background_words: words that `backgrounds` is known to have images for, to be named when a prompt is refused.
+        image: an id to its RGB image. Raises a WeakspotError for one that cannot be read.
+        mask: an id to the mask of its object (mode L, white is the object) where the data set has one, else None.
+        digest: which images these are; it becomes a part of the generator's id.
+    """
+
+    class_names: tuple[str, ...]
+    objects: ObjectsOf
+    backgrounds: BackgroundsFor
+    background_words: tuple[str, ...]
+    image: ImageOf
+    mask: MaskOf
+    digest: str

@@ -1,1 +1,0 @@
-"""Composing pictures, decoding vectors, and the gate that every generated picture passes."""

@@ -1,0 +1,279 @@
+"""The image generator that needs no weights: it composes new images from a user's own ones."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Annotated
+
+from PIL import Image
+
+from weakspot.core.arrays import ByteArray, FloatArray
+from weakspot.core.bounds import Bounds, Count, check_bounds
+from weakspot.core.errors import ConfigError
+from weakspot.core.own_images import OwnImages
+from weakspot.core.roles import GeneratedImage
+from weakspot.core.seeding import generator
+from weakspot.core.sending import Sendable
+from weakspot.generation.compose.backdrop import own_view, painted, square_view
+from weakspot.generation.compose.cutout_cache import CutObject, CutoutCache
+from weakspot.generation.compose.cutting import LEAST_OUTLINE, Cut
+from weakspot.generation.compose.edits import (
+    WHOLE_IMAGE,
+    blurred,
+    mixed,
+    partly_hidden,
+    recoloured,
+)
+from weakspot.generation.compose.placing import ANCHORS, NUMBERS, placements, put_on, sprite_of
+from weakspot.generation.compose.wording import Place, Wanted, read_prompt
+from weakspot.lexicon.captions import noun_of
+from weakspot.lexicon.matching import same_contrast
+from weakspot.media.formats import sniff_format
+from weakspot.media.images import decode_image
+from weakspot.media.listing import is_folder, list_files
+from weakspot.media.locations import read_location, shown_location
+
+BACKGROUNDS = "backgrounds"
+MASK_ENDING = "_mask.png"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Folder:
+    """Locations by path below the folder; paths by class, and by the words of a background."""
+
+    locations: dict[str, str] = field(default_factory=dict)
+    masks: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, list[str]] = field(default_factory=dict)
+    places: dict[str, list[str]] = field(default_factory=dict)
+
+    def backgrounds(self, words: str) -> list[str]:
+        exact = self.places.get(words)
+        return exact or next(
+            (names for place, names in self.places.items() if same_contrast(place, words)), []
+        )
+
+    def image(self, name: str) -> Image.Image:
+        return decode_image(read_location(self.locations[name])).image
+
+    def mask(self, name: str) -> Image.Image | None:
+        """Return the mask beside an image, if there is one: its name, with or without the ending, and `_mask.png`."""
+        for mask in (f"{name}{MASK_ENDING}", f"{name.rpartition('.')[0]}{MASK_ENDING}"):
+            if mask in self.masks:
+                return decode_image(read_location(self.masks[mask])).image.convert("L")
+        return None
+
+
+def images_of_folder(location: str) -> OwnImages:
+    """Return the images below a folder: `<class>/image.jpg`, and `backgrounds/<words>/image.jpg`.
+
+    Raises:
+        ConfigError: if there is no such folder, or no image in a folder of a class.
+    """
+    if not is_folder(location):
+        raise ConfigError(
+            "There is no such folder of images.",
+            where="generator.images",
+            given=shown_location(location),
+        )
+    folder, digest = _Folder(), hashlib.sha256()
+    for file in list_files(location):
+        top, *below = file.relative.split("/")
+        data = read_location(file.location) if below else b""
+        if sniff_format(data) is None:
+            continue
+        digest.update(file.relative.encode() + b"\0" + hashlib.sha256(data).digest())
+        if file.relative.endswith(MASK_ENDING):
+            folder.masks[file.relative] = file.location
+            continue
+        folder.locations[file.relative] = file.location
+        if top != BACKGROUNDS:
+            folder.classes.setdefault(top, []).append(file.relative)
+        elif len(below) > 1:
+            folder.places.setdefault(noun_of(below[0]).lower(), []).append(file.relative)
+    if not folder.classes:
+        raise ConfigError(
+            "The folder holds no images in folders of classes.",
+            where="generator.images",
+            given=shown_location(location),
+            fix="Put the images into one sub-folder a class, and backgrounds into backgrounds/<words>.",
+        )
+    return OwnImages(
+        class_names=tuple(folder.classes),
+        objects=lambda class_name: folder.classes.get(class_name, []),
+        backgrounds=folder.backgrounds,
+        background_words=tuple(folder.places),
+        image=folder.image,
+        mask=folder.mask,
+        digest=digest.hexdigest()[:16],
+    )
+
+
+VERSION = 1
+SMALLEST_SIDE = 32
+LARGEST_SIDE = 2048
+DETAIL = 1.5
+LONGEST = (192, 768)
+BACKGROUND_BLUR = 1.6
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComposeGenerator(Sendable):
+    """Puts objects of a user's own images on backgrounds from these images, and changes them, as a prompt says.
+
+    The same class and seed take the same object and put it in the same place, whatever else the prompt says: prompts that differ in
+    the background make images that differ in the background. A prompt without a background leaves the object in its own image;
+    `on its own background` cuts it out and puts it back, which is the control for all other backgrounds.
+
+    Args:
+        images: a folder with one sub-folder a class, for use without a project; backgrounds are in `backgrounds/<words>`, and the
+            mask of `apple/1.jpg`, if there is one, in `apple/1.jpg_mask.png`.
+        side: width and height of the new images.
+        n_tried: how many images of a class are tried until one can be cut out.
+        least_outline: how much clearer the outline of an object must be than the edges inside it; less admits patterned objects,
+            but also heaps.
+        own: the images of a project; see `with_images`.
+    """
+
+    images: str = ""
+    side: Annotated[int, Bounds(ge=SMALLEST_SIDE, le=LARGEST_SIDE)] = 256
+    n_tried: Count = 300
+    least_outline: float = LEAST_OUTLINE
+    own: OwnImages | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_bounds(self, where="generator")
+
+    @property
+    def generator_id(self) -> str:
+        strict = "" if self.least_outline == LEAST_OUTLINE else f"-outline-{self.least_outline:g}"
+        return f"compose-{VERSION}-{self.side}{strict}-{self._cache.own.digest}"
+
+    def with_images(self, own: OwnImages) -> "ComposeGenerator":
+        """Return the same generator with these images instead of a folder's."""
+        return replace(self, own=own)
+
+    def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
+        """Return one image a prompt.
+
+        Raises:
+            ConfigError: if there are no images to compose from, or not as many seeds as prompts.
+            RefusedPromptError: if a prompt says something that cannot be composed; the error names what can.
+            ModelError: if no object of the class can be cut out.
+        """
+        if len(prompts) != len(seeds):
+            raise ConfigError("Every prompt needs one seed.", given=(len(prompts), len(seeds)))
+        return [self._generated(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+
+    def check_prompt(self, prompt: str) -> None:
+        """Do nothing if a prompt can be composed.
+
+        Raises:
+            RefusedPromptError: if not; the error names what can.
+        """
+        read_prompt(prompt, self._cache.own)
+
+    def _generated(self, prompt: str, seed: int) -> GeneratedImage:
+        wanted = read_prompt(prompt, self._cache.own)
+        pixels, parents = _Composition(
+            cache=self._cache, wanted=wanted, side=self.side, seed=seed
+        ).made()
+        return GeneratedImage(
+            image=Image.fromarray(pixels),
+            prompt=prompt,
+            seed=seed,
+            generator_id=self.generator_id,
+            parents=parents,
+        )
+
+    @cached_property
+    def _cache(self) -> CutoutCache:
+        if self.own is None and not self.images:
+            raise ConfigError(
+                "There are no images to compose from.",
+                where="generator.images",
+                fix="Use the generator inside a project, or name a folder with one sub-folder a class.",
+            )
+        own = self.own if self.own is not None else images_of_folder(self.images)
+        longest = round(min(max(DETAIL * self.side, LONGEST[0]), LONGEST[1]))
+        return CutoutCache(
+            own, longest=longest, least_outline=self.least_outline, n_tried=self.n_tried
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Composition:
+    """One image."""
+
+    cache: CutoutCache
+    wanted: Wanted
+    side: int
+    seed: int
+
+    def made(self) -> tuple[ByteArray, tuple[str, ...]]:
+        """Return its pixels and the samples it was made from."""
+        changes = self.wanted.changes
+        n = NUMBERS[changes.get("count", "one")]
+        objects = self.cache.objects(self.wanted.class_name, n=n, seed=self.seed)
+        is_moved = (
+            self.wanted.place is not None or n > 1 or bool({"size", "position"} & set(changes))
+        )
+        pixels, cover, behind = self._composed(objects, n) if is_moved else self._kept(objects[0])
+        if "hiding" in changes:
+            pixels = partly_hidden(pixels, cover, generator(self.seed, "edit", "hiding"))
+        for (change, value), edit in WHOLE_IMAGE.items():
+            if changes.get(change) == value:
+                pixels = edit(pixels, generator(self.seed, "edit", change, value))
+        return pixels, tuple(dict.fromkeys([*(one.sample_id for one in objects), *behind]))
+
+    def _kept(self, one: CutObject) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
+        pixels, alpha = own_view(one.cut, one.cut.pixels, side=self.side)
+        if (colour := self.wanted.changes.get("colour")) is not None:
+            pixels = recoloured(pixels, alpha, colour)
+        if self.wanted.changes.get("blur") == "background":
+            behind, _ = own_view(one.cut, self.cache.own_backdrop(one).pixels, side=self.side)
+            pixels = mixed(blurred(behind, strength=BACKGROUND_BLUR), pixels, alpha)
+        return pixels, alpha, ()
+
+    def _composed(
+        self, objects: Sequence[CutObject], n: int
+    ) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
+        changes = self.wanted.changes
+        cuts = [objects[number % len(objects)].cut for number in range(n)]
+        sprites = [
+            sprite_of(self._coloured(cut), is_mirrored=number >= len(objects))
+            for number, cut in enumerate(cuts)
+        ]
+        size, position = changes.get("size", ""), changes.get("position", "")
+        places = placements(
+            sprites, class_name=self.wanted.class_name, size=size, position=position, seed=self.seed
+        )
+        backdrop, behind = self._backdrop(objects, anchor=ANCHORS[position])
+        if changes.get("blur") == "background":
+            backdrop = blurred(backdrop, strength=BACKGROUND_BLUR)
+        pixels, cover = put_on(backdrop, sprites, places)
+        return pixels, cover, behind
+
+    def _coloured(self, cut: Cut) -> Cut:
+        colour = self.wanted.changes.get("colour")
+        return (
+            cut
+            if colour is None
+            else replace(cut, pixels=recoloured(cut.pixels, cut.alpha, colour))
+        )
+
+    def _backdrop(
+        self, objects: Sequence[CutObject], *, anchor: tuple[float, float]
+    ) -> tuple[ByteArray, tuple[str, ...]]:
+        place = self.wanted.place or Place(words="", is_own=True)
+        if place.is_own:
+            return square_view(
+                self.cache.own_backdrop(objects[0]), side=self.side, anchor=anchor
+            ), ()
+        if place.paint:
+            return painted(place.paint, side=self.side), ()
+        without = frozenset(one.sample_id for one in objects)
+        name, backdrop = self.cache.backdrop(
+            place, class_name=self.wanted.class_name, seed=self.seed, without=without
+        )
+        return square_view(backdrop, side=self.side, anchor=anchor), (name,)

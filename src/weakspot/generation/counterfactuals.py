@@ -1,0 +1,284 @@
+"""A person's captions, measured at once: the same images with one thing changed, and what the classifier says of them."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.dataset import Dataset
+from weakspot.core.errors import ConfigError, RefusedPromptError
+from weakspot.core.evidence import Share
+from weakspot.core.failures import FailureCriterion, describe_criterion
+from weakspot.core.generation_requests import GenerationRequest, rejections
+from weakspot.core.seeding import child_seed
+from weakspot.generation.caption_log import AskedOf, note_captions
+from weakspot.generation.search.counterfactuals import (
+    CounterfactualRate,
+    CounterfactualSeries,
+    counterfactual_prompt,
+    paired_rate,
+)
+from weakspot.generation.service.predictions import GeneratedPredictions
+from weakspot.generation.service.tools import GenerationTools
+
+
+@dataclass(frozen=True, kw_only=True)
+class CounterfactualRequest:
+    """What is asked.
+
+    Args:
+        class_name: what the images show.
+        captions: places ("on grass"), properties ("green"), sentences ("it is dark.") or whole prompts.
+        n_each: images for every caption.
+    """
+
+    class_name: str
+    captions: tuple[str, ...]
+    n_each: int = 40
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ShownImage:
+    """One place of a series: the image, if any, what the classifier says of it, its content hash, and the object it shows."""
+
+    image: Image.Image | None
+    answer: str
+    fails: bool | None
+    key: str = ""
+    parent: str = ""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CounterfactualResult:
+    """A series and its images by row: the unchanged ones first, then one row a caption."""
+
+    series: CounterfactualSeries
+    rows: tuple[tuple[ShownImage, ...], ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CounterfactualStage:
+    """Measures captions.
+
+    Args:
+        tools: the project, and who generates.
+    """
+
+    tools: GenerationTools
+
+    def run(self, request: CounterfactualRequest) -> CounterfactualResult:
+        """Generate, classify and compare; what was generated before is not generated again.
+
+        Raises:
+            ConfigError: if nothing is asked for.
+            DataError: if there is no such class.
+            RefusedPromptError: if the generator can generate not one of the captions.
+        """
+        captions = _checked(request)
+        tools, store, seed = self.tools, self.tools.store, self.tools.settings.seed
+        tools.prepared.samples.dataset.class_code(request.class_name)
+        image_generator = tools.image_generator()
+        prompts = {
+            caption: counterfactual_prompt(request.class_name, caption)
+            for caption in ("", *captions)
+        }
+        tools.confirm_cost(image_generator, request.n_each * len(prompts))
+        with store.writing():
+            work = _Work(
+                predictions=tools.predictions(image_generator, progress=tools.progress),
+                criterion=tools.criterion,
+                class_name=request.class_name,
+                seeds=tuple(
+                    child_seed(seed, "counterfactual", request.class_name, str(place))
+                    for place in range(request.n_each)
+                ),
+            )
+            rows = work.rows(prompts)
+            asked_of = AskedOf(
+                generator_id=image_generator.generator_id,
+                class_name=request.class_name,
+                classifier_id=tools.prepared.summary.classifier_id,
+                seed=seed,
+            )
+            looks = note_captions(store, asked_of, captions)
+        parents = _parents(rows[""], tools.prepared.samples.dataset)
+        rates = [
+            _rate(
+                caption, prompts[caption], (rows[""], row), parents, looks.prices.get(caption, 1.0)
+            )
+            for caption, row in rows.items()
+        ]
+        series = CounterfactualSeries(
+            class_name=request.class_name,
+            criterion=describe_criterion(tools.criterion),
+            generator_id=image_generator.generator_id,
+            classifier_id=tools.prepared.summary.classifier_id,
+            seed=seed,
+            n_each=request.n_each,
+            n_looks=looks.n_looks,
+            baseline=rates[0],
+            rates=tuple(rates[1:]),
+            notes=_notes(rates[0], request.n_each),
+        )
+        return CounterfactualResult(series=series, rows=tuple(row.shown for row in rows.values()))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Row:
+    """The images of one prompt, by place of the series."""
+
+    shown: tuple[ShownImage, ...]
+    rejected: dict[str, int] = field(default_factory=dict)
+    refusal: str = ""
+
+    @property
+    def wrong_labels(self) -> dict[str, int]:
+        """Return what failures were taken for, commonest first."""
+        return dict(Counter(one.answer for one in self.shown if one.fails).most_common())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Work:
+    """Generates and judges the rows of one series."""
+
+    predictions: GeneratedPredictions
+    criterion: FailureCriterion
+    class_name: str
+    seeds: tuple[int, ...]
+
+    def rows(self, prompts: Mapping[str, str]) -> dict[str, _Row]:
+        """Return the images of every prompt, by caption; the unchanged ones have the empty caption.
+
+        A place of the series whose unchanged image did not pass the quality check is generated with no caption either.
+        """
+        try:
+            unchanged = self._row(prompts[""], [True] * len(self.seeds))
+            is_usable = [one.fails is not None for one in unchanged.shown]
+            rows = {"": unchanged} | {
+                caption: self._row(prompt, is_usable)
+                for caption, prompt in prompts.items()
+                if caption
+            }
+        finally:
+            self.predictions.flush()
+        _refuse_all(rows)
+        return rows
+
+    def _row(self, prompt: str, is_wanted: Sequence[bool]) -> _Row:
+        """Return the images of a prompt; the same place of every prompt has the same seed, so that only the words differ."""
+        seeds = [seed for seed, wanted in zip(self.seeds, is_wanted, strict=True) if wanted]
+        nothing = ShownImage(image=None, answer="", fails=None)
+        try:
+            generated = self.predictions.generate(
+                [
+                    GenerationRequest(class_name=self.class_name, prompt=prompt, seed=seed)
+                    for seed in seeds
+                ]
+            )
+        except RefusedPromptError as error:
+            return _Row(
+                shown=(nothing,) * len(self.seeds),
+                refusal=f"{error.what} {error.fix or ''}".strip(),
+            )
+        said = iter(self._said([one.content_hash for one in generated if one.is_kept]))
+        shown = iter(
+            [
+                replace(next(said), parent=next(iter(one.parents), ""))
+                if one.is_kept
+                else replace(nothing, answer=one.rejected_by)
+                for one in generated
+            ]
+        )
+        return _Row(
+            shown=tuple(next(shown) if wanted else nothing for wanted in is_wanted),
+            rejected=rejections(generated),
+        )
+
+    def _said(self, keys: Sequence[str]) -> Iterator[ShownImage]:
+        names = self.predictions.class_names
+        probabilities = self.predictions.probabilities(keys)
+        labels = np.full(len(keys), names.index(self.class_name))
+        fails = self.criterion.failed_predictions(probabilities, labels, names).tolist()
+        for key, row, has_failed in zip(keys, probabilities, fails, strict=True):
+            yield ShownImage(
+                image=self.predictions.image(key),
+                answer=names[int(row.argmax())],
+                fails=has_failed,
+                key=key,
+            )
+
+
+def _parents(unchanged: _Row, dataset: Dataset) -> list[Hashable]:
+    """Return what every place shows: the group of the object, the object, or the place itself where nothing was cut out."""
+    wanted = {one.parent for one in unchanged.shown if one.parent}
+    known = (
+        {
+            name: group
+            for name, group in zip(dataset.sample_ids(), dataset.groups.tolist(), strict=True)
+            if name in wanted
+        }
+        if wanted
+        else {}
+    )
+    return [
+        ("group", known[one.parent])
+        if one.parent in known
+        else ("object", one.parent)
+        if one.parent
+        else ("place", place)
+        for place, one in enumerate(unchanged.shown)
+    ]
+
+
+def _rate(
+    caption: str,
+    prompt: str,
+    rows: tuple[_Row, _Row],
+    parents: Sequence[Hashable],
+    price: float,
+) -> CounterfactualRate:
+    unchanged, row = rows
+    before, after = [one.fails for one in unchanged.shown], [one.fails for one in row.shown]
+    if row.refusal:
+        return CounterfactualRate(
+            caption=caption, prompt=prompt, share=Share.of(0, 0), note=row.refusal
+        )
+    found = paired_rate(caption, prompt, before, after, price=price, parents=parents)
+    return found.model_copy(update={"wrong_labels": row.wrong_labels, "rejected": row.rejected})
+
+
+def _notes(unchanged: CounterfactualRate, n_asked: int) -> tuple[str, ...]:
+    if not unchanged.rejected:
+        return ()
+    why = ", ".join(f"{number} {quality}" for quality, number in unchanged.rejected.items())
+    return (
+        f"Of {n_asked} unchanged images {unchanged.share.total} count; the quality check rejected the others: {why}.",
+    )
+
+
+def _checked(request: CounterfactualRequest) -> tuple[str, ...]:
+    captions = tuple(
+        dict.fromkeys(caption.strip() for caption in request.captions if caption.strip())
+    )
+    if not captions or request.n_each < 1:
+        raise ConfigError(
+            "There is nothing to measure.",
+            given={"captions": list(request.captions), "n_each": request.n_each},
+            fix='Name what is changed, for example "on grass" or "it is dark".',
+        )
+    return captions
+
+
+def _refuse_all(rows: Mapping[str, _Row]) -> None:
+    if rows[""].refusal:
+        raise RefusedPromptError(
+            f"Not even the unchanged images can be generated. {rows[''].refusal}"
+        )
+    refusals = {caption: row.refusal for caption, row in rows.items() if caption}
+    if all(refusals.values()):
+        raise RefusedPromptError(
+            f"The generator can generate none of the captions. {next(iter(refusals.values()))}",
+            given=[*refusals],
+        )

@@ -1,0 +1,275 @@
+"""A generator's images as a folder: one sub-folder a class, and a table that says what each was made from."""
+
+import csv
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+
+from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
+from weakspot.core.generation_requests import GenerationRequest, GenerationResult, rejections
+from weakspot.core.roles import Engine, ImageGenerator
+from weakspot.core.run import Progress, no_progress
+from weakspot.core.seeding import generator as named_generator
+from weakspot.generation.quality import QualityCheck
+from weakspot.generation.service.service import GeneratorService
+from weakspot.store import atomic
+from weakspot.store.generated_images import GeneratedImageStore
+from weakspot.store.names import folder_name
+
+TABLE_FILE = "metadata.csv"
+REJECTED_FILE = "rejected.csv"
+COLUMNS = (
+    "image",
+    "label",
+    "prompt",
+    "generator",
+    "seed",
+    "parents",
+    "verdicts",
+    "sha256",
+    "synthetic",
+)
+REJECTED_COLUMNS = ("label", "prompt", "generator", "seed", "quality", "why")
+UNFINISHED = ".unfinished"
+BATCH_SIZE = 16
+MOST_SEEDS = 2**31
+_SET_FILE = "set.json"
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 _-]*")
+
+
+def generated_samples(  # noqa: PLR0913 - what is generated, where to, and the quality check
+    generator: ImageGenerator,
+    prompts: Mapping[str, Sequence[str]],
+    folder: Path,
+    *,
+    n_each: int,
+    seed: int,
+    progress: Progress = no_progress,
+    quality: QualityCheck | None = None,
+    batch_size: int = BATCH_SIZE,
+    engine: Engine | None = None,
+) -> Path:
+    """Let a generator generate, and return the folder with the images and their table `metadata.csv`.
+
+    The table comes last: a folder without it is unfinished, and the same call goes on with it; one that is finished stays as it is.
+    Images that the quality check rejects are not in the folder but in the table `rejected.csv`, with why.
+
+    Args:
+        generator: words to images.
+        prompts: by class.
+        folder: made if need be; it must not hold another set of images, finished or not.
+        n_each: images a prompt.
+        seed: decides the seed of every image, together with its class and prompt.
+        progress: told how many images are there.
+        quality: what is asked of them; None: the usual one, which compares with no class.
+        batch_size: images per call of the generator.
+        engine: where many images are generated; None: here.
+
+    Raises:
+        ConfigError: if there is nothing to generate, or the folder cannot be taken.
+        RefusedPromptError: if the generator cannot generate a prompt.
+        NotEnoughDataError: if the quality check rejects every image.
+    """
+    if n_each < 1 or not any(prompts.values()):
+        raise ConfigError(
+            "There is no image to generate.", given={"n_each": n_each, "prompts": dict(prompts)}
+        )
+    requests = list(_requests(prompts, n_each, seed))
+    if _is_finished(folder, generator.generator_id, requests):
+        atomic.remove(folder / UNFINISHED)
+        return folder
+    _take_folder(folder, generator.generator_id, requests)
+    stored_images = GeneratedImageStore(folder / UNFINISHED)
+    asked = quality or QualityCheck()
+    service = GeneratorService(
+        generator,
+        stored_images,
+        quality=asked,
+        batch_size=batch_size,
+        progress=progress,
+        engine=engine,
+    )
+    generated = service.generate(requests)
+    if not any(one.is_kept for one in generated):
+        counts = ", ".join(f"{n} {name}" for name, n in rejections(generated).items())
+        fix = "Look at the images there, and at the generator's options and the quality check in [generator]."
+        raise NotEnoughDataError(
+            f"Not one of {len(generated)} images passes the quality check: {counts}.",
+            where=str(stored_images.folder),
+            fix=fix,
+        )
+    try:
+        _export(folder, stored_images, generated)
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    return folder
+
+
+def read_generated(folder: Path) -> list[GenerationResult]:
+    """Return the records of a finished folder: images that are in it, then those that the quality check rejected, without their images.
+
+    Raises:
+        DataError: if there is no such table, or a row of it cannot be read.
+    """
+    try:
+        kept = [_kept_record(row) for row in _rows(folder / TABLE_FILE)]
+        rejected = (
+            [_rejected_record(row) for row in _rows(folder / REJECTED_FILE)]
+            if (folder / REJECTED_FILE).exists()
+            else []
+        )
+    except (OSError, KeyError, ValueError, TypeError) as error:
+        raise DataError(
+            f"The table of generated images cannot be read: {error}.",
+            where=str(folder),
+            fix="Give a folder that `weakspot generate` has finished.",
+        ) from error
+    return kept + rejected
+
+
+def _requests(
+    prompts: Mapping[str, Sequence[str]], n_each: int, seed: int
+) -> Iterator[GenerationRequest]:
+    for class_name, own in prompts.items():
+        for prompt in dict.fromkeys(own):
+            seeds = named_generator(seed, "generated picture", class_name, prompt).integers(
+                MOST_SEEDS, size=n_each
+            )
+            yield from (
+                GenerationRequest(class_name=class_name, prompt=prompt, seed=int(one))
+                for one in seeds
+            )
+
+
+def _is_finished(folder: Path, generator_id: str, requests: Sequence[GenerationRequest]) -> bool:
+    """Return whether the folder holds exactly this set; a kill may have left what it was generated in beside it."""
+    if not (folder / TABLE_FILE).exists():
+        return False
+    generated = read_generated(folder)
+    return {(generator_id, request) for request in requests} == {
+        (one.generator_id, one.request) for one in generated
+    }
+
+
+def _take_folder(folder: Path, generator_id: str, requests: Sequence[GenerationRequest]) -> None:
+    if (folder / TABLE_FILE).exists():
+        raise ConfigError(
+            "There are generated images already.",
+            where=str(folder),
+            fix="Choose another folder, or delete it.",
+        )
+    content = "\n".join([generator_id, *(request.model_dump_json() for request in requests)])
+    wanted = hashlib.sha256(content.encode()).hexdigest()
+    marker = folder / UNFINISHED / _SET_FILE
+    try:
+        marker.parent.mkdir(parents=True, exist_ok=True)
+        if not marker.exists():
+            atomic.write_json(
+                marker, {"set": wanted, "generator": generator_id, "n_images": len(requests)}
+            )
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    found = atomic.read_json(marker)
+    if found.get("set") != wanted:
+        raise ConfigError(
+            "There are generated images already, of another set that is not finished.",
+            where=str(folder),
+            given={"generator": found.get("generator"), "images": found.get("n_images")},
+            fix="Choose another folder, delete it, or finish that set: same prompts, numbers, seed and generator.",
+        )
+
+
+def _export(
+    folder: Path, stored_images: GeneratedImageStore, generated: Sequence[GenerationResult]
+) -> None:
+    kept = [(number, one) for number, one in enumerate(generated) if one.is_kept]
+    rows = [_exported(folder, stored_images, number, one) for number, one in kept]
+    for class_folder in {(folder / str(row["image"])).parent for row in rows}:
+        atomic.flush_to_disk(class_folder)
+    rejected = [_rejected_row(one) for one in generated if not one.is_kept]
+    if rejected:
+        atomic.write_bytes(folder / REJECTED_FILE, _table(REJECTED_COLUMNS, rejected))
+    atomic.write_bytes(folder / TABLE_FILE, _table(COLUMNS, rows))
+    atomic.remove(stored_images.folder)
+
+
+def _exported(
+    folder: Path, stored_images: GeneratedImageStore, number: int, generated: GenerationResult
+) -> dict[str, object]:
+    name = generated.request.class_name
+    place = f"{name if _SAFE_NAME.fullmatch(name) else folder_name(name)}/{number:06d}.png"
+    target = folder / place
+    target.parent.mkdir(exist_ok=True)
+    target.unlink(missing_ok=True)
+    try:
+        os.link(stored_images.folder / generated.file, target)
+    except OSError:  # not every file system has links
+        shutil.copyfile(stored_images.folder / generated.file, target)
+    return {
+        "image": place,
+        "label": name,
+        "prompt": generated.request.prompt,
+        "generator": generated.generator_id,
+        "seed": generated.request.seed,
+        "parents": " ".join(generated.parents),
+        "verdicts": json.dumps(generated.verdicts),
+        "sha256": generated.content_hash,
+        "synthetic": "true",
+    }
+
+
+def _rejected_row(generated: GenerationResult) -> dict[str, object]:
+    request, quality = generated.request, generated.rejected_by
+    return {
+        "label": request.class_name,
+        "prompt": request.prompt,
+        "generator": generated.generator_id,
+        "seed": request.seed,
+        "quality": quality,
+        "why": generated.verdicts.get(quality, ""),
+    }
+
+
+def _rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def _order_of(row: Mapping[str, str]) -> GenerationRequest:
+    return GenerationRequest(class_name=row["label"], prompt=row["prompt"], seed=int(row["seed"]))
+
+
+def _kept_record(row: Mapping[str, str]) -> GenerationResult:
+    return GenerationResult(
+        request=_order_of(row),
+        generator_id=row["generator"],
+        content_hash=row["sha256"],
+        file=row.get("image") or row["picture"],
+        parents=tuple(row["parents"].split()),
+        verdicts=json.loads(row["verdicts"]),
+    )
+
+
+def _rejected_record(row: Mapping[str, str]) -> GenerationResult:
+    return GenerationResult(
+        request=_order_of(row),
+        generator_id=row["generator"],
+        verdicts={row.get("quality") or row["gate"]: row["why"]},
+    )
+
+
+def _table(columns: Sequence[str], rows: Sequence[Mapping[str, object]]) -> bytes:
+    stream = StringIO(newline="")
+    writer = csv.DictWriter(stream, fieldnames=columns)
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue().encode()
+
+
+def _unwritable(folder: Path, error: OSError) -> ConfigError:
+    return ConfigError(f"The images cannot be written: {error.strerror}.", where=str(folder))

@@ -1,0 +1,1 @@
+"""Open-ended search for captions that make a classifier fail."""

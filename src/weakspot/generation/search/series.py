@@ -1,0 +1,254 @@
+"""What was generated of one prompt so far, and who failed.
+
+Series of images as records, corrected together.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import isfinite
+
+import numpy as np
+from numpy import log
+
+from weakspot.core.evidence import Interval, Share
+from weakspot.core.failures import FailureCriterion
+from weakspot.generation.search.records import CaptionTrial, Contrast, StoppedBecause, TrialStep
+from weakspot.generation.search.sampling import SampledImages
+from weakspot.generation.search.sequential import (
+    contrast_intervals,
+    discoveries,
+    discovery_rates,
+    log_evidence,
+    rate_interval,
+)
+
+FINAL = (StoppedBecause.REFUSED, StoppedBecause.REJECTED)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FailedImages:
+    """Failures that count.
+
+    Args:
+        keys: the images, by content hash.
+        labels: what each was taken for.
+    """
+
+    keys: tuple[str, ...]
+    labels: tuple[str, ...]
+
+
+class Referee:
+    """Says of generated images which failed.
+
+    Args:
+        class_name: what they show.
+        class_names: the classifier's classes.
+        criterion: when an answer is a failure of any kind.
+        target: count only failures towards this class.
+    """
+
+    def __init__(
+        self,
+        *,
+        class_name: str,
+        class_names: Sequence[str],
+        criterion: FailureCriterion,
+        target: str | None,
+    ) -> None:
+        self.target = target or (criterion.target if criterion.kind == "target" else None)
+        self._names, self._code = tuple(class_names), list(class_names).index(class_name)
+        self._any = replace(criterion, kind="top-1") if criterion.kind == "target" else criterion
+        self._counted = (
+            FailureCriterion(kind="target", target=self.target) if self.target else self._any
+        )
+
+    def judged(self, draws: SampledImages) -> tuple["JudgedImage", ...]:
+        """Return what became of every image, in order."""
+        labels = np.full(len(draws.keys), self._code, dtype=np.int64)
+        if not len(labels):
+            return ()
+        counts = self._counted.failed_predictions(draws.probabilities, labels, self._names)
+        fails = self._any.failed_predictions(draws.probabilities, labels, self._names)
+        said = np.argmax(draws.probabilities, axis=1)
+        return tuple(
+            JudgedImage(
+                key=key,
+                label=self._names[int(code)],
+                is_failure=bool(one),
+                is_any_failure=bool(other or one),
+            )
+            for key, code, one, other in zip(draws.keys, said, counts, fails, strict=True)
+        )
+
+    def is_wrong(self, image: "JudgedImage") -> bool:
+        return image.label != self._names[self._code]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgedImage:
+    """One image and what the classifier made of it.
+
+    Args:
+        key: by content hash.
+        label: what it was taken for.
+        is_failure: whether it failed in the way that counts.
+        is_any_failure: whether it failed in any way.
+    """
+
+    key: str
+    label: str
+    is_failure: bool
+    is_any_failure: bool
+
+
+@dataclass(kw_only=True, eq=False)
+class ImageSeries:
+    """The images of one prompt, from the first place of its series on.
+
+    Args:
+        caption: what was added to the baseline prompt.
+        prompt: the whole prompt.
+        step: where the caption comes from.
+        n_asked: places of the series that were generated.
+        rejected: how many each quality check rejected.
+        images: those that were judged.
+        wrong_labels: what failures of any kind were taken for.
+        target_failures: images taken for the target.
+        failures: failures that count.
+        stopped: why nothing more was generated, None while it goes on.
+        note: anything to tell.
+    """
+
+    caption: str
+    prompt: str
+    step: TrialStep
+    n_asked: int = 0
+    rejected: Counter[str] = field(default_factory=Counter)
+    images: list[JudgedImage] = field(default_factory=list)
+    wrong_labels: Counter[str] = field(default_factory=Counter)
+    target_failures: int = 0
+    failures: int = 0
+    stopped: StoppedBecause | None = None
+    note: str = ""
+
+    @property
+    def n_images(self) -> int:
+        return len(self.images)
+
+    @property
+    def guess(self) -> float:
+        """Return the rate, a little towards one half so that it is never 0 or 1."""
+        return (self.failures + 0.5) / (self.n_images + 1.0)
+
+    @property
+    def is_final(self) -> bool:
+        """Return whether nothing more can be generated, whatever the budget."""
+        return self.stopped in FINAL or (self.stopped is StoppedBecause.BUDGET and not self.n_asked)
+
+    @property
+    def failed(self) -> FailedImages:
+        """Return the failures that count, in order."""
+        chosen = [one for one in self.images if one.is_failure]
+        return FailedImages(
+            keys=tuple(one.key for one in chosen), labels=tuple(one.label for one in chosen)
+        )
+
+    def take(self, draws: SampledImages, referee: Referee, *, n_asked: int) -> None:
+        judged = referee.judged(draws)
+        self.n_asked += n_asked
+        self.rejected.update(dict(draws.rejected))
+        self.images.extend(judged)
+        self.failures += sum(one.is_failure for one in judged)
+        self.wrong_labels.update(
+            one.label for one in judged if one.is_any_failure and referee.is_wrong(one)
+        )
+        if referee.target:
+            self.target_failures += sum(one.is_failure for one in judged)
+
+
+def caption_trials(
+    baseline: ImageSeries, captions: Sequence[ImageSeries], *, alpha: float, most: int
+) -> tuple[CaptionTrial, ...]:
+    """Return the baseline and every caption as records.
+
+    The intervals of proven captions are wider than those of others: of all proven captions, at most a share of `alpha` is missed
+    by the lower ends on average, and as many by the upper ones (e-BY). A caption is proven exactly if the lower end of its
+    difference is above 0 there.
+
+    Args:
+        baseline: the prompt without a caption.
+        captions: what was tried.
+        alpha: false discovery rate.
+        most: how many captions could have been tried.
+    """
+    generated = [one for one in captions if one.n_images]
+    counts = (baseline.failures, baseline.n_images)
+    logs = {one.prompt: log_evidence(one.failures, one.n_images, *counts) for one in generated}
+    rates = dict(zip(logs, discovery_rates(list(logs.values()), most=most), strict=True))
+    proven = dict(zip(logs, discoveries(list(logs.values()), alpha=alpha, most=most), strict=True))
+    n_proven = sum(proven.values())
+    trials = [_record(baseline, level=1.0 - alpha)]
+    for one in captions:
+        is_proven = bool(proven.get(one.prompt, False))
+        record = _record(
+            one,
+            level=1.0 - 2.0 * alpha * n_proven / most if is_proven else 1.0 - alpha,
+            baseline=baseline,
+        )
+        q_value, log10_e_value = (
+            float(rates.get(one.prompt, 1.0)),
+            logs.get(one.prompt, 0.0) / float(log(10.0)),
+        )
+        update = {"log10_e_value": log10_e_value, "q_value": q_value, "is_proven": is_proven}
+        trials.append(record.model_copy(update=update))
+    return tuple(trials)
+
+
+def _record(
+    series: ImageSeries, *, level: float, baseline: ImageSeries | None = None
+) -> CaptionTrial:
+    low, high = rate_interval(series.failures, series.n_images, level=level)
+    value = series.failures / series.n_images if series.n_images else 0.0
+    difference, ratio = _contrasts(series, baseline, level=level)
+    return CaptionTrial(
+        caption=series.caption,
+        prompt=series.prompt,
+        step=series.step,
+        n_asked=series.n_asked,
+        rejected=dict(series.rejected.most_common()),
+        rate=Share(
+            count=series.failures,
+            total=series.n_images,
+            value=value,
+            interval=Interval(low=low, high=high, level=level),
+        ),
+        all_failures=sum(one.is_any_failure for one in series.images),
+        target_failures=series.target_failures,
+        difference=difference,
+        ratio=ratio,
+        stopped_because=series.stopped or StoppedBecause.BUDGET,
+        wrong_labels=dict(series.wrong_labels.most_common()),
+        note=series.note,
+    )
+
+
+def _contrasts(
+    series: ImageSeries, baseline: ImageSeries | None, *, level: float
+) -> tuple[Contrast | None, Contrast | None]:
+    if baseline is None or not series.n_images or not baseline.n_images:
+        return None, None
+    rate, other = series.failures / series.n_images, baseline.failures / baseline.n_images
+    (low, high), (least, largest) = contrast_intervals(
+        (series.failures, series.n_images), (baseline.failures, baseline.n_images), level=level
+    )
+    return (
+        Contrast(value=rate - other, low=low, high=high, level=level),
+        Contrast(
+            value=rate / other if other else None,
+            low=least,
+            high=largest if isfinite(largest) else None,
+            level=level,
+        ),
+    )

@@ -1,0 +1,251 @@
+"""Captions without any captioner: words of the vocabulary, ranked by the embedder, in short sentences by the kind of word."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from weakspot.core.arrays import DoubleArray, FloatArray, unit_rows
+from weakspot.core.errors import ModelError
+from weakspot.lexicon.captions import counted, noun_of, with_article
+from weakspot.lexicon.vocabulary import (
+    WordedAttribute,
+    built_in_attributes,
+    built_in_vocabulary,
+    words_of_ancestors,
+)
+
+ASSEMBLED: Final = "assembled from words that the embedder ranked"
+BACKGROUND, POSITION, PLACE, STATE, LOOK = "background", "position", "place", "state", "look"
+_POSITIONS = frozenset({"left", "right", "top", "bottom", "middle", "edge", "corner"})
+_BACKGROUND_START, _BACKGROUND_END, _PHOTO = ("on a ", "on an "), " background", " photo"
+_SPOKEN: Mapping[str, str] = {
+    "size in the image": "it is {value}.",
+    "number of objects": "there are {value}.",
+    "lighting": "it is {wording}.",
+    "weather": "it is {value}.",
+    "viewpoint": "it is seen {wording}.",
+    BACKGROUND: "the background is {value}.",
+}
+_SPOKEN_OTHERWISE: Mapping[str, str] = {
+    "one": "there is one.",
+    "dark": "it is dark.",
+    "bright": "it is bright.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordSentence:
+    """One sentence that can be said of an image, and how the embedder is asked whether it is true.
+
+    Args:
+        group: the kind of word; of each kind at most one is said.
+        sentence: what is said.
+        phrases: wordings for the embedder.
+    """
+
+    group: str
+    sentence: str
+    phrases: tuple[str, ...]
+
+
+def built_in_sentences(class_name: str) -> tuple[WordSentence, ...]:
+    """Return what can be said of images of a class with the built-in vocabulary.
+
+    >>> [one.sentence for one in built_in_sentences("apple") if one.group == "background"][1:3]
+    ['the background is striped.', 'the background is checked.']
+    """
+    noun = noun_of(class_name)
+    found: dict[str, WordSentence] = {}
+    attributes = (
+        one for attribute in built_in_attributes() for one in _of_attribute(attribute, noun)
+    )
+    for one in (*attributes, *_of_vocabulary(noun)):
+        found.setdefault(one.sentence, one)
+    return tuple(found.values())
+
+
+def _of_attribute(attribute: WordedAttribute, noun: str) -> Iterator[WordSentence]:
+    for known in attribute.values:
+        phrases = tuple(_phrase(attribute.slot, wording, noun) for wording in known.wordings)
+        yield WordSentence(
+            group=attribute.name,
+            sentence=_spoken(attribute, known.value, known.wordings[0]),
+            phrases=phrases,
+        )
+
+
+def _spoken(attribute: WordedAttribute, value: str, wording: str) -> str:
+    if value in _SPOKEN_OTHERWISE:
+        return _SPOKEN_OTHERWISE[value]
+    words = with_article(wording) if attribute.slot == "look" else wording
+    return _SPOKEN.get(attribute.name, "it is {wording}.").format(value=value, wording=words)
+
+
+def _phrase(slot: str, wording: str, noun: str) -> str:
+    if slot == "sentence":
+        return wording
+    if slot == "look":
+        return f"{with_article(wording)} of {counted(noun, noun)}"
+    if slot == "adjective":
+        return f"a photo of {counted(f'{wording} {noun}', noun)}"
+    return f"a photo of {counted(noun, noun)} {wording}"
+
+
+def _of_vocabulary(noun: str) -> Iterator[WordSentence]:
+    vocabulary = built_in_vocabulary()
+    own = words_of_ancestors(noun, vocabulary.by_ancestor)
+    known = {value.value for attribute in built_in_attributes() for value in attribute.values}
+    for adjective in dict.fromkeys(vocabulary.adjectives + own.adjectives):
+        if adjective not in known:
+            yield WordSentence(
+                group=STATE,
+                sentence=f"it is {adjective}.",
+                phrases=(_phrase("adjective", adjective, noun),),
+            )
+    for shown, look in vocabulary.looks.items():
+        if shown not in known and look.endswith(_PHOTO):
+            yield WordSentence(
+                group=LOOK,
+                sentence=f"the photo is {shown}.",
+                phrases=(_phrase("look", look, noun),),
+            )
+    for place in dict.fromkeys(vocabulary.places + own.places):
+        group, sentence = _said_of_place(place)
+        yield WordSentence(group=group, sentence=sentence, phrases=(_phrase("place", place, noun),))
+
+
+def _said_of_place(place: str) -> tuple[str, str]:
+    if place.endswith(_BACKGROUND_END) and place.startswith(_BACKGROUND_START):
+        return (
+            BACKGROUND,
+            f"the background is {place.removesuffix(_BACKGROUND_END).split(' ', 2)[2]}.",
+        )
+    return (POSITION if place.rsplit(maxsplit=1)[-1] in _POSITIONS else PLACE), f"it is {place}."
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WordSentences:
+    """Says in short sentences what sets images apart, from their embeddings alone.
+
+    A word is judged against the other words of its kind: the direction from their mean to the word's own embedding is what it adds.
+    Along this direction some images are compared with others of the same class. Of every kind of word the best is said, the
+    clearest first. The texts are assembled from words and no captioner saw an image; `source` says so.
+
+    Args:
+        embed_texts: phrases to embeddings [m, d] of the images' space.
+        class_name: what the images show.
+        vocabulary: what can be said; the built-in vocabulary if None.
+        most: sentences a text.
+        least_contrast: how many standard errors a cluster must differ from the others for a word to be said of it.
+        least_share: a word is said only if it stands out at least this much compared with the clearest one.
+    """
+
+    embed_texts: Callable[[Sequence[str]], FloatArray]
+    class_name: str = "thing"
+    vocabulary: tuple[WordSentence, ...] | None = None
+    most: int = 5
+    least_contrast: float = 3.5
+    least_share: float = 0.25
+    _prepared: dict[int, tuple[tuple[WordSentence, ...], DoubleArray]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    @property
+    def source(self) -> str:
+        return ASSEMBLED
+
+    def sentences(self, embeddings: FloatArray, others: FloatArray) -> list[str]:
+        """Return what sets a cluster apart from other images of its class, the clearest first; nothing if nothing does.
+
+        Args:
+            embeddings: of the cluster [n, d].
+            others: of other images of the class [m, d].
+        """
+        inside, outside = _finite(embeddings), _finite(others)
+        if not len(inside) or not len(outside):
+            return []
+        said, directions = self._directions(inside.shape[1])
+        near, far = inside @ directions.T, outside @ directions.T
+        contrast = near.mean(axis=0) - far.mean(axis=0)
+        spread = np.sqrt(_variance(near, far) * (1 / len(near) + 1 / len(far)))
+        is_clear = contrast > self.least_contrast * np.maximum(spread, np.finfo(np.float32).eps)
+        return self._chosen(said, np.where(is_clear, contrast, 0.0))
+
+    def completion(self, embeddings: FloatArray) -> list[str]:
+        """Return one text an image: what sets it apart from the mean of all that are given; empty where nothing does.
+
+        Args:
+            embeddings: of images of one class [n, d]; rows that are not finite get no words.
+        """
+        given = np.asarray(embeddings, dtype=np.float64)
+        is_known = np.isfinite(given).all(axis=1) if len(given) else np.zeros(0, dtype=np.bool_)
+        texts = [""] * len(given)
+        if not is_known.any():
+            return texts
+        said, directions = self._directions(given.shape[1])
+        scores = unit_rows(given[is_known]).astype(np.float64) @ directions.T
+        # A single image can be compared with nothing but the other words.
+        scores = scores - scores.mean(axis=0) if len(scores) > 1 else scores
+        for place, row in zip(np.flatnonzero(is_known).tolist(), scores, strict=True):
+            texts[place] = " ".join(self._chosen(said, row))
+        return texts
+
+    def _chosen(self, said: Sequence[WordSentence], scores: DoubleArray) -> list[str]:
+        best: dict[str, int] = {}
+        for place in np.argsort(-scores, kind="stable").tolist():
+            best.setdefault(said[place].group, place)
+        ranked = [place for place in best.values() if scores[place] > 0]
+        floor = self.least_share * scores[ranked[0]] if ranked else 0.0
+        kept = [said[place].sentence for place in ranked if scores[place] >= floor]
+        return kept[: self.most]
+
+    def _directions(self, dimension: int) -> tuple[tuple[WordSentence, ...], DoubleArray]:
+        """Return what can be said and, for each, the unit direction [m, d] from the mean of its kind to it."""
+        if dimension not in self._prepared:
+            said = (
+                built_in_sentences(self.class_name) if self.vocabulary is None else self.vocabulary
+            )
+            self._prepared[dimension] = _contrasts(said, self._embedded(said, dimension))
+        return self._prepared[dimension]
+
+    def _embedded(self, said: Sequence[WordSentence], dimension: int) -> DoubleArray:
+        phrases = [phrase for one in said for phrase in one.phrases]
+        texts = np.asarray(self.embed_texts(phrases), dtype=np.float64)
+        if texts.shape != (len(phrases), dimension) or not np.isfinite(texts).all():
+            raise ModelError(
+                "The text side does not fit the image embeddings.",
+                given=f"embeddings of shape {texts.shape}",
+                fix=f"It must give {dimension} finite numbers a phrase.",
+            )
+        ends = np.cumsum([len(one.phrases) for one in said])[:-1]
+        return np.stack(
+            [part.mean(axis=0) for part in np.split(unit_rows(texts).astype(np.float64), ends)]
+        )
+
+
+def _contrasts(
+    said: Sequence[WordSentence], texts: DoubleArray
+) -> tuple[tuple[WordSentence, ...], DoubleArray]:
+    groups = np.array([one.group for one in said])
+    added = texts.copy()
+    for group in np.unique(groups):
+        members = groups == group
+        added[members] -= texts[members].mean(axis=0)
+    is_said = np.linalg.norm(added, axis=1) > np.finfo(np.float32).eps
+    kept = tuple(one for one, keep in zip(said, is_said.tolist(), strict=True) if keep)
+    return kept, unit_rows(added[is_said]).astype(np.float64)
+
+
+def _finite(embeddings: FloatArray) -> DoubleArray:
+    given = np.asarray(embeddings, dtype=np.float64)
+    return unit_rows(given[np.isfinite(given).all(axis=1)]).astype(np.float64)
+
+
+def _variance(first: DoubleArray, second: DoubleArray) -> DoubleArray:
+    """Return the pooled variance [m] within two sets of scores [n, m]."""
+    within = ((first - first.mean(axis=0)) ** 2).sum(axis=0) + (
+        (second - second.mean(axis=0)) ** 2
+    ).sum(axis=0)
+    return np.asarray(within / max(1, len(first) + len(second) - 2))

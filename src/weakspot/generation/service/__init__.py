@@ -1,0 +1,1 @@
+"""The generator service: requests in, judged and cached images out."""

@@ -1,0 +1,74 @@
+"""The image generator of a project, ready to generate."""
+
+from pathlib import Path
+from typing import cast
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.roles import ComposesImages, CostsMoney, ImageGenerator
+from weakspot.generation.service.own_images import Purpose, own_images
+from weakspot.pipeline.preparation import Prepared
+from weakspot.pipeline.settings import Settings
+from weakspot.pipeline.wiring import build_part, resolved_options
+
+COMPOSE = "compose"
+
+
+def with_generator(settings: Settings, name: str) -> Settings:
+    """Return settings with another generator, if one is named; options stay with the generator they were given for.
+
+    Raises:
+        ConfigError: if something is given that is no name.
+    """
+    chosen = settings.generator
+    if not name or name == chosen.name:
+        return settings
+    return settings.model_copy(
+        update={"generator": chosen.model_copy(update={"name": name, "options": {}})}
+    )
+
+
+def build_generator(
+    settings: Settings, folder: Path, prepared: Prepared | None = None, *, purpose: Purpose
+) -> ImageGenerator:
+    """Return the generator that is configured; one that composes gets the project's own images.
+
+    Args:
+        settings: of the project.
+        folder: where relative paths start.
+        prepared: the project's samples and models; None where there are none.
+        purpose: what the images are for, which decides from which samples they are composed.
+
+    Raises:
+        ConfigError: if there is no such generator, or one of its options does not exist.
+        DataError: if it composes and there is no image to compose from.
+    """
+    chosen = settings.generator
+    if not chosen.name:
+        raise ConfigError(
+            "No image generator is configured.",
+            where="[generator] name",
+            fix="Choose compose, diffusers, endpoint or unclip.",
+        )
+    options = resolved_options(chosen.options, folder)
+    built = build_part("image_generators", chosen.name, options, where="[generator] options")
+    if isinstance(built, ComposesImages) and prepared is not None and not options.get("images"):
+        masks_from = _start_of_paths(folder / settings.data.source)
+        return built.with_images(own_images(prepared, purpose, settings, masks_from=masks_from))
+    return cast(ImageGenerator, built)
+
+
+def expected_cost(settings: Settings, folder: Path, n_images: int) -> str:
+    """Return what images cost at most, in a sentence; empty if the generator charges nothing or its price is not known."""
+    if settings.generator.name == COMPOSE:
+        return ""
+    generator = build_generator(settings, folder, purpose="measure")
+    cost = generator.cost_of(n_images) if isinstance(generator, CostsMoney) else None
+    return (
+        ""
+        if cost is None
+        else f"Up to {n_images} images cost up to {cost.amount:.2f} {cost.currency} ({cost.basis})."
+    )
+
+
+def _start_of_paths(source: Path) -> Path:
+    return source if source.is_dir() else source.parent

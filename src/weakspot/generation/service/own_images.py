@@ -1,0 +1,145 @@
+"""The images of a project, as a generator that composes new ones may ask for them."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from PIL import Image
+
+from weakspot.core.arrays import IntArray
+from weakspot.core.dataset import Dataset, Split, Task
+from weakspot.core.errors import DataError
+from weakspot.core.own_images import OwnImages
+from weakspot.generation.service.background_words import BackgroundWords
+from weakspot.media.images import decode_image
+from weakspot.media.locations import join_location, read_location
+from weakspot.pipeline.preparation import CLIP, Prepared
+from weakspot.pipeline.settings import Settings
+
+Purpose = Literal["search", "measure", "train"]
+"""What composed images are for. To train on, they are made from samples that nothing is measured on; to measure with, from
+samples that the classifier was not trained on; to search with, only from those of the discovery half, because what is found is then
+put to the confirmation half."""
+
+SPLITS: dict[Purpose, tuple[Split, ...]] = {
+    "measure": (Split.VALIDATION, Split.TEST),
+    "train": (Split.TRAIN, Split.POOL),
+}
+MASK_COLUMN = "mask"
+
+
+def own_images(
+    prepared: Prepared, purpose: Purpose, settings: Settings, *, masks_from: Path | str = ""
+) -> OwnImages:
+    """Return the images of a project that suit a purpose.
+
+    Args:
+        prepared: the project's samples and models.
+        purpose: decides the samples.
+        settings: of the project; they say what the discovery half is.
+        masks_from: where relative paths in the metadata column `mask` start.
+
+    Raises:
+        DataError: if none of these samples has an image.
+    """
+    dataset = prepared.samples.dataset
+    rows = _rows(prepared, purpose, settings)
+    rows = (
+        rows[[location is not None for location in dataset.locations(rows)]] if len(rows) else rows
+    )
+    if not len(rows):
+        where = (
+            "of the discovery half"
+            if purpose == "search"
+            else f"in the splits {' and '.join(SPLITS[purpose])}"
+        )
+        raise DataError(
+            f"There are no images to compose from: none {where}.",
+            fix="Add such samples, or choose a generator that needs none ([generator] name).",
+        )
+    cache = _CutoutCache(prepared=prepared, rows=rows, masks_from=str(masks_from))
+    return OwnImages(
+        class_names=dataset.class_names,
+        objects=cache.objects,
+        backgrounds=cache.backgrounds,
+        background_words=cache.words.known,
+        image=cache.image,
+        mask=cache.mask,
+        digest=cache.digest,
+    )
+
+
+def _rows(prepared: Prepared, purpose: Purpose, settings: Settings) -> IntArray:
+    if purpose != "search":
+        return prepared.samples.dataset.rows_of(*SPLITS[purpose])
+    discovery, _ = prepared.halves(settings, settings.failure.criterion())[0]
+    return discovery.rows
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _CutoutCache:
+    """Rows of a data set as images by id."""
+
+    prepared: Prepared
+    rows: IntArray
+    masks_from: str
+
+    @property
+    def _dataset(self) -> Dataset:
+        return self.prepared.samples.dataset
+
+    @cached_property
+    def _row_of(self) -> dict[str, int]:
+        return dict(zip(self._dataset.sample_ids(self.rows), self.rows.tolist(), strict=True))
+
+    @cached_property
+    def digest(self) -> str:
+        said = [
+            *self._dataset.content_hashes(self.rows),
+            *(str(mask) for mask in self._masks.values()),
+        ]
+        return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
+
+    @cached_property
+    def words(self) -> BackgroundWords:
+        embed_texts = self.prepared.assistants.embed_texts
+        if embed_texts is None or CLIP not in self.prepared.samples.spaces:
+            return BackgroundWords.none()
+        embeddings = self.prepared.samples.embeddings(CLIP, self.rows)
+        return BackgroundWords.of(np.asarray(embeddings), embed_texts)
+
+    def objects(self, class_name: str) -> tuple[str, ...]:
+        dataset, code = self._dataset, self._dataset.class_code(class_name)
+        labelled = self.rows[dataset.is_labelled[self.rows]]
+        own = (
+            dataset.label_matrix[labelled, code]
+            if dataset.task is Task.MULTI_LABEL
+            else dataset.labels[labelled] == code
+        )
+        return tuple(sorted(dataset.sample_ids(labelled[own])))
+
+    def backgrounds(self, words: str) -> tuple[str, ...]:
+        """Return the samples that show a place, best first."""
+        return tuple(self._dataset.sample_ids(self.rows[self.words.places(words)]))
+
+    def image(self, sample_id: str) -> Image.Image:
+        location = self._dataset.locations(np.array([self._row_of[sample_id]]))[0]
+        return decode_image(read_location(str(location))).image
+
+    def mask(self, sample_id: str) -> Image.Image | None:
+        """Return the mask of its object, if the data set has one."""
+        named = self._masks.get(sample_id)
+        if not named:
+            return None
+        return decode_image(read_location(join_location(self.masks_from, named))).image.convert("L")
+
+    @cached_property
+    def _masks(self) -> dict[str, str]:
+        if MASK_COLUMN not in self._dataset.metadata_names:
+            return {}
+        told: Sequence[object] = self._dataset.metadata(MASK_COLUMN).to_pylist()
+        return {name: str(told[row]) for name, row in self._row_of.items() if told[row]}

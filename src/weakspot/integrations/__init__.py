@@ -1,0 +1,1 @@
+"""Side: files of other tools, written and read."""

@@ -1,0 +1,1 @@
+"""Research commands, reached as `weakspot lab`."""

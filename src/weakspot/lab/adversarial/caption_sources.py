@@ -1,0 +1,232 @@
+"""Captions that images are generated from: of a project's own failures, of a list of images, or from a table."""
+
+import csv
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from weakspot.core.arrays import IntArray
+from weakspot.core.dataset import Dataset, Split
+from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, raise_all
+from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.roles import Captioner, CompletesCaptions, Engine
+from weakspot.core.run import Progress
+from weakspot.core.seeding import generator
+from weakspot.generation.search.adversarial import SourceCaption, caption_from, merged
+from weakspot.generation.search.prompts import baseline_prompt, parent_of
+from weakspot.generation.search.word_sentences import ASSEMBLED
+from weakspot.pipeline.models.image_texts import ImageTexts, Speaker
+from weakspot.store.project import ProjectStore
+
+LABEL, CAPTION = "label", "caption"
+WordsOfRows = Callable[[IntArray, str], list[str]]
+ANY_NUMBER = 1000
+MOST_NAMED = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Baselines:
+    """The baseline prompts of a project.
+
+    Args:
+        class_names: its classes.
+        template: the setting search.prompt.
+        parents: parents that a person gave, by class.
+    """
+
+    class_names: tuple[str, ...]
+    template: str
+    parents: dict[str, str]
+
+    def of(self, class_name: str) -> str:
+        parent = parent_of(class_name, other_classes=self.class_names, parents=self.parents)
+        return baseline_prompt(class_name, template=self.template, parent=parent)
+
+
+def failed_rows(dataset: Dataset, criterion: FailureCriterion) -> IntArray:
+    """Return the failures of a project on its validation and test samples.
+
+    Raises:
+        NotEnoughDataError: if there is none.
+    """
+    rows = dataset.rows_of(Split.VALIDATION, Split.TEST)
+    problems = class_problems(dataset, rows, criterion)
+    found = (
+        np.concatenate([problem.rows[problem.failed] for problem in problems])
+        if problems
+        else rows[:0]
+    )
+    if not len(found):
+        raise NotEnoughDataError(
+            "The classifier fails on no validation or test sample, so there is nothing to caption.",
+            fix="Give other images with --images, or captions with --captions.",
+        )
+    return np.asarray(np.sort(found), dtype=np.int64)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ImageCaptions:
+    """Captions labelled images.
+
+    Args:
+        captioner: whom to ask; None for captions that came with the images, or else words.
+        baselines: the prompts that captions go on from.
+        engine: reads and decodes images.
+        progress: told how many images are done.
+        words: rows and their class to words that the embedder ranks; None if it cannot.
+    """
+
+    captioner: Captioner | None
+    baselines: Baselines
+    engine: Engine
+    progress: Progress
+    words: WordsOfRows | None = None
+
+    def source(self, dataset: Dataset) -> str:
+        if self.captioner is not None:
+            return self.captioner.captioner_id
+        return "captions that came with them" if CAPTION in dataset.metadata_names else ASSEMBLED
+
+    def of(
+        self, dataset: Dataset, rows: IntArray, store: ProjectStore
+    ) -> tuple[SourceCaption, ...]:
+        """Return the different captions of some rows.
+
+        Raises:
+            ConfigError: if no captioner is configured and the images have no column of captions.
+            ModelError: if the captioner cannot be used.
+            NotEnoughDataError: if no image got a caption.
+        """
+        caption_rows = self._row_captioner(dataset, store)
+        keys = dataset.table.column("key")
+        found: list[SourceCaption | None] = []
+        for code in np.unique(dataset.labels[rows]).tolist():
+            own = rows[dataset.labels[rows] == code]
+            name = dataset.class_names[code]
+            baseline = self.baselines.of(name)
+            origins = keys.take(pa.array(own)).to_pylist()
+            texts = caption_rows(own, baseline, name)
+            found += [
+                caption_from(name, baseline, text, origin=origin)
+                for text, origin in zip(texts, origins, strict=True)
+            ]
+        captions = merged([one for one in found if one is not None])
+        if not captions:
+            raise NotEnoughDataError(
+                f"None of {len(rows)} images got a caption.", fix="Try another captioner."
+            )
+        return captions
+
+    def _row_captioner(
+        self, dataset: Dataset, store: ProjectStore
+    ) -> Callable[[IntArray, str, str], list[str]]:
+        captioner = self.captioner
+        words = self.words
+        if captioner is None and words is not None and CAPTION not in dataset.metadata_names:
+            return lambda rows, _baseline, name: words(rows, name)
+        if captioner is None:
+            return _column(dataset)
+        speaker = Speaker(who="captioner", part=captioner, identity=lambda: captioner.captioner_id)
+        texts = ImageTexts(
+            speaker, dataset=dataset, store=store, engine=self.engine, progress=self.progress
+        )
+
+        def caption_rows(rows: IntArray, baseline: str, class_name: str) -> list[str]:
+            if isinstance(captioner, CompletesCaptions):
+                return texts.said(
+                    rows,
+                    partial(captioner.complete, beginning=baseline),
+                    question=f"complete: {baseline}",
+                )
+            return texts.said(
+                rows, partial(captioner.caption, about=class_name), question=f"caption: {baseline}"
+            )
+
+        return caption_rows
+
+
+def _column(dataset: Dataset) -> Callable[[IntArray, str, str], list[str]]:
+    if CAPTION not in dataset.metadata_names:
+        raise ConfigError(
+            "There is nobody to caption the images.",
+            where="[captioner]",
+            fix="Configure a captioner, give the images a column `caption`, or give a table of captions with --captions.",
+        )
+    column = dataset.metadata(CAPTION)
+    return lambda rows, _baseline, _name: [
+        str(text or "") for text in column.take(pa.array(rows)).to_pylist()
+    ]
+
+
+def captions_of_table(path: Path, baselines: Baselines) -> tuple[SourceCaption, ...]:
+    """Return the different captions of a table with the columns label and caption.
+
+    Raises:
+        DataError: listing everything that is wrong with it.
+    """
+    problems: list[str] = []
+    found: list[SourceCaption] = []
+    for line, label, text in _rows(path):
+        if label not in baselines.class_names:
+            problems.append(f"line {line}: there is no class {label!r}")
+            continue
+        caption = caption_from(
+            label,
+            baselines.of(label),
+            text,
+            origin=f"{path.name}:{line}",
+            most_sentences=ANY_NUMBER,
+        )
+        if caption is None:
+            problems.append(f"line {line}: the caption says nothing")
+        else:
+            found.append(caption)
+    known = ", ".join(baselines.class_names[:MOST_NAMED])
+    shown = problems[:MOST_NAMED] + (
+        [f"and {len(problems) - MOST_NAMED} more"] if len(problems) > MOST_NAMED else []
+    )
+    raise_all(
+        shown,
+        error=DataError,
+        what="Some captions cannot be used:",
+        where=str(path),
+        fix=f"Classes are {known}.",
+    )
+    if not found:
+        raise DataError("The table has no captions.", where=str(path))
+    return merged(found)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, str, str]]:
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as stream:
+            reader = csv.DictReader(stream)
+            missing = [name for name in (LABEL, CAPTION) if name not in (reader.fieldnames or ())]
+            if missing:
+                raise DataError(
+                    f"The table of captions lacks the columns {missing}.",
+                    where=str(path),
+                    given=list(reader.fieldnames or ()),
+                    fix="Write the columns label and caption, separated by a comma.",
+                )
+            for row in reader:
+                yield reader.line_num, (row[LABEL] or "").strip(), (row[CAPTION] or "").strip()
+    except OSError as error:
+        raise DataError(
+            f"The table of captions cannot be read: {error.strerror}.", where=str(path)
+        ) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(
+            f"The table of captions is no CSV file: {error}.", where=str(path)
+        ) from error
+
+
+def chosen_rows(rows: IntArray, most: int, *, seed: int) -> IntArray:
+    """Return at most so many rows, generated at random and in order."""
+    if len(rows) <= most:
+        return rows
+    return np.sort(generator(seed, "pictures to caption").choice(rows, most, replace=False))

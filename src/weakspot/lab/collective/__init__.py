@@ -1,0 +1,1 @@
+"""One repair set for a family of classifiers."""

@@ -1,0 +1,121 @@
+"""What is asked of a refinement."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, NamedTuple, Protocol
+
+from PIL import Image
+
+from weakspot.core.arrays import FloatArray
+from weakspot.core.bounds import Bounds, Count, Positive, check_bounds
+from weakspot.core.errors import RefusedPromptError
+from weakspot.lexicon.uncommon_vocabulary import uncommon_axes
+
+REFINE, RANDOM, PREDEFINED, DIRECTIONS, CUTMIX, PLAIN = (
+    "refine",
+    "random",
+    "predefined",
+    "directions",
+    "cutmix",
+    "plain",
+)
+BESIDE = (RANDOM, PREDEFINED, DIRECTIONS, CUTMIX, PLAIN)
+"""What stands beside the refinement: images of the bare class, of values that no failure chose, of captions of directions slices,
+mixed training features, and retraining alone."""
+KINDS = ("background", "colour")
+
+
+@dataclass(frozen=True, kw_only=True)
+class RefineRequest:
+    """What is asked of a refinement.
+
+    Args:
+        kinds: kinds of attribute that failures may show; `uncommon_axes` names them.
+        n_names: how many values of a kind are generated for a class, those that most seed failures show.
+        n_each: images for every seed failure that shows a value.
+        most_each: at most so many images of one prompt; a value counts by its failures, however many images there are of it.
+        debug_weight: how much all generated images together count beside all training samples together; None: the largest of
+            some weights with which at most `most_lost` of the formerly right samples of the discovery half are lost.
+        most_lost: share of formerly right samples that a chosen weight may cost.
+        n_values: how many values a language model is asked for, per class and kind.
+        arms: what stands beside the refinement.
+        predefined: values by kind for the arm of that name; the built-in ones by default.
+    """
+
+    kinds: tuple[str, ...] = KINDS
+    n_names: Count = 3
+    n_each: Count = 5
+    most_each: Count = 20
+    debug_weight: Positive | None = None
+    most_lost: Annotated[float, Bounds(ge=0, lt=1)] = 0.01
+    n_values: Count = 10
+    arms: tuple[str, ...] = BESIDE
+    predefined: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def __post_init__(self) -> None:
+        check_bounds(self, where="refine", problems=self._problems())
+
+    def _problems(self) -> list[str]:
+        problems: list[str] = []
+        named = [("kinds", self.kinds, uncommon_axes()), ("arms", self.arms, BESIDE)]
+        named.append(("predefined", tuple(kind for kind, _ in self.predefined), uncommon_axes()))
+        for name, given, known in named:
+            unknown = sorted(set(given) - set(known))
+            problems += (
+                [f"{name} knows nothing of {', '.join(unknown)}; choose from {', '.join(known)}"]
+                if unknown
+                else []
+            )
+        return (
+            problems
+            if self.kinds
+            else [*problems, "kinds must name at least one kind of attribute"]
+        )
+
+    def n_images(self, n_failures: int) -> int:
+        return min(self.most_each, self.n_each * n_failures)
+
+
+class Prompt(NamedTuple):
+    """Words, and the class that images made from them show."""
+
+    class_name: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wanted:
+    """Images of one prompt that an arm trains on.
+
+    Args:
+        prompt: what is generated.
+        n_images: how many.
+        weight: how much they count together, beside those of other prompts of the arm.
+    """
+
+    prompt: Prompt
+    n_images: int
+    weight: float
+
+
+class Images(Protocol):
+    """A generator's images, each generated once for all arms and models. The first n of a prompt are always the same."""
+
+    @property
+    def generator_id(self) -> str:
+        """Who generates."""
+
+    def refusals(self, prompts: Sequence[Prompt]) -> Mapping[Prompt, RefusedPromptError]:
+        """Return the prompts that the generator cannot generate, and what it says of them."""
+
+    def generate(self, wanted: Mapping[Prompt, int]) -> None:
+        """Generate so many images of every prompt."""
+
+    def features(self, model: str, prompt: Prompt, n_images: int) -> FloatArray:
+        """Return a model's features [n, d] of the first images of a prompt, without those that were rejected."""
+
+    def shown(self, prompt: Prompt, n_images: int) -> list[Image.Image]:
+        """Return some kept images of a prompt, to be looked at."""
+
+    def rejected(self) -> dict[str, int]:
+        """Return how many images each quality check rejected."""

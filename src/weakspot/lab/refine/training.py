@@ -1,0 +1,197 @@
+"""Training the last layer with generated samples beside the training samples, and how much they should count."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import NotEnoughDataError
+from weakspot.core.evidence import Share
+from weakspot.core.failures import best_f1_thresholds
+from weakspot.core.heads import Head
+from weakspot.core.samples import SampleSet
+from weakspot.core.seeding import generator
+from weakspot.core.statistics import mcnemar_p
+from weakspot.lab.refine.request import Images, RefineRequest, Wanted
+from weakspot.lab.refine.subjects import Subject
+from weakspot.pipeline.preparation import FEATURES
+from weakspot.repair.feature_mixing import mixed_features
+from weakspot.repair.measure.predictions import compare
+
+
+def share(right: BoolArray) -> Share:
+    return Share.of(int(np.sum(right)), len(right))
+
+
+WEIGHTS = (1.0, 0.5, 0.3, 0.2, 0.14, 0.1, 0.07, 0.05, 0.03, 0.02)
+"""Weights that are tried where none is given, largest first."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Added:
+    """Samples that are added to the training samples.
+
+    Args:
+        features: [n, d].
+        targets: class codes [n] or labels [n, c].
+        weights: [n], they sum to one.
+        n_kept: images of every prompt, in the order of what was wanted.
+    """
+
+    features: FloatArray
+    targets: AnyArray
+    weights: DoubleArray
+    n_kept: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RefinedHead:
+    """A retrained last layer.
+
+    Args:
+        head: the layer.
+        thresholds: multi-label decision thresholds chosen on the discovery half, None for single-label tasks.
+        debug_weight: how much added samples counted together, 0 without any.
+    """
+
+    head: Head
+    thresholds: FloatArray | None = None
+    debug_weight: float = 0.0
+
+
+def added_images(subject: Subject, wanted: Sequence[Wanted], images: Images) -> Added:
+    """Return what a model makes of an arm's images; a prompt counts as much however many of its images were kept.
+
+    Raises:
+        NotEnoughDataError: if not one image was kept.
+    """
+    found = [images.features(subject.name, one.prompt, one.n_images) for one in wanted]
+    n_kept = [len(features) for features in found]
+    if not any(n_kept):
+        raise NotEnoughDataError("Not one generated image can be used.", given=images.rejected())
+    codes = np.repeat([subject.dataset.class_code(one.prompt.class_name) for one in wanted], n_kept)
+    shares = [np.full(n, one.weight / n) for one, n in zip(wanted, n_kept, strict=True) if n]
+    weights = np.concatenate(shares)
+    return Added(
+        features=np.concatenate([features for features in found if len(features)]),
+        targets=codes
+        if subject.dataset.task is Task.SINGLE_LABEL
+        else np.eye(subject.dataset.n_classes, dtype=np.bool_)[codes],
+        weights=weights / weights.sum(),
+        n_kept=tuple(n_kept),
+    )
+
+
+def added_mixtures(subject: Subject, n_mixed: int) -> Added:
+    rows = subject.bench.material.labelled
+    random = generator(subject.bench.settings.seed, "refine", "cutmix")
+    mixed = mixed_features(
+        subject.bench.samples.embeddings(FEATURES, rows),
+        subject.bench.targets(rows),
+        n_mixed=n_mixed,
+        random=random,
+    )
+    return Added(
+        features=mixed.features,
+        targets=mixed.targets,
+        weights=mixed.weights / mixed.weights.sum(),
+        n_kept=(n_mixed,),
+    )
+
+
+def refined_head(subject: Subject, added: Added | None, debug_weight: float) -> RefinedHead:
+    """Return the last layer that minimises `L(training) + debug_weight * L(added)`, both means over their samples.
+
+    Its penalty is the one that fits the classifier's own layer on the training samples; validation samples have no say in it.
+    """
+    bench, rows = subject.bench, subject.bench.material.labelled
+    features, targets = bench.samples.embeddings(FEATURES, rows), bench.targets(rows)
+    weights = np.full(len(rows), 1.0 / max(len(rows), 1))
+    if added is not None:
+        features = np.concatenate([features, added.features])
+        targets = np.concatenate([targets, added.targets])
+        weights = np.concatenate([weights, debug_weight * added.weights])
+    task, n_classes = subject.dataset.task, subject.dataset.n_classes
+    trained = bench.trainer.train(
+        features, targets, weights, task=task, start=bench.start, n_classes=n_classes
+    )
+    used = 0.0 if added is None else debug_weight
+    return RefinedHead(
+        head=trained.head, thresholds=_thresholds(subject, trained.head), debug_weight=used
+    )
+
+
+def chosen_head(subject: Subject, added: Added, request: RefineRequest) -> RefinedHead:
+    """Return the last layer with the weight that is asked for, or with the largest that loses little on the discovery half.
+
+    Where that half is too small to tell a small loss from none, it is the smallest weight.
+    """
+    if request.debug_weight is not None:
+        return refined_head(subject, added, request.debug_weight)
+    seeds = subject.seed
+    for weight in WEIGHTS:
+        found = refined_head(subject, added, weight)
+        before, after = rights(subject, seeds, found)
+        limit = request.most_lost * int(before.sum())
+        # By one standard error less than the limit: the largest weight that just passes would otherwise owe it to luck.
+        if int((before & ~after).sum()) <= limit - np.sqrt(limit):
+            break
+    return found
+
+
+def rights(
+    subject: Subject, samples: SampleSet, refined: RefinedHead
+) -> tuple[BoolArray, BoolArray]:
+    """Return which decisions on samples were right before [n] and are right now [n], class by class."""
+    probabilities = refined.head.probabilities(samples.embeddings(FEATURES))
+    found = compare(
+        samples, probabilities, (), subject.bench.criterion, refined.thresholds
+    ).predictions
+    if not found:
+        return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
+    return np.concatenate([one.right_before for one in found]), np.concatenate(
+        [one.right_after for one in found]
+    )
+
+
+def _thresholds(subject: Subject, head: Head) -> FloatArray | None:
+    """Return multi-label thresholds; the held-out half must not choose them."""
+    if subject.dataset.thresholds is None:
+        return None
+    seeds = subject.seed
+    return best_f1_thresholds(
+        head.probabilities(seeds.embeddings(FEATURES)), subject.dataset.label_matrix[seeds.rows]
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rights:
+    """Which decisions are right on the three sets [n each], before and now."""
+
+    test: tuple[BoolArray, BoolArray]
+    seed: tuple[BoolArray, BoolArray]
+    held_out: tuple[BoolArray, BoolArray]
+
+    @classmethod
+    def of(cls, subject: Subject, refined: RefinedHead) -> "Rights":
+        test, seed, held_out = (rights(subject, samples, refined) for samples in subject.sets)
+        return cls(test=test, seed=seed, held_out=held_out)
+
+    def shares(self) -> Mapping[str, Share]:
+        before, after = self.test
+        return {
+            "clean": share(after[before]),
+            "failure": share(after[~before]),
+            "seed": share(self.seed[1][~self.seed[0]]),
+            "held_out": share(self.held_out[1][~self.held_out[0]]),
+            "test_before": share(before),
+            "test_after": share(after),
+        }
+
+    def p_against(self, other: "Rights") -> float:
+        """Return McNemar's exact test of the held-out failures against another arm."""
+        was_wrong = ~self.held_out[0]
+        mine, others = self.held_out[1][was_wrong], other.held_out[1][was_wrong]
+        return mcnemar_p(int((mine & ~others).sum()), int((others & ~mine).sum()))

@@ -1,0 +1,175 @@
+"""Refinements in sentences and tables of plain text."""
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from weakspot.core.evidence import Share
+from weakspot.lab.refine.family_refinement import HELD_OUT, TEST, FamilyRefinement, RefinedMember
+from weakspot.lab.refine.names import by_class_and_kind
+from weakspot.lab.refine.records import RefinedArm, Refinement
+from weakspot.lab.refine.request import RANDOM
+from weakspot.report.repair_wording import p_words
+from weakspot.report.wording import CERTAIN, count, interval, percent
+
+COLUMNS = (
+    ("clean", "clean"),
+    ("failure", "failure"),
+    ("seed", "seed"),
+    ("held-out", "held_out"),
+    ("test before", "test_before"),
+    ("test after", "test_after"),
+)
+LEGEND = (
+    "clean: test samples right before that still are; failure: test samples wrong before that are right now; seed: failures that "
+    "the values came from; held-out: failures that chose nothing."
+)
+FAMILY_LEGEND = "Held-out failures resolved with the model's own images, the collective ones, and as many of the mere classes."
+
+
+def headline(refinement: Refinement) -> str:
+    """Return what the refinement did, in a sentence or two."""
+    first, random = refinement.arms[0], refinement.arm(RANDOM)
+    held = first.held_out
+    if not held.total:
+        return "No failure was held out, so it cannot be told what the refinement resolves."
+    said = f"Refinement resolves {held.count} of {held.total} held-out failures ({percent(held.value)}, {interval(held.interval)})"
+    if random is not None:
+        said += f"; as many images of the mere classes resolve {random.held_out.count} ({percent(random.held_out.value)})"
+        if first.p_against_random is not None:
+            doubt = "" if first.p_against_random <= CERTAIN else ", may be chance"
+            said += f", {p_words(first.p_against_random)}{doubt}"
+    return f"{said}. {percent(first.clean.value)} of the test samples that were right before are still right."
+
+
+def set_sentence(refinement: Refinement) -> str:
+    first = refinement.arms[0]
+    return (
+        f"{count(first.n_images, 'image')} from {count(len(first.prompts), 'prompt')}; together they count "
+        f"{first.debug_weight:g} times as much as all training samples (lambda)."
+    )
+
+
+def name_lines(refinement: Refinement, most: int = 3) -> Iterator[str]:
+    """Yield what the seed failures of every class show, commonest first."""
+    for own in by_class_and_kind(refinement.names):
+        shown = ", ".join(
+            f"{one.value} ({one.n_failures}; {one.n_right_shown} of the others)"
+            for one in own[:most]
+        )
+        counted = f"{count(own[0].n_seed, 'failure')}; {own[0].n_right:,} others"
+        yield f"{own[0].class_name}, {own[0].kind} ({counted}): {shown}"
+
+
+def share_text(share: Share) -> str:
+    """Return a rate with its interval and counts, a dash where nothing was counted.
+
+    >>> share_text(Share.of(9, 10))
+    '90 % (60–98) 9/10'
+    """
+    if not share.total:
+        return "–"
+    low, high = 100 * share.interval.low, 100 * share.interval.high
+    return f"{100 * share.value:.0f} % ({low:.0f}–{high:.0f}) {share.count}/{share.total}"
+
+
+def arm_cells(arm: RefinedArm) -> list[str]:
+    return [share_text(getattr(arm, field)) for _, field in COLUMNS]
+
+
+def text_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    lines = [list(titles), *[list(row) for row in rows]]
+    widths = [max(len(line[place]) for line in lines) for place in range(len(titles))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
+
+
+def markdown_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a table as Markdown; a bar inside a cell does not break it."""
+    cells = [[cell.replace("|", "\\|") for cell in line] for line in (titles, *rows)]
+    head, *body = [f"| {' | '.join(line)} |" for line in cells]
+    return [head, f"|{'---|' * len(titles)}", *body]
+
+
+def arm_rows(refinement: Refinement) -> list[list[str]]:
+    return [[arm.arm, str(arm.n_images), *arm_cells(arm)] for arm in refinement.arms]
+
+
+def arm_titles() -> list[str]:
+    return ["arm", "images", *[title for title, _ in COLUMNS]]
+
+
+def refinement_lines(refinement: Refinement) -> Iterator[str]:
+    yield headline(refinement)
+    yield set_sentence(refinement)
+    yield from (f"  {line}" for line in name_lines(refinement))
+    yield from text_table(arm_titles(), arm_rows(refinement))
+    yield LEGEND
+    yield from [rejected_sentence(refinement.rejected)] if refinement.rejected else []
+    yield from refinement.notes
+
+
+def rejected_sentence(rejected: Mapping[str, int]) -> str:
+    """Return which quality checks rejected images, nothing if none did."""
+    return (
+        f"Rejected images: {', '.join(f'{check} {number}' for check, number in rejected.items())}."
+        if rejected
+        else ""
+    )
+
+
+def family_headline(family: FamilyRefinement) -> str:
+    shared, random = family.shared, family.shared_random
+    whose = "all models (type 1)" if family.source is None else f"{family.source} alone (type 2)"
+    begun = f"One set of images, from the failures of {whose},"
+    if not shared.total:
+        return f"{begun} was measured, but the models' own refinements resolve no held-out failure."
+    relative = (
+        ""
+        if family.relative is None
+        else f"; it resolves {percent(family.relative)} as many failures as they do"
+    )
+    return (
+        f"{begun} resolves {shared.count} of the {shared.total} held-out failures that the models' own refinements resolve "
+        f"({percent(shared.value)}, {interval(shared.interval)}){relative}. Images of the mere classes resolve {random.count} "
+        f"of them ({percent(random.value)})."
+    )
+
+
+FAMILY_TITLES = (
+    "model",
+    "test before",
+    "own",
+    "collective",
+    "held-out: own",
+    "collective",
+    "mere classes",
+    "own and collective",
+    "clean",
+)
+
+
+def family_rows(family: FamilyRefinement) -> list[list[str]]:
+    return [[model.name, *map(share_text, family_shares(model))] for model in family.models]
+
+
+def family_shares(model: RefinedMember) -> tuple[Share, ...]:
+    test, held = model.figures[TEST], model.figures[HELD_OUT]
+    resolved = (held.resolved_individual, held.resolved_collective, held.resolved_random)
+    return (
+        test.before,
+        test.individual,
+        test.collective,
+        *resolved,
+        held.shared,
+        test.clean_collective,
+    )
+
+
+def family_lines(family: FamilyRefinement) -> Iterator[str]:
+    yield family_headline(family)
+    yield from text_table(FAMILY_TITLES, family_rows(family))
+    yield FAMILY_LEGEND
+    yield from [rejected_sentence(family.rejected)] if family.rejected else []
+    yield from (f"{model.name}: {note}" for model in family.models for note in model.notes)
+    yield from family.notes

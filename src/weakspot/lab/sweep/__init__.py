@@ -1,0 +1,1 @@
+"""A synthetic repair at several settings, as one table."""

@@ -1,0 +1,301 @@
+"""Encoded images to upright RGB images, and what is wrong with those that cannot be decoded.
+
+Small images for pages and reports.
+"""
+
+import hashlib
+import io
+import re
+import struct
+from collections.abc import Collection
+from dataclasses import dataclass
+from io import BytesIO
+
+from PIL import Image, ImageFile
+
+from weakspot.core.errors import WeakspotError
+from weakspot.media.formats import ImageFormat, reader_class, sniff_format, sniff_unsupported
+from weakspot.media.locations import read_location
+from weakspot.media.pixels import to_rgb
+
+UPRIGHT = 1
+_ORIENTATION_TAG = 0x0112
+_SHORT = 3
+_ENTRY_BYTES = 12
+_SIDEWAYS = (5, 6, 7, 8)
+_XMP_ORIENTATION = re.compile(rb"tiff:Orientation(?:=[\"']|>)\s*([1-8])")
+_FOLDS = {
+    2: Image.Transpose.FLIP_LEFT_RIGHT,
+    3: Image.Transpose.ROTATE_180,
+    4: Image.Transpose.FLIP_TOP_BOTTOM,
+    5: Image.Transpose.TRANSPOSE,
+    6: Image.Transpose.ROTATE_270,
+    7: Image.Transpose.TRANSVERSE,
+    8: Image.Transpose.ROTATE_90,
+}
+
+
+def orientation_of(image: Image.Image) -> int:
+    """Return the orientation, 1 to 8, that the image's EXIF or XMP block tells; 1 when there is none."""
+    exif = image.info.get("exif")
+    if isinstance(exif, bytes):
+        found = _exif_orientation(exif)
+        if found is not None:
+            return found
+    for name in ("xmp", "XML:com.adobe.xmp"):
+        packet = image.info.get(name)
+        text = packet.encode() if isinstance(packet, str) else packet
+        found_text = _XMP_ORIENTATION.search(text) if isinstance(text, bytes) else None
+        if found_text is not None:
+            return int(found_text.group(1))
+    return UPRIGHT
+
+
+def is_sideways(orientation: int) -> bool:
+    return orientation in _SIDEWAYS
+
+
+def upright(image: Image.Image, orientation: int) -> Image.Image:
+    return image if orientation not in _FOLDS else image.transpose(_FOLDS[orientation])
+
+
+def _exif_orientation(exif: bytes) -> int | None:
+    block = exif[6:] if exif.startswith(b"Exif\x00\x00") else exif
+    order = {b"II": "<", b"MM": ">"}.get(block[:2])
+    if order is None:
+        return None
+    try:
+        (directory,) = struct.unpack_from(order + "I", block, 4)
+        (n_entries,) = struct.unpack_from(order + "H", block, directory)
+        for number in range(n_entries):
+            tag, kind, _, value = struct.unpack_from(
+                order + "HHIH", block, directory + 2 + number * _ENTRY_BYTES
+            )
+            if tag == _ORIENTATION_TAG:
+                return value if kind == _SHORT and UPRIGHT <= value <= max(_FOLDS) else None
+    except struct.error:
+        return None
+    return None
+
+
+PIXEL_LIMIT = 180_000_000
+HASH_BYTES = 16
+_DECODER_SCALES = (8, 4, 2)
+_TIFF_ORIENTATION_TAG = 274
+_ZERO_TAIL = bytes(16)
+WORKER_LOST = "worker-lost"
+
+UNREADABLE_REASONS: dict[str, str] = {
+    "zero-bytes": "The file is empty.",
+    "not-an-image": "The first bytes are those of no image format.",
+    "unsupported": "An image or document of a format that weakspot does not open, for example HEIC or PDF.",
+    "truncated": "The file ends before the image does.",
+    "damaged": "The file starts like an image but cannot be decoded.",
+    "too-large": f"The header announces more than {PIXEL_LIMIT:,} pixels, or memory did not suffice.",
+    WORKER_LOST: "Worker processes died again and again on it; look at the file, and give workers more memory.",
+}
+
+
+class UnreadableImageError(WeakspotError):
+    """An image cannot be decoded.
+
+    Args:
+        reason: one of `UNREADABLE_REASONS`.
+        detail: what the decoder said, for people.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason = reason
+        self.detail = detail or UNREADABLE_REASONS[reason]
+        super().__init__(f"The image cannot be used: {reason}.", given=self.detail)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DecodedImage:
+    """An upright RGB image.
+
+    Args:
+        image: RGB with 8 bits a channel; smaller than the full image when it was decoded scaled.
+        width: pixels of the full image after orientation.
+        height: pixels of the full image after orientation.
+        notes: what had to be handled, for example `exif-rotated`, `cmyk`, `16-bit`, `animated`.
+    """
+
+    image: Image.Image
+    width: int
+    height: int
+    notes: tuple[str, ...] = ()
+
+
+def content_hash(data: bytes) -> str:
+    """Return 32 hexadecimal digits that tell this encoded image from any other.
+
+    >>> content_hash(b"")
+    'cae66941d9efbd404e4d88758ea67670'
+    """
+    return hashlib.blake2b(data, digest_size=HASH_BYTES).hexdigest()
+
+
+def decode_image(data: bytes, *, image_side: int | None = None) -> DecodedImage:
+    """Decode an image completely.
+
+    Args:
+        data: the encoded image.
+        image_side: shortest side that is needed; JPEGs are then decoded at the smallest scale (1/8, 1/4, 1/2) that keeps it.
+    """
+    image, found = _open(data)
+    return _decoded(image, found, data, _scale(image, found, image_side))
+
+
+def decode_for_sides(data: bytes, sides: Collection[int | None]) -> dict[int | None, DecodedImage]:
+    """Decode an image for readers that need different shortest sides; each gets what `decode_image` gives for its side.
+
+    The image is decoded once for all sides that lead to the same scale: always, unless it is a JPEG much larger than the
+    smallest side. A smaller scale is never derived from a larger one, as its pixels would then depend on who reads along.
+    """
+    image, found = _open(data)
+    scales = {side: _scale(image, found, side) for side in sides}
+    made: dict[int, DecodedImage] = {}
+    for scale in dict.fromkeys(scales.values()):
+        fresh = _open(data)[0] if made else image
+        made[scale] = _decoded(fresh, found, data, scale)
+    return {side: made[scale] for side, scale in scales.items()}
+
+
+def _decoded(
+    image: ImageFile.ImageFile, found: ImageFormat, data: bytes, scale: int
+) -> DecodedImage:
+    width, height = image.size
+    if width * height > PIXEL_LIMIT:
+        raise UnreadableImageError(
+            "too-large", f"{width} x {height} pixels; the limit is {PIXEL_LIMIT:,}."
+        )
+    notes = _frame_notes(image, found)
+    turned_by_reader = _turned_by_reader(image, found)
+    if scale > 1:
+        image.draft(image.mode, (max(1, width // scale), max(1, height // scale)))
+    loaded = _load(image, found, data)
+    if found.name != "JPEG":
+        width, height = loaded.size
+    orientation = UPRIGHT if found.name == "TIFF" else orientation_of(image)
+    rgb, mode_notes = to_rgb(loaded)
+    if orientation != UPRIGHT or turned_by_reader:
+        notes += ("exif-rotated",)
+    if is_sideways(orientation):
+        width, height = height, width
+    return DecodedImage(
+        image=upright(rgb, orientation), width=width, height=height, notes=notes + mode_notes
+    )
+
+
+def _open(data: bytes) -> tuple[ImageFile.ImageFile, ImageFormat]:
+    if not data:
+        raise UnreadableImageError("zero-bytes")
+    found = sniff_format(data)
+    if found is None:
+        name = sniff_unsupported(data)
+        if name is not None:
+            raise UnreadableImageError("unsupported", f"{name}; convert it to JPEG or PNG.")
+        raise UnreadableImageError("not-an-image", f"It starts with {data[:12]!r}.")
+    reader = reader_class(found)
+    if reader is None:
+        raise UnreadableImageError("unsupported", f"This Pillow was built without {found.name}.")
+    try:
+        return reader(BytesIO(data)), found
+    except Exception as error:  # on hostile bytes a reader may raise anything
+        raise _unreadable(error, found, data) from error
+
+
+def _load(image: ImageFile.ImageFile, found: ImageFormat, data: bytes) -> Image.Image:
+    if found.name == "JPEG" and _is_zero_padded(data):
+        raise UnreadableImageError(
+            "truncated", "JPEG: zeros stand where the rest of the image should be."
+        )
+    try:
+        image.load()
+    except Exception as error:  # on hostile bytes a decoder may raise anything
+        raise _unreadable(error, found, data) from error
+    return image
+
+
+def _unreadable(error: Exception, found: ImageFormat, data: bytes) -> UnreadableImageError:
+    said = f"{found.name}: {str(error) or type(error).__name__}"
+    if isinstance(
+        error, (MemoryError, Image.DecompressionBombError, Image.DecompressionBombWarning)
+    ):
+        return UnreadableImageError("too-large", said)
+    if _ends_early(str(error).lower(), found, data):
+        return UnreadableImageError("truncated", said)
+    return UnreadableImageError("damaged", said)
+
+
+def _ends_early(said: str, found: ImageFormat, data: bytes) -> bool:
+    if found.name == "WebP":
+        return len(data) < int.from_bytes(data[4:8], "little") + 8
+    return any(
+        word in said
+        for word in (
+            "truncated",
+            "end of file",
+            "eof",
+            "unpack requires",
+            "index out of range",
+            "buffer is not",
+        )
+    )
+
+
+def _is_zero_padded(data: bytes) -> bool:
+    # An interrupted copy leaves zeros that a JPEG decoder takes for grey without complaint.
+    return data.endswith(_ZERO_TAIL) and b"\xff\xd9" not in data[data.rfind(b"\xff\xda") :]
+
+
+def _frame_notes(image: ImageFile.ImageFile, found: ImageFormat) -> tuple[str, ...]:
+    if found.name == "JPEG":
+        return ()
+    try:
+        has_more = bool(getattr(image, "is_animated", False))
+    except Exception:  # noqa: BLE001 - damage behind the first frame does not touch the first frame
+        has_more = True
+    if not has_more:
+        return ()
+    return ("multi-page",) if found.name == "TIFF" else ("animated",)
+
+
+def _turned_by_reader(image: ImageFile.ImageFile, found: ImageFormat) -> bool:
+    tags = getattr(image, "tag_v2", {}) if found.name == "TIFF" else {}
+    return bool(tags.get(_TIFF_ORIENTATION_TAG, UPRIGHT) != UPRIGHT)
+
+
+def _scale(image: ImageFile.ImageFile, found: ImageFormat, image_side: int | None) -> int:
+    """Return by how much the decoder makes an image smaller so that its shortest side is not below the one that is needed."""
+    if image_side is None or found.name != "JPEG":
+        return 1
+    shortest = min(image.size)
+    return next((scale for scale in _DECODER_SCALES if -(-shortest // scale) >= image_side), 1)
+
+
+JPEG_QUALITY = 82
+
+
+def jpeg_of(data: bytes, side: int) -> bytes:
+    """Return an encoded image as a JPEG that is at most `side` pixels wide and high.
+
+    Raises:
+        UnreadableImageError: if it cannot be decoded.
+    """
+    image = decode_image(data, image_side=side).image
+    image.thumbnail((side, side))
+    stream = io.BytesIO()
+    image.save(stream, format="JPEG", quality=JPEG_QUALITY)
+    return stream.getvalue()
+
+
+def jpeg_at(location: str | None, side: int) -> bytes | None:
+    """Return the same of the image at a location, None where there is none that can be read: a page is shown all the same."""
+    if location is None:
+        return None
+    try:
+        return jpeg_of(read_location(location), side)
+    except WeakspotError:
+        return None

@@ -1,1 +1,0 @@
-"""Side: files of neighbouring tools, written and read."""

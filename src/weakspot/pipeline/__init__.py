@@ -1,0 +1,1 @@
+"""The loop: settings, wiring, models asked once, and the stages in order."""

@@ -1,0 +1,1 @@
+"""Attributes for all samples of a project: proposed, assigned once, edited by people."""

@@ -1,0 +1,87 @@
+"""The two halves of the samples: slices are looked for in one and confirmed in the other."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from weakspot.core.dataset import Split
+from weakspot.core.errors import NotEnoughDataError
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.pipeline.settings import Settings
+from weakspot.verify.halves import Halves as SplitHalves
+from weakspot.verify.halves import split_halves
+
+DISCOVERY, CONFIRMATION = "discovery half", "confirmation half"
+Halves: TypeAlias = tuple[tuple[SampleSet, SampleSet], ...]
+
+
+def split_in_halves(
+    samples: SampleSet,
+    settings: Settings,
+    criterion: FailureCriterion,
+    *,
+    slices: Sequence[FailureSlice] = (),
+) -> Halves:
+    """Return (discovery half, confirmation half), once or, for cross-fitting, also with their parts swapped and (none, all).
+
+    The data decide, not the run's seed: other halves would be another try at the same samples.
+
+    Args:
+        samples: all samples of the project.
+        settings: which splits are evaluated, and how.
+        criterion: what counts as a failure.
+        slices: of a run that needs its own halves; earlier versions split by the seed.
+    """
+    today = _split(samples, settings, criterion, seed=0)
+    if not settings.seed or are_found_on(slices, today):
+        return today
+    earlier = _split(samples, settings, criterion, seed=settings.seed)
+    return earlier if are_found_on(slices, earlier) else today
+
+
+def are_found_on(slices: Sequence[FailureSlice], halves: Halves) -> bool:
+    """Return whether all slices were found on a discovery half of these."""
+    found_on = {one.found_on.digest for one in slices}
+    return not found_on or found_on <= {discovery.digest() for discovery, _ in halves}
+
+
+def _split(
+    samples: SampleSet, settings: Settings, criterion: FailureCriterion, *, seed: int
+) -> Halves:
+    names = settings.verify.splits
+    rows = samples.dataset.rows_of(*[Split(name) for name in names])
+    rows = rows[samples.dataset.is_labelled[rows]]
+    if not len(rows):
+        counts = {split.value: len(samples.dataset.rows_of(split)) for split in Split}
+        raise NotEnoughDataError(
+            f"There are no labelled samples in {' or '.join(names)} to look for failures in.",
+            given=counts,
+            fix="Set [verify] splits, or [data] validation_fraction, in weakspot.toml.",
+        )
+    split = split_halves(samples.dataset, rows, criterion, seed=seed)
+    title = " and ".join(names)
+    pairs = [(split.discovery, split.confirmation)]
+    if settings.verify.scheme == "cross-fit":
+        pairs.append((split.confirmation, split.discovery))
+    folds = tuple(
+        (
+            samples.only(found_on, name=f"{title}, {DISCOVERY}{fold}"),
+            samples.only(kept, name=f"{title}, {CONFIRMATION}{fold}"),
+        )
+        for (found_on, kept), fold in zip(pairs, ("", " (halves swapped)"), strict=False)
+    )
+    return folds if len(folds) == 1 else (*folds, _blind_pair(samples, split, title))
+
+
+def _blind_pair(samples: SampleSet, split: SplitHalves, title: str) -> tuple[SampleSet, SampleSet]:
+    """Return no samples and all samples: rules that are made without predictions may be tested on all of them."""
+    rows = np.sort(np.concatenate([split.discovery, split.confirmation]))
+    return samples.only(rows[:0], name=DataUse.nothing().name), samples.only(rows, name=title)
+
+
+def used_rows(samples: SampleSet, settings: Settings) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Return the rows on which slices were found or confirmed."""
+    return samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])

@@ -1,0 +1,399 @@
+"""A person's phrase, answered at once: how well it separates failures where its threshold was chosen, and on held-out samples.
+
+Every phrase asked is entered in the ledger, and what is said of it is read off it.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from pydantic import JsonValue
+
+from weakspot.core.arrays import BoolArray, FloatArray, unit_rows
+from weakspot.core.assistants import EmbedTexts
+from weakspot.core.class_embeddings import obstacle, with_embeddings
+from weakspot.core.error_score import error_score_null, error_scores, score_at
+from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
+from weakspot.core.evidence import Share
+from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.group_tests import group_p
+from weakspot.core.groups import several_to_a_group
+from weakspot.core.questions import QuestionKeys
+from weakspot.core.record import Record
+from weakspot.core.samples import SampleSet
+from weakspot.core.seeding import generator
+from weakspot.core.slices import DataUse
+from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases
+from weakspot.lexicon.captions import counted, noun_of
+from weakspot.pipeline.ledger import Answer, AskedTest, Ledger
+from weakspot.pipeline.preparation import Prepared
+from weakspot.pipeline.settings import Settings
+from weakspot.pipeline.verdicts import open_ledger
+from weakspot.pipeline.wiring import build_part
+from weakspot.store.project import ProjectStore
+from weakspot.verify.holdout import fresh_samples
+
+LEAST_MATCHING = 0.02
+CERTAIN = 0.05
+FEWEST_SHUFFLES = 100
+MOST_SHUFFLED = 50_000_000
+
+
+class Fit(StrEnum):
+    """What became of a phrase."""
+
+    GOOD = "good"
+    SEPARATES_ONLY = "separates but does not match"
+    MATCHES_ONLY = "matches but does not separate"
+    NEITHER = "neither matches nor separates"
+
+
+ADVICE = {
+    Fit.GOOD: "Samples above the threshold fail more often, also those that took no part in choosing it.",
+    Fit.SEPARATES_ONLY: "It separates failures, but hardly any image looks like these words to the encoder, so it may go by "
+    "something else: look at the images above the threshold and say what they show.",
+    Fit.MATCHES_ONLY: "Images with this are found, but they do not fail more often on held-out samples: other words for the same "
+    "will not help; think of something else that sets failures apart.",
+    Fit.NEITHER: "Hardly any image looks like these words to the encoder, and they do not separate failures: say the same in "
+    "other words (`red square` or `crimson` for `red`) before giving it up.",
+}
+
+
+class Question(Record):
+    """What is asked of the confirmation half.
+
+    Args:
+        phrase: a person's words.
+        threshold: similarity from which on a sample is meant; None for the one that is best on the discovery half.
+    """
+
+    phrase: str
+    threshold: float | None = None
+
+
+class HalfAnswer(Record):
+    """A phrase on one half of the samples.
+
+    Args:
+        samples: which half.
+        error_score: with the threshold of the discovery half; on that half it is the best one.
+        best_score: with the threshold that is best here.
+        best_p: chance of such a best score when predictions are shuffled.
+        inside: failures among the samples above the discovery half's threshold.
+        outside: failures among the others.
+    """
+
+    samples: DataUse
+    error_score: float
+    best_score: float
+    best_p: float
+    inside: Share
+    outside: Share
+
+
+class PhraseAnswer(Record):
+    """What is known of a phrase.
+
+    Args:
+        class_name: the class, as problems call it.
+        phrase: the person's words.
+        threshold: similarity from which on a sample is meant, chosen on the discovery half; None if none is better than guessing.
+        discovery: where the threshold was chosen.
+        confirmation: samples that took no part in it.
+        p_value: Fisher's exact test on the confirmation half: that samples above the threshold fail no more often.
+        p_after_looks: error rate, over everything that these samples were ever asked, at which it would just be a finding.
+        matching: samples of both halves that are nearer to the class with the phrase than to the class alone.
+        fit: what became of it.
+        advice: what to do next, in words.
+    """
+
+    class_name: str
+    phrase: str
+    threshold: float | None
+    discovery: HalfAnswer
+    confirmation: HalfAnswer
+    p_value: float
+    p_after_looks: float
+    matching: Share
+    fit: Fit
+    advice: str
+
+
+class HypothesisReport(Record):
+    """Answers to the phrases asked now.
+
+    Args:
+        answers: in the order of the phrases.
+        n_looks: different questions that these samples were asked so far, these ones among them.
+        left: in words, what was asked and what a further question would need.
+    """
+
+    answers: tuple[PhraseAnswer, ...]
+    n_looks: int
+    left: str = ""
+
+
+class PhraseHalf:
+    """The samples of a class on one half, ready to be compared with phrases.
+
+    Args:
+        samples: the half.
+        criterion: what counts as a failure.
+        title: the class, as problems call it.
+        method: whose settings hold.
+        seen: samples that were looked at before; images that are among them, and repeated ones, are left out.
+    """
+
+    def __init__(
+        self,
+        samples: SampleSet,
+        criterion: FailureCriterion,
+        title: str,
+        method: HypothesisDiscoverer,
+        *,
+        seen: SampleSet | None = None,
+    ) -> None:
+        self.use = DataUse.of(samples)
+        fresh = samples if seen is None else fresh_samples((), discovery=seen, confirmation=samples)
+        problem = _problem(fresh, criterion, title)
+        known, raw = with_embeddings(fresh, problem, method.space)
+        note = obstacle(known, min_failures=method.min_failures, min_right=method.min_right)
+        if note:
+            raise NotEnoughDataError(note, where=f"{problem.title}, {samples.name}")
+        self.problem: ClassProblem = known
+        self.dataset = fresh.dataset
+        self.embeddings: FloatArray = unit_rows(raw)
+
+    def answer(
+        self, phrase: FloatArray, cut: float, draws: np.random.Generator, n_shuffles: int
+    ) -> HalfAnswer:
+        """Measure a phrase embedding [d], with the given threshold and with the best one of this half."""
+        similarities, failed = phrase[None] @ self.embeddings.T, self.problem.failed
+        best = error_scores(similarities, failed)
+        affordable = max(FEWEST_SHUFFLES, MOST_SHUFFLED // max(len(failed), 1))
+        null = error_score_null(
+            similarities, failed, n_permutations=min(n_shuffles, affordable), generator=draws
+        )
+        exact = similarities[0].astype(np.float64)
+        inside: BoolArray = exact >= cut
+        return HalfAnswer(
+            samples=self.use,
+            error_score=score_at(exact, failed, cut),
+            best_score=float(best.score[0]),
+            best_p=float(null.p_value[0]),
+            inside=Share.of(int(failed[inside].sum()), int(inside.sum())),
+            outside=Share.of(int(failed[~inside].sum()), int((~inside).sum())),
+        )
+
+    def question(self, phrase: FloatArray, cut: float, about: str) -> AskedTest:
+        """Return what is asked with a phrase embedding [d] and a threshold, and what these samples say."""
+        inside = (phrase[None] @ self.embeddings.T)[0].astype(np.float64) >= cut
+        problem = self.problem
+        groups = several_to_a_group(self.dataset.groups[problem.rows])
+        key = QuestionKeys(self.dataset).key(
+            problem.title, problem.rows, inside, problem.failed, groups=groups
+        )
+        p_value = group_p(inside, problem.failed, groups)
+        return AskedTest(key=key, p_value=p_value, about=about)
+
+    def threshold(self, phrase: FloatArray) -> float:
+        return float(
+            error_scores(phrase[None] @ self.embeddings.T, self.problem.failed).threshold[0]
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ClassHalves:
+    """The samples of a class on both halves.
+
+    Args:
+        discovery: where thresholds are chosen.
+        confirmation: what every question to counts; without images that the discovery half has too, as evidence is measured.
+        method: whose templates and shuffles hold.
+    """
+
+    discovery: PhraseHalf
+    confirmation: PhraseHalf
+    method: HypothesisDiscoverer
+
+    @classmethod
+    def of(
+        cls,
+        halves: tuple[SampleSet, SampleSet],
+        criterion: FailureCriterion,
+        title: str,
+        method: HypothesisDiscoverer,
+    ) -> "ClassHalves":
+        return cls(
+            discovery=PhraseHalf(halves[0], criterion, title, method),
+            confirmation=PhraseHalf(halves[1], criterion, title, method, seen=halves[0]),
+            method=method,
+        )
+
+
+def hypothesis_method(
+    settings: Settings, phrases: Mapping[str, Sequence[str]] | None = None
+) -> HypothesisDiscoverer:
+    """Return the method `hypothesis` as it is configured, for other phrases than the configured ones."""
+    given: dict[str, JsonValue] = {name: [*listed] for name, listed in (phrases or {}).items()}
+    options: dict[str, JsonValue] = {
+        **settings.discover.parameters.get("hypothesis", {}),
+        "phrases": given,
+    }
+    method: HypothesisDiscoverer = build_part(
+        "discoverers", "hypothesis", options, where="[discover] parameters.hypothesis"
+    )
+    return method
+
+
+def ask(
+    prepared: Prepared,
+    settings: Settings,
+    criterion: FailureCriterion,
+    store: ProjectStore,
+    *,
+    class_name: str,
+    phrases: Sequence[str],
+) -> HypothesisReport:
+    """Put phrases to the samples of a class, and write down that it was done.
+
+    Args:
+        prepared: the project's samples and models.
+        settings: the project's settings; templates and shuffles are those of the method `hypothesis`.
+        criterion: what counts as a failure.
+        store: the project folder, where the ledger is kept.
+        class_name: the class; `no apple` for samples of a multi-label task that lack a label.
+        phrases: a person's words.
+    """
+    wanted = tuple(dict.fromkeys(as_phrases(phrases)))
+    if not wanted:
+        raise ConfigError(
+            "No phrase was given.",
+            fix='Say what failures have in common, for example "on a shelf".',
+        )
+    embed = prepared.assistants.embed_texts
+    if embed is None:
+        raise ModelError(
+            "The embedder has no text side, so phrases cannot be compared with samples.",
+            fix="weakspot lab align",
+        )
+    method = hypothesis_method(settings, {class_name: wanted})
+    both = ClassHalves.of(prepared.halves(settings, criterion)[0], criterion, class_name, method)
+    questions = [Question(phrase=phrase) for phrase in wanted]
+    ledger = open_ledger(store, prepared.samples, settings)
+    return asked(both, questions, embed, ledger, seed=settings.seed)
+
+
+def asked(
+    both: ClassHalves,
+    questions: Sequence[Question],
+    embed: EmbedTexts,
+    ledger: Ledger,
+    *,
+    seed: int,
+    by: str = "",
+) -> HypothesisReport:
+    """Put questions to the confirmation half of a class, and write down that it was done.
+
+    Args:
+        both: the samples of the class.
+        questions: what is asked.
+        embed: phrases to embeddings.
+        ledger: of the samples.
+        seed: seed of the run.
+        by: who asks; empty for the command line.
+    """
+    title = both.discovery.problem.title
+    embeddings = both.method.phrase_embeddings({one.phrase for one in questions}, embed)
+    cuts = [
+        both.discovery.threshold(embeddings[one.phrase]) if one.threshold is None else one.threshold
+        for one in questions
+    ]
+    tests = [
+        both.confirmation.question(embeddings[one.phrase], cut, f"{title}: {one.phrase}")
+        for one, cut in zip(questions, cuts, strict=True)
+    ]
+    said = ledger.ask(tests, source="hypothesis", by=by)
+    answers = tuple(
+        _answer(one.phrase, cut, embeddings[one.phrase], both, embed, test, answer, seed)
+        for one, cut, test, answer in zip(questions, cuts, tests, said, strict=True)
+    )
+    standing = ledger.standing()
+    return HypothesisReport(answers=answers, n_looks=standing.n_questions, left=standing.sentence)
+
+
+def _answer(  # noqa: PLR0913, PLR0917 - what was asked, of whom, and what was said
+    phrase: str,
+    threshold: float,
+    embedding: FloatArray,
+    both: ClassHalves,
+    embed: EmbedTexts,
+    test: AskedTest,
+    said: Answer,
+    seed: int,
+) -> PhraseAnswer:
+    n_shuffles = max(both.method.n_permutations, 1)
+    measured = [
+        half.answer(
+            embedding,
+            threshold,
+            generator(seed, "hypothesis", half.problem.title, name),
+            n_shuffles,
+        )
+        for half, name in ((both.discovery, "discovery"), (both.confirmation, "confirmation"))
+    ]
+    words = unit_rows(
+        np.asarray(embed(matching_prompts(phrase, both.discovery.problem)), dtype=np.float32)
+    )
+    matching = share_matching(
+        np.concatenate([half.embeddings @ words.T for half in (both.discovery, both.confirmation)])
+    )
+    fit = fit_of(separates=said.is_found, matches=matching.value >= LEAST_MATCHING)
+    return PhraseAnswer(
+        class_name=both.discovery.problem.title,
+        phrase=phrase,
+        threshold=threshold if np.isfinite(threshold) else None,
+        discovery=measured[0],
+        confirmation=measured[1],
+        p_value=test.p_value,
+        p_after_looks=said.q_value,
+        matching=matching,
+        fit=fit,
+        advice=ADVICE[fit],
+    )
+
+
+def fit_of(*, separates: bool, matches: bool) -> Fit:
+    """Return what became of a phrase."""
+    if separates:
+        return Fit.GOOD if matches else Fit.SEPARATES_ONLY
+    return Fit.MATCHES_ONLY if matches else Fit.NEITHER
+
+
+def matching_prompts(phrase: str, problem: ClassProblem) -> tuple[str, str]:
+    noun = noun_of(problem.class_name)
+    plain = "an image" if problem.side is Side.ABSENT else f"an image of {counted(noun, noun)}"
+    return f"{plain}, {phrase}", plain
+
+
+def share_matching(similarities: FloatArray) -> Share:
+    """Return how many samples a phrase fits: adding it to the class brings the words nearer.
+
+    Args:
+        similarities: [n, 2] of samples with the two prompts of `matching_prompts`.
+    """
+    return Share.of(int((similarities[:, 0] > similarities[:, 1]).sum()), len(similarities))
+
+
+def _problem(samples: SampleSet, criterion: FailureCriterion, title: str) -> ClassProblem:
+    problems = class_problems(samples.dataset, samples.rows, criterion)
+    for problem in problems:
+        if problem.title == title:
+            return problem
+    raise DataError(
+        f"There is no class {title!r} with samples to look at.",
+        where=samples.name,
+        given=title,
+        fix=f"Choose one of {[problem.title for problem in problems]}.",
+    )

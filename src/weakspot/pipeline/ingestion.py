@@ -1,0 +1,278 @@
+"""Stage 1: a source of samples to the tables of a project; one pass, resumable, broken samples set aside."""
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pydantic import JsonValue, TypeAdapter, ValidationError
+
+from weakspot.core.dataset import SPLIT_ORDER, ExaminedSample, Task
+from weakspot.core.errors import DataError, StoreError
+from weakspot.core.roles import Engine
+from weakspot.core.run import Progress, no_progress
+from weakspot.ingest.assemble import Assembly, assemble
+from weakspot.ingest.assembly_settings import AssemblySettings
+from weakspot.ingest.examine import Examined, examined_table
+from weakspot.ingest.source import SampleSource
+from weakspot.media.locations import shown_location
+from weakspot.pipeline.incremental import IncrementalExamination, reuse_examined
+from weakspot.pipeline.models.image_pass import PassModels, examine_samples
+from weakspot.pipeline.models.model_map import FlushClock, FlushPolicy, ModelCount, ResultBuffer
+from weakspot.store.images import ImagePack
+from weakspot.store.project import ProjectStore
+from weakspot.store.sample_parts import SampleParts
+from weakspot.store.samples import SampleTables
+
+TABLES_VERSION = 2
+FOLDER_KINDS = ("image-folder", "generated-images")
+FLUSH_POLICY = FlushPolicy(n_samples=4096, seconds=5.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestSummary:
+    """What came out of an ingest.
+
+    Args:
+        source: kind and place of the source.
+        n_samples: usable samples.
+        n_unlabelled: those among them without a true label.
+        class_names: the classes.
+        task: single-label or multi-label.
+        per_split: samples by split.
+        quarantined: samples set aside, by reason.
+        n_duplicated: contents that occur more than once.
+        n_across_splits: those among them that occur in different splits.
+        n_conflicting: those among them that have different labels.
+        has_predictions: whether predictions or probabilities came with the samples.
+        was_cached: whether nothing had to be done.
+        n_renamed: generated samples whose source names the split train or pool; they are in `synthetic`.
+        n_read: images that were looked at now.
+        n_changed: those among them that an earlier reading knew, and that may have changed since.
+        n_reused: images that were not looked at, because an earlier reading did and they have not changed since.
+        changed_meanwhile: whether the source changed while it was read; the next call sees to the rest.
+        n_answered: images that went through each of the models in the same pass.
+        n_groups: groups of several samples that belong together, as the source says.
+        n_in_groups: samples in them.
+        n_groups_across_splits: those among the groups that are in several splits.
+        group_note: why a column of groups was not taken.
+    """
+
+    source: str
+    n_samples: int
+    n_unlabelled: int
+    class_names: tuple[str, ...]
+    task: Task
+    per_split: Mapping[str, int]
+    quarantined: Mapping[str, int]
+    n_duplicated: int
+    n_across_splits: int
+    n_conflicting: int
+    has_predictions: bool
+    was_cached: bool = False
+    n_renamed: int = 0
+    n_read: int = 0
+    n_changed: int = 0
+    n_reused: int = 0
+    changed_meanwhile: bool = False
+    n_answered: tuple[int, ...] = ()
+    n_groups: int = 0
+    n_in_groups: int = 0
+    n_groups_across_splits: int = 0
+    group_note: str = ""
+
+    @property
+    def n_quarantined(self) -> int:
+        """Return the number of samples set aside."""
+        return sum(self.quarantined.values())
+
+
+def ingest(  # noqa: PLR0913 - the samples, the models, and how
+    project: ProjectStore,
+    source: SampleSource,
+    *,
+    engine: Engine,
+    progress: Progress = no_progress,
+    settings: AssemblySettings | None = None,
+    flush: FlushPolicy = FLUSH_POLICY,
+    models: Callable[[], PassModels] | None = None,
+) -> IngestSummary:
+    """Bring the samples of a source into a project; killed at any instant, the next call goes on where this one was.
+
+    A source that has not changed since costs nothing. Of one that has, images are read that are new or may have changed; what an
+    earlier reading found out about the others is taken over. It takes the place of the old one only when it is complete. Read the
+    result with `project.dataset()`.
+
+    Args:
+        project: the samples go there.
+        source: where they come from.
+        engine: where images are read and decoded.
+        progress: called with how many samples are done.
+        settings: how the data set is put together.
+        flush: when finished work is written.
+        models: gives those that see the images in the same pass, what they give is kept in their caches; asked only if
+            there is something to read.
+
+    Raises:
+        ModelError: if a model cannot work, or the classifier does not know a label.
+        DataError: listing everything that is wrong with labels, splits and predictions, or when a table changed while it was read.
+        NotEnoughDataError: if not one sample can be used, with the reasons.
+    """
+    chosen = settings or AssemblySettings()
+    # The place belongs to it: a folder that was moved has the same content, but its samples must point to the new place.
+    fingerprint = f"{source.fingerprint()} {source.location}"
+    tables = project.tables(_tables_key(fingerprint, chosen))
+    if tables.exists and project.current_tables() == tables:
+        return _summary(tables, was_cached=True)
+    with project.writing(), closing(project.sample_parts(fingerprint)) as parts:
+        parts.resume()
+        if parts.is_mixed:
+            parts.start_over()
+        counts: dict[str, JsonValue] = {}
+        done: tuple[ModelCount, ...] = ()
+        if not parts.is_finished:
+            with reuse_examined(project.earlier_parts(parts), parts.folder) as known:
+                chosen_models = PassModels() if models is None else models()
+                done = _read_source(
+                    source,
+                    parts,
+                    engine,
+                    progress=progress,
+                    flush=flush,
+                    known=known,
+                    models=chosen_models,
+                )
+            counts = {
+                "n_read": known.n_read,
+                "n_changed": known.n_changed,
+                "n_reused": known.n_taken,
+            }
+            if _finish(parts, source, fingerprint):
+                counts["changed_meanwhile"] = True
+                tables = project.tables(
+                    _tables_key(f"{fingerprint} and changed while it was read", chosen)
+                )
+        if not tables.exists:
+            _write_tables(tables, assemble(parts.tables, chosen, where=source.location), source)
+        project.adopt(tables, parts)
+    return replace(_summary(tables, counts), n_answered=tuple(count.n_new for count in done))
+
+
+def _finish(parts: SampleParts, source: SampleSource, fingerprint: str) -> bool:
+    """Note that everything was read, and return whether the source changed meanwhile.
+
+    Of a folder every image stands for itself, so what was read of it is of use. Rows of a table do not.
+    """
+    is_mixed = f"{source.fingerprint()} {source.location}" != fingerprint
+    parts.finish(is_mixed=is_mixed)
+    if is_mixed and source.kind not in FOLDER_KINDS:
+        raise DataError(
+            "The source changed while it was read, so its rows do not belong together.",
+            where=shown_location(source.location),
+            fix="Run again when it is written: images that have not changed are not read again.",
+        )
+    return is_mixed
+
+
+def _tables_key(fingerprint: str, settings: AssemblySettings) -> str:
+    content = json.dumps([TABLES_VERSION, fingerprint, asdict(settings)], sort_keys=True)
+    return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+def _read_source(  # noqa: PLR0913 - from where, to where, and how
+    source: SampleSource,
+    parts: SampleParts,
+    engine: Engine,
+    *,
+    progress: Progress,
+    flush: FlushPolicy,
+    known: IncrementalExamination,
+    models: PassModels,
+) -> tuple[ModelCount, ...]:
+    total = source.count()
+    clock = FlushClock(flush)
+    waiting: list[Examined] = []
+    buffer = ResultBuffer(models.models)
+    position = parts.reached
+
+    def write() -> None:
+        # Answers first: what the parts hold is not read again, so nothing may be missing of it.
+        buffer.write()
+        parts.append(examined_table(waiting), stop=position)
+        waiting.clear()
+        clock.flushed()
+
+    progress(position, total)
+    samples = known.sort_out(source.read(position))
+    for found in examine_samples(samples, models, buffer, engine=engine):
+        waiting.append(_with_location(found, parts.images))
+        position += 1
+        if clock.is_due(len(waiting)):
+            write()
+        progress(position, total)
+    if waiting:
+        write()
+    return buffer.counts
+
+
+def _with_location(found: Examined, images: ImagePack) -> Examined:
+    """Put an image that the source holds only in memory into the pack, so that it can be read again."""
+    if (
+        not isinstance(found, ExaminedSample)
+        or found.raw.data is None
+        or found.raw.location is not None
+    ):
+        return found
+    return replace(found, raw=replace(found.raw, data=None, location=images.append(found.raw.data)))
+
+
+def _write_tables(tables: SampleTables, assembly: Assembly, source: SampleSource) -> None:
+    with tables.writing(n_samples=assembly.n_samples) as writer:
+        for batch in assembly.batches():
+            writer.add(batch.samples, batch.predictions)
+        duplicates = assembly.duplicates()
+        writer.add_side_tables(quarantine=assembly.quarantine(), duplicates=duplicates)
+        writer.note(_facts(assembly, duplicates, source))
+
+
+def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> dict[str, JsonValue]:
+    counts = np.bincount(assembly.splits, minlength=len(SPLIT_ORDER))
+    groups = (0, 0, 0) if assembly.groups is None else assembly.groups.counts(assembly.splits)
+    names = ("n_groups", "n_in_groups", "n_groups_across_splits")
+    return {
+        **dict(zip(names, groups, strict=True)),
+        "group_note": assembly.group_note,
+        "source": f"{source.kind}: {shown_location(source.location)}",
+        "n_samples": assembly.n_samples,
+        "n_unlabelled": int((~assembly.is_labelled).sum()),
+        "class_names": list(assembly.class_names),
+        "task": assembly.task.value,
+        "per_split": {
+            split.value: int(count) for split, count in zip(SPLIT_ORDER, counts, strict=True)
+        },
+        "quarantined": dict(assembly.seen.reasons.most_common()),
+        "n_duplicated": duplicates.num_rows,
+        "n_across_splits": int(pc.sum(duplicates.column("crosses_splits")).as_py() or 0),
+        "n_conflicting": int(pc.sum(duplicates.column("has_conflicting_labels")).as_py() or 0),
+        "n_renamed": int(assembly.is_renamed.sum()),
+        "has_predictions": bool(assembly.seen.n_predicted or assembly.seen.n_probable),
+    }
+
+
+def _summary(
+    tables: SampleTables, counts: Mapping[str, JsonValue] | None = None, *, was_cached: bool = False
+) -> IngestSummary:
+    try:
+        return TypeAdapter(IngestSummary).validate_python(
+            {**tables.facts, **(counts or {}), "was_cached": was_cached}
+        )
+    except ValidationError as error:
+        raise StoreError(
+            f"The notes about the samples are damaged: {error.error_count()} are wrong or missing.",
+            where=str(tables.folder),
+            fix="Delete this folder and run `weakspot ingest` again.",
+        ) from error

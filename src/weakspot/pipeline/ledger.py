@@ -1,0 +1,381 @@
+"""One ledger per data set: every question that touches held-out samples is entered, and verdicts are read off it.
+
+The file `ledger.jsonl` lies in the project folder, beside `.weakspot`, because it cannot be made again. Lines are only ever added,
+by whoever holds the project's lock, and are on disk before an answer is shown. A question that was asked before costs nothing and
+keeps its answer; only new ones form a batch and spend. What an answer is follows from the lines before it, never from later ones.
+"""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.arrays import IntArray
+from weakspot.core.dataset import Dataset
+from weakspot.core.online_testing import Allowance, AskedFamily, online_q_values, spending_share
+from weakspot.core.record import Record
+from weakspot.core.statistics import Correction
+from weakspot.pipeline.earlier_looks import earlier_batches
+from weakspot.store.project import ProjectStore
+
+LEDGER_FILE = "ledger.jsonl"
+PATIENCE_SECONDS = 20.0
+MOST_MARKS = 256
+SAME_SAMPLES = 0.5
+ANY_DATA = ""
+BESIDE = "beside "
+"""Begins the names of tests that were made together with questions and are never told; without new questions they cost nothing."""
+
+
+class AskedTest(Record):
+    """One question, with what the samples said.
+
+    Args:
+        key: names the question: two with the same key have the same answer.
+        p_value: what the samples said; 1 for what would not be published whatever they say.
+        weight: how much it counts in its family, fixed before the samples were asked.
+        family: questions of a batch with the same number are corrected together.
+        about: in words, for whoever reads the file.
+    """
+
+    key: str
+    p_value: float
+    weight: float = 1.0
+    family: int = 0
+    about: str = ""
+
+
+class LedgerBatch(Record):
+    """What was asked at one time.
+
+    Args:
+        data: digest of the samples.
+        questions: the new ones among what was asked.
+        parts: of what the batch may spend, for every family; none: all of it for each.
+        source: what asked, for example `verify`.
+        by: who asked; empty for the command line.
+        time: when.
+    """
+
+    data: str
+    questions: tuple[AskedTest, ...]
+    parts: tuple[float, ...] = ()
+    source: str = ""
+    by: str = ""
+    time: str = ""
+
+
+class AskedData(Record):
+    """The samples that are asked.
+
+    Args:
+        digest: hash over their contents, in whatever order and under whatever labels.
+        n_samples: different contents.
+        marks: the smallest hashes of single contents: by these, samples that were asked before are known again among others.
+        has_looks: whether questions in the file of earlier versions were about these samples.
+    """
+
+    digest: str
+    n_samples: int
+    marks: tuple[str, ...]
+    has_looks: bool = False
+
+    @classmethod
+    def of(cls, dataset: Dataset, rows: IntArray) -> "AskedData":
+        contents = sorted(set(dataset.content_hashes(rows)))
+        hashes = sorted(hashlib.sha256(one.encode()).hexdigest()[:16] for one in contents)
+        whole = hashlib.sha256("\n".join(contents).encode()).hexdigest()[:32]
+        return cls(digest=whole, n_samples=len(contents), marks=tuple(hashes[:MOST_MARKS]))
+
+    def is_mostly(self, other: "AskedData") -> bool:
+        """Return whether half of the smaller of two sets is in the other: then what one was asked counts for both.
+
+        A sample more or less, another split beside the first, or other labels make no fresh samples.
+        """
+        if self.digest == other.digest:
+            return True
+        smallest = sorted({*self.marks, *other.marks})[:MOST_MARKS]
+        both = {*self.marks} & {*other.marks}
+        alike = sum(one in both for one in smallest) / max(len(smallest), 1)
+        n_shared = alike / (1.0 + alike) * (self.n_samples + other.n_samples)
+        return n_shared >= SAME_SAMPLES * min(self.n_samples, other.n_samples)
+
+
+class Answer(Record):
+    """What the ledger says of a question.
+
+    Args:
+        q_value: error rate over everything that these samples were asked at which it would just be a finding.
+        is_found: whether that is within the error rate that is held.
+        p_value: as it was counted when it was asked first.
+        batch: its place, from 1.
+        share: part of the error rate that its family may spend.
+        n_tested: questions that are corrected with it.
+    """
+
+    q_value: float
+    is_found: bool
+    p_value: float
+    batch: int
+    share: float
+    n_tested: int
+
+
+class Standing(Record):
+    """What was asked of some samples so far, and what is left.
+
+    Args:
+        n_questions: different questions.
+        n_batches: times that something new was asked.
+        n_found: findings among them.
+        largest_p: a single question that is asked now is a finding up to this p-value.
+        first_p: what that was when nothing had been asked.
+        alpha: error rate over everything.
+    """
+
+    n_questions: int
+    n_batches: int
+    n_found: int
+    largest_p: float
+    first_p: float
+    alpha: float
+
+    @property
+    def sentence(self) -> str:
+        """Return it in plain words."""
+        if not self.n_batches:
+            return f"These samples have not been asked anything yet; a finding needs p ≤ {self.largest_p:.2g}."
+        asked = "1 question" if self.n_questions == 1 else f"{self.n_questions} questions"
+        rounds = "" if self.n_batches == self.n_questions else f" in {_times(self.n_batches)}"
+        return (
+            f"These held-out samples have been asked {asked}{rounds}. A single question asked now is a finding at "
+            f"p ≤ {self.largest_p:.2g}; the first would have been at {self.first_p:.2g}. Fresh samples restore the full level."
+        )
+
+
+def _times(count: int) -> str:
+    return "one go" if count == 1 else f"{count} goes"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ledger:
+    """The ledger of a project, as it concerns some samples.
+
+    Args:
+        store: the project.
+        data: the samples.
+        alpha: error rate over everything that they are ever asked.
+        correction: which error rate is meant.
+    """
+
+    store: ProjectStore
+    data: AskedData
+    alpha: float = 0.05
+    correction: Correction = "fdr"
+
+    def ask(
+        self,
+        questions: Sequence[AskedTest],
+        *,
+        source: str,
+        by: str = "",
+        parts: Sequence[float] = (1.0,),
+    ) -> tuple[Answer, ...]:
+        """Enter questions and return the answers, in the same order.
+
+        Args:
+            questions: with what the samples said. Whoever asks shows none of it before this returns.
+            source: what asks.
+            by: who asks; empty for the command line.
+            parts: of what new questions may spend, for every family; at most one together over families that ask.
+        """
+        with self.store.writing(patience=PATIENCE_SECONDS):
+            known = self._read()
+            new = {one.key: one for one in questions if one.key not in known.places}
+            if any(not key.startswith(BESIDE) for key in new):
+                batch = LedgerBatch(
+                    data=self.data.digest,
+                    questions=tuple(new.values()),
+                    parts=tuple(parts),
+                    source=source,
+                    by=by,
+                    time=datetime.now(UTC).isoformat(timespec="seconds"),
+                )
+                self._append(known, batch)
+                known = self._read()
+        return tuple(
+            known.answer(one.key, self.alpha, self.correction)
+            for one in questions
+            if one.key in known.places
+        )
+
+    def recall(self, keys: Sequence[str]) -> dict[str, Answer]:
+        """Return the answers of those questions that were asked before."""
+        known = self._read()
+        return {
+            key: known.answer(key, self.alpha, self.correction)
+            for key in keys
+            if key in known.places
+        }
+
+    def standing(self) -> Standing:
+        """Return what was asked and what is left."""
+        known = self._read()
+        n_found = known.judged(self.alpha, self.correction)[1]
+        left, first = (
+            Allowance(batch=batch, earlier=earlier, alpha=self.alpha, correction=self.correction)
+            for batch, earlier in ((len(known.batches) + 1, n_found), (1, 0))
+        )
+        return Standing(
+            n_questions=len(known.places),
+            n_batches=len(known.batches),
+            n_found=n_found,
+            largest_p=left.largest_p,
+            first_p=first.largest_p,
+            alpha=self.alpha,
+        )
+
+    @property
+    def _path(self) -> Path:
+        return self.store.root / LEDGER_FILE
+
+    def _read(self) -> "_Known":
+        datas, batches = _parsed(self._path)
+        mine = {one.digest for one in datas if one.is_mostly(self.data)} | {self.data.digest}
+        looks = earlier_batches(self.store.root)
+        # Until somebody asks, nothing says which samples the questions of an earlier version were about: these.
+        owners = {one.digest for one in datas if one.has_looks}
+        asked = [
+            LedgerBatch(
+                data=self.data.digest,
+                questions=tuple(AskedTest(key=key, p_value=p_value) for key, p_value in look),
+            )
+            for look in (looks if not owners or owners & mine else ())
+        ]
+        own = [batch for batch in batches if batch.data in {*mine, ANY_DATA}]
+        return _Known(
+            batches=(*asked, *own),
+            has_data=any(one.digest == self.data.digest for one in datas),
+            has_looks=bool(looks) and not owners,
+        )
+
+    def _append(self, known: "_Known", batch: LedgerBatch) -> None:
+        lines = [{"batch": batch.model_dump(mode="json", exclude_defaults=True)}]
+        if not known.has_data:
+            data = self.data.model_copy(update={"has_looks": known.has_looks})
+            lines.insert(0, {"data": data.model_dump(mode="json", exclude_defaults=True)})
+        text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+        with self._path.open("a+b") as stream:
+            stream.seek(0)
+            whole = stream.read().rpartition(b"\n")
+            stream.truncate(len(whole[0]) + len(whole[1]))
+            stream.write(text.encode())
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Known:
+    """What some samples were asked, oldest first."""
+
+    batches: tuple[LedgerBatch, ...]
+    has_data: bool
+    has_looks: bool
+    _judged: dict[tuple[float, Correction], tuple[list[dict[str, Answer]], int]] = field(
+        default_factory=dict, init=False
+    )
+
+    @cached_property
+    def places(self) -> dict[str, int]:
+        """Return where every question was asked first."""
+        found: dict[str, int] = {}
+        for place, batch in enumerate(self.batches):
+            for one in batch.questions:
+                found.setdefault(one.key, place)
+        return found
+
+    def answer(self, key: str, alpha: float, correction: Correction) -> Answer:
+        return self.judged(alpha, correction)[0][self.places[key]][key]
+
+    def judged(self, alpha: float, correction: Correction) -> tuple[list[dict[str, Answer]], int]:
+        """Return the answers of every batch by question, and how many were findings."""
+        wanted = alpha, correction
+        if wanted not in self._judged:
+            families = [list(_families(batch)) for batch in self.batches]
+            tests = [[_tests(own, batch) for own in each] for each, batch in self._paired(families)]
+            values, n_found = online_q_values(tests, alpha=alpha, correction=correction)
+            self._judged[wanted] = (
+                [
+                    {
+                        one.key: _answer(one, float(q_value), place, len(own), batch, alpha)
+                        for own, adjusted in zip(each, given, strict=True)
+                        for one, q_value in zip(own, adjusted, strict=True)
+                    }
+                    for place, (each, given, batch) in enumerate(
+                        zip(families, values, self.batches, strict=True), start=1
+                    )
+                ],
+                n_found,
+            )
+        return self._judged[wanted]
+
+    def _paired(
+        self, families: Sequence[list[list[AskedTest]]]
+    ) -> Iterator[tuple[list[list[AskedTest]], LedgerBatch]]:
+        return zip(families, self.batches, strict=True)
+
+
+def _families(batch: LedgerBatch) -> Iterator[list[AskedTest]]:
+    for number in sorted({one.family for one in batch.questions}):
+        yield [one for one in batch.questions if one.family == number]
+
+
+def _part(batch: LedgerBatch, questions: Sequence[AskedTest]) -> float:
+    return batch.parts[questions[0].family] if batch.parts else 1.0
+
+
+def _tests(questions: Sequence[AskedTest], batch: LedgerBatch) -> AskedFamily:
+    return AskedFamily(
+        p_values=np.array([one.p_value for one in questions]),
+        weights=np.array([one.weight for one in questions]),
+        part=_part(batch, questions),
+    )
+
+
+def _answer(
+    one: AskedTest, q_value: float, place: int, n_tested: int, batch: LedgerBatch, alpha: float
+) -> Answer:
+    return Answer(
+        q_value=q_value,
+        is_found=q_value <= alpha,
+        p_value=one.p_value,
+        batch=place,
+        share=spending_share(place) * _part(batch, [one]),
+        n_tested=n_tested,
+    )
+
+
+def _parsed(path: Path) -> tuple[list[AskedData], list[LedgerBatch]]:
+    """Return what the file says; of a line that cannot be read, only that something was asked there, of whatever samples.
+
+    A last line without an end was cut off while it was written; nobody saw the answer.
+    """
+    datas: list[AskedData] = []
+    batches: list[LedgerBatch] = []
+    text = path.read_bytes().decode("utf-8", "replace") if path.exists() else ""
+    for line in text.split("\n")[:-1]:
+        try:
+            entry = json.loads(line)
+            if "data" in entry:
+                datas.append(AskedData.model_validate(entry["data"]))
+            else:
+                batches.append(LedgerBatch.model_validate(entry["batch"]))
+        except (ValueError, TypeError, KeyError):
+            batches.append(LedgerBatch(data=ANY_DATA, questions=()))
+    return datas, batches

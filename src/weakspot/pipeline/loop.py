@@ -1,0 +1,396 @@
+"""The stages of the loop as functions of a run record, samples and settings."""
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+
+from weakspot.core.assistants import Assistants, CaptionRows
+from weakspot.core.dataset import Split, Task
+from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
+from weakspot.core.evidence import Evidence
+from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.roles import Discoverer, Discovery
+from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord, no_progress
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+from weakspot.ingest.assembly_settings import AssemblySettings
+from weakspot.ingest.boxes import BoxOptions
+from weakspot.ingest.open_source import open_source
+from weakspot.ingest.source import SampleSource
+from weakspot.pipeline.blind import (
+    BlindSearch,
+    blind_discoverers,
+    judge_blind_slices,
+    parts_of_error_rate,
+)
+from weakspot.pipeline.halves import Halves, split_in_halves, used_rows
+from weakspot.pipeline.ingestion import IngestSummary, ingest
+from weakspot.pipeline.models.run_models import RunModels
+from weakspot.pipeline.settings import BoxSettings, DataSettings, Settings
+from weakspot.pipeline.stage_clock import classifier_facts
+from weakspot.pipeline.verdicts import Asking, judged
+from weakspot.pipeline.wiring import (
+    build_cause_finder,
+    build_describer,
+    build_discoverers,
+    build_engine,
+    build_label_checker,
+    build_verifier,
+)
+from weakspot.store.project import ProjectStore
+from weakspot.verify.elsewhere import with_elsewhere
+from weakspot.verify.explained import with_explanations
+from weakspot.verify.folds import merge_folds
+from weakspot.verify.screening import screened
+from weakspot.verify.selected import with_adjusted_gaps
+
+
+def open_data(
+    settings: DataSettings, folder: Path, boxes: BoxSettings | None = None
+) -> SampleSource:
+    """Return the source of samples that is configured; relative paths start at the project folder."""
+    if not settings.source:
+        raise ConfigError(
+            "It is not said where the samples are.",
+            where="[data] source",
+            fix="Set it in weakspot.toml.",
+        )
+    # Whole paths: workers in other processes may have another working directory, and so may the next call.
+    local = Path(os.path.abspath(folder / settings.source))
+    place = (
+        str(local)
+        if local.exists() or _is_pattern_there(folder, settings.source)
+        else settings.source
+    )
+    return open_source(
+        place,
+        kind=settings.kind,
+        columns=settings.columns,
+        default_split=settings.default_split or None,
+        class_names=settings.class_names or None,
+        boxes=_box_options(settings, boxes or BoxSettings(), folder),
+    )
+
+
+def _box_options(settings: DataSettings, boxes: BoxSettings, folder: Path) -> BoxOptions:
+    def place(given: str) -> str:
+        return str(folder / given) if given and (folder / given).exists() else given
+
+    return BoxOptions(
+        margin=boxes.margin,
+        least_side=boxes.least_side,
+        images=place(boxes.images),
+        detections=place(boxes.detections),
+        overlap=boxes.overlap,
+        validation_fraction=settings.validation_fraction,
+        test_fraction=settings.test_fraction,
+    )
+
+
+def _is_pattern_there(folder: Path, source: str) -> bool:
+    """Return whether a relative pattern such as `shards/*.tar` or `shards/{00..03}.tar` starts inside the folder."""
+    fixed = Path(source.split("*", maxsplit=1)[0].split("{", maxsplit=1)[0])
+    return (
+        "://" not in source
+        and not fixed.is_absolute()
+        and fixed.parent != Path()
+        and (folder / fixed.parent).is_dir()
+    )
+
+
+def ingest_samples(
+    store: ProjectStore,
+    source: SampleSource,
+    settings: Settings,
+    progress: Progress,
+    *,
+    models: RunModels | None = None,
+) -> IngestSummary:
+    """Read a source; with models, these see its images in the same pass."""
+    data = settings.data
+    assembly = AssemblySettings(
+        class_names=data.class_names or getattr(source, "known_classes", ()),
+        task=None if data.task == "auto" else Task(data.task),
+        default_split=Split(data.default_split) if data.default_split else None,
+        validation_fraction=data.validation_fraction,
+        test_fraction=data.test_fraction,
+        seed=settings.seed,
+        unlabelled_is_negative=data.unlabelled_is_negative,
+        group=data.columns.get("group", data.group) if data.group == "auto" else data.group,
+    )
+    summary = ingest(
+        store,
+        source,
+        engine=build_engine(settings),
+        progress=progress,
+        settings=assembly,
+        models=None if models is None else partial(models.in_pass, store, source),
+    )
+    if models is not None:
+        models.note_seen(summary.n_answered)
+    return summary
+
+
+def discover_slices(  # noqa: PLR0913 - what a method needs
+    record: RunRecord,
+    samples: SampleSet,
+    settings: Settings,
+    criterion: FailureCriterion,
+    assistants: Assistants,
+    *,
+    progress: Progress = no_progress,
+    halves: Halves | None = None,
+) -> RunRecord:
+    """Look for slices on the discovery half with every configured method, and screen them there; progress counts methods."""
+    pairs = halves or split_in_halves(samples, settings, criterion)
+    folds = [discovery for discovery, _ in pairs if len(discovery)]
+    every = build_discoverers(settings)
+    blind = blind_discoverers(settings)
+    discoverers = {
+        name: part
+        for name, part in every.items()
+        if name not in blind or not blind[name].is_always_blind
+    }
+    n_runs = len(folds) * len(discoverers)
+    slices: list[FailureSlice] = []
+    notes: list[ClassNote] = []
+    methods: list[MethodRecord] = []
+    for fold, discovery in enumerate(folds):
+        found: list[_MethodResult] = []
+        for name, part in discoverers.items():
+            progress(len(methods) + len(found), n_runs)
+            found.append(
+                _discovered(
+                    name,
+                    part,
+                    discovery,
+                    criterion,
+                    settings,
+                    assistants,
+                    alone=len(every) == 1,
+                )
+            )
+        screen = screened(
+            [one for result in found for one in result.discovery.slices],
+            discovery,
+            criterion,
+            largest_p=settings.discover.screen_p,
+            most=settings.discover.max_tested,
+        )
+        slices += _told_apart(screen.kept, slices, fold)
+        notes += [note for result in found for note in result.discovery.notes]
+        methods += [result.recorded(screen.kept) for result in found]
+    progress(n_runs, n_runs)
+    search = BlindSearch(pairs[-1][1], settings, criterion)
+    told = [test.found for test in search.run()] if blind else []
+    slices += _told_apart(told, slices, len(folds))
+    methods = [*search.recorded(told), *methods]
+    rows = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
+    facts = classifier_facts(class_problems(samples.dataset, rows, criterion))
+    update = {
+        "slices": tuple(slices),
+        "notes": tuple(dict.fromkeys(notes)),
+        "methods": tuple(methods),
+        "classifier": facts,
+    }
+    return record.model_copy(update=update)
+
+
+def _told_apart(
+    kept: Sequence[FailureSlice], earlier: Sequence[FailureSlice], fold: int
+) -> list[FailureSlice]:
+    """Return what a fold found, with ids of their own also for rules that an earlier fold found: evidence is kept by id."""
+    known = {found.slice_id for found in earlier}
+    return [
+        found.model_copy(update={"fold": fold}) if found.slice_id in known else found
+        for found in kept
+    ]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _MethodResult:
+    method: str
+    discovery: Discovery
+    seconds: float
+    note: str = ""
+
+    def recorded(self, kept: Sequence[FailureSlice]) -> MethodRecord:
+        """Return what the run remembers of it."""
+        own = {found.slice_id for found in self.discovery.slices}
+        return MethodRecord(
+            method=self.method,
+            seconds=round(self.seconds, 3),
+            n_considered=max(self.discovery.n_considered, len(own)),
+            n_found=len(own),
+            n_tested=sum(found.slice_id in own for found in kept),
+            note=self.note,
+        )
+
+
+def _discovered(  # noqa: PLR0913 - what a method needs, and whether others can stand in for it
+    name: str,
+    part: Discoverer,
+    samples: SampleSet,
+    criterion: FailureCriterion,
+    settings: Settings,
+    assistants: Assistants,
+    *,
+    alone: bool,
+) -> _MethodResult:
+    """Run one method; where several are asked for, one that cannot work here becomes a note."""
+    begun = time.perf_counter()
+    try:
+        found = part.discover(samples, criterion, seed=settings.seed, assistants=assistants)
+    except (DataError, ModelError, NotEnoughDataError) as error:
+        if alone:
+            raise
+        return _MethodResult(
+            method=name,
+            discovery=Discovery(slices=()),
+            seconds=time.perf_counter() - begun,
+            note=str(error),
+        )
+    if part.is_baseline:
+        found = replace(found, slices=())
+    return _MethodResult(method=name, discovery=found, seconds=time.perf_counter() - begun)
+
+
+def describe_slices(
+    record: RunRecord,
+    samples: SampleSet,
+    settings: Settings,
+    criterion: FailureCriterion,
+    assistants: Assistants,
+    *,
+    halves: Halves | None = None,
+) -> RunRecord:
+    describer = build_describer(settings)
+    named: dict[str, FailureSlice] = {}
+    pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
+    for discovery, _ in pairs:
+        own = _found_on(record.slices, discovery)
+        # Words are chosen where predictions may be looked at, also for rules that were made without.
+        shown = discovery if len(discovery) else pairs[0][0]
+        named |= {
+            found.slice_id: found for found in describer.describe(own, shown, criterion, assistants)
+        }
+    return record.model_copy(
+        update={"slices": tuple(named.get(found.slice_id, found) for found in record.slices)}
+    )
+
+
+def _found_on(slices: Sequence[FailureSlice], discovery: SampleSet) -> tuple[FailureSlice, ...]:
+    digest = discovery.digest()
+    return tuple(found for found in slices if found.found_on.digest == digest)
+
+
+def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and who else may be asked
+    record: RunRecord,
+    samples: SampleSet,
+    settings: Settings,
+    criterion: FailureCriterion,
+    *,
+    halves: Halves | None = None,
+    captions: CaptionRows | None = None,
+    asking: Asking | None = None,
+) -> RunRecord:
+    """Measure the slices of a run on the confirmation half, and look into causes; a captioner is a witness of suspect labels.
+
+    Verdicts are read off the ledger of whoever asks; without one, only what is tested here counts.
+    """
+    pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
+    own = [_found_on(record.slices, discovery) for discovery, _ in pairs]
+    if sum(map(len, own)) < len(record.slices):
+        raise StoreError(
+            "The slices of this run were found on other samples than the project holds now.",
+            where=record.run_id,
+            fix="Run `weakspot discover` again.",
+        )
+    parts = parts_of_error_rate(settings, len(pairs))
+    measured = [
+        _measured(slices, pair, settings, criterion, part)
+        for slices, pair, part in zip(own, pairs, parts, strict=True)
+    ]
+    verifier = build_verifier(settings)
+    min_gap = getattr(verifier, "min_gap", 0.0)
+    entered = (
+        [
+            [_over_folds(entry, part) for entry in fold]
+            for fold, part in zip(measured, parts, strict=True)
+        ]
+        if asking is None
+        else judged(measured, asking, min_gap=min_gap, slices=record.slices, parts=parts)
+    )
+    evidence: dict[str, Evidence] = {}
+    for slices, fold, (_, confirmation) in zip(own, entered, pairs, strict=True):
+        explained = _explained(
+            slices, fold, confirmation, samples, settings, criterion, captions=captions
+        )
+        evidence |= {entry.slice_id: entry for entry in explained}
+    ordered = tuple(evidence[found.slice_id] for found in record.slices)
+    if len(pairs) > 1:
+        ordered = merge_folds(record.slices, ordered, samples.only(used_rows(samples, settings)))
+    adjusted = with_adjusted_gaps(
+        ordered,
+        alpha=getattr(verifier, "alpha", 0.05),
+        min_gap=min_gap,
+    )
+    return record.model_copy(update={"evidence": adjusted})
+
+
+def _measured(
+    slices: Sequence[FailureSlice],
+    pair: tuple[SampleSet, SampleSet],
+    settings: Settings,
+    criterion: FailureCriterion,
+    part: float,
+) -> tuple[Evidence, ...]:
+    verifier = build_verifier(settings, part=part)
+    discovery, confirmation = pair
+    measured = verifier.verify(
+        slices, discovery=discovery, confirmation=confirmation, criterion=criterion
+    )
+    if slices and not len(discovery):
+        tests = BlindSearch(confirmation, settings, criterion).run()
+        measured = judge_blind_slices(slices, measured, tests, verifier)
+    return measured
+
+
+def _explained(  # noqa: PLR0913 - what was measured, on which samples, and who else may be asked
+    slices: Sequence[FailureSlice],
+    measured: Sequence[Evidence],
+    confirmation: SampleSet,
+    samples: SampleSet,
+    settings: Settings,
+    criterion: FailureCriterion,
+    *,
+    captions: CaptionRows | None,
+) -> tuple[Evidence, ...]:
+    dataset = samples.dataset
+    training = samples.only(dataset.rows_of(Split.TRAIN), name="training samples")
+    explained = build_cause_finder().explain(
+        slices, measured, training=training, evaluation=confirmation, criterion=criterion
+    )
+    checked = build_label_checker().check(
+        slices,
+        explained,
+        training=training,
+        evaluation=confirmation,
+        criterion=criterion,
+        captions=captions,
+    )
+    others = {
+        name: samples.only(dataset.rows_of(split), name=name)
+        for name, split in (("pool", Split.POOL), ("test split", Split.TEST))
+        if split.value not in settings.verify.splits and len(dataset.rows_of(split))
+    }
+    seen = samples.only(used_rows(samples, settings))
+    measured_again = with_elsewhere(slices, checked, others, criterion, seen=seen)
+    return with_explanations(slices, measured_again, confirmation, criterion)
+
+
+def _over_folds(entry: Evidence, part: float) -> Evidence:
+    return entry.model_copy(update={"q_value": min(1.0, entry.q_value / part)})

@@ -1,0 +1,287 @@
+"""Near-identical images, where nobody says which belong together: found by their embeddings, grouped, counted and shown.
+
+Distances are told in units of the median distance between two images of the same class. An image that was compressed anew lies at
+about 0.06, the nearest pairs of different photographs at 0.3 and more.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from weakspot.core.arrays import AnyArray, FloatArray, IntArray
+from weakspot.core.dataset import GROUP, Dataset, Split, Task
+from weakspot.core.samples import SampleSet
+from weakspot.core.seeding import generator
+
+NEAR = (0.12, 0.08, 0.06, 0.04, 0.03, 0.02, 0.01)
+"""Distances up to which images are near-identical, the largest first that stands out."""
+
+NEAR_IN_A_BURST = 0.25
+SUSPECT_IN_A_BURST = 0.5
+MOST_NEIGHBOURS = 3.0
+"""Within twice the distance there must be at most so many times the pairs: in any cloud of independent images there are more."""
+
+LARGEST_SHARE = 0.1
+SMALL_GROUP = 10
+LEAST_IMAGES = 10
+MOST_IMAGES = 40_000
+BLOCK = 2_048
+FILTER_DIMENSIONS = 64
+FILTER_SLACK = 1.6
+N_SCALE_PAIRS = 4_000
+LEAST_SUSPECT = 10
+SUSPECT_RATIO = 3.0
+_LAST_NUMBER = re.compile(r"^(.*?)(\d{1,15})(\D*)$")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NearIdentical:
+    """Samples with their groups, and what is to be said of them.
+
+    Args:
+        dataset: the samples; those in groups of near-identical ones name their group.
+        n_images: images in such groups.
+        n_groups: the groups.
+        n_across_splits: groups in several splits.
+        warning: what is suspected but not certain; empty if nothing is.
+    """
+
+    dataset: Dataset
+    n_images: int = 0
+    n_groups: int = 0
+    n_across_splits: int = 0
+    warning: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Return both in words, empty if there is nothing to say."""
+        said = []
+        if self.n_groups:
+            across = (
+                f" ({self.n_across_splits} of them in several splits)"
+                if self.n_across_splits
+                else ""
+            )
+            said.append(
+                f"{self.n_images} images form {self.n_groups} groups of near-identical images{across}, and groups are counted; "
+                '[data] group = "none" keeps them apart.'
+            )
+        return " ".join([*said, self.warning]).strip()
+
+
+def group_near_identical(samples: SampleSet, space: str) -> NearIdentical:
+    """Put near-identical images of a class into groups; predictions are not looked at.
+
+    Training samples are left out: nothing is tested on them. A data set whose groups are named stays as it is.
+
+    Args:
+        samples: all samples.
+        space: whose embeddings tell.
+    """
+    dataset = samples.dataset
+    if GROUP in dataset.table.column_names or space not in samples.spaces:
+        return NearIdentical(dataset=dataset)
+    found = [_ClassPairs.of(samples, space, rows) for rows in _looked_at(samples, space)]
+    limit = _limit(np.concatenate([[], *(one.distances for one in found)]))
+    in_bursts = [one.neighbours(dataset) for one in found]
+    burst_limit = NEAR_IN_A_BURST if _stands_out(found, in_bursts, NEAR_IN_A_BURST) else 0.0
+    firsts = np.arange(len(dataset))
+    n_refused = 0
+    for one, (pairs, distances) in zip(found, in_bursts, strict=True):
+        near = one.pairs[one.distances <= limit]
+        joined = np.concatenate([near, pairs[distances <= burst_limit]])
+        codes = _components(joined, len(one.rows))
+        sizes = np.bincount(codes)
+        if sizes.max(initial=0) > max(SMALL_GROUP, LARGEST_SHARE * len(one.rows)):
+            n_refused += int(sizes[sizes > 1].sum())
+            continue
+        _, first = np.unique(codes, return_index=True)
+        firsts[one.rows] = one.rows[first[codes]]
+    return _grouped(dataset, firsts, _warning(found, in_bursts, n_refused))
+
+
+def _looked_at(samples: SampleSet, space: str) -> Iterator[IntArray]:
+    """Yield the labelled evaluation rows of every class that have an embedding."""
+    dataset = samples.dataset
+    rows = dataset.rows_of(Split.VALIDATION, Split.TEST, Split.POOL)
+    rows = rows[dataset.is_labelled[rows]]
+    rows = rows[samples.has_embeddings(space, rows)] if len(rows) else rows
+    has_one_label = dataset.task is Task.SINGLE_LABEL
+    classes = dataset.labels[rows] if has_one_label else np.zeros(len(rows), dtype=np.int64)
+    order = np.argsort(classes, kind="stable")
+    starts = np.flatnonzero(np.diff(classes[order])) + 1
+    for own in np.split(rows[order], starts):
+        if LEAST_IMAGES <= len(own) <= MOST_IMAGES:
+            yield own
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _ClassPairs:
+    """The close pairs of one class.
+
+    Args:
+        rows: rows of the data set [n].
+        unit: embeddings of length one [n, d].
+        scale: median distance of two images.
+        pairs: places in `rows` [p, 2].
+        distances: in units of the scale [p].
+    """
+
+    rows: IntArray
+    unit: FloatArray
+    scale: float
+    pairs: IntArray
+    distances: AnyArray
+
+    @classmethod
+    def of(cls, samples: SampleSet, space: str, rows: IntArray) -> "_ClassPairs":
+        unit = samples.embeddings(space, rows)
+        unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-12)
+        random = generator(0, "near-identical", str(len(rows)))
+        some = random.integers(0, len(rows), (N_SCALE_PAIRS, 2))
+        some = some[some[:, 0] != some[:, 1]]
+        scale = float(np.median(_distances(unit, some)))
+        if scale <= 0.0:
+            pairs = np.zeros((0, 2), dtype=np.int64)
+            return cls(rows=rows, unit=unit, scale=1.0, pairs=pairs, distances=np.zeros(0))
+        pairs = _close_pairs(unit, 2 * NEAR[0] * scale, random)
+        distances = _distances(unit, pairs) / scale
+        return cls(rows=rows, unit=unit, scale=scale, pairs=pairs, distances=distances)
+
+    def neighbours(self, dataset: Dataset) -> tuple[IntArray, AnyArray]:
+        """Return pairs of images whose file names follow each other [p, 2], and their distances [p]."""
+        keys = dataset.table.column("key").take(pa.array(self.rows)).to_pylist()
+        places = dataset.locations(self.rows)
+        # A key without an ending is the number of a row, which says nothing about when an image was taken.
+        files = [
+            place or (key if "." in key else "") for place, key in zip(places, keys, strict=True)
+        ]
+        names = [_LAST_NUMBER.match(file) for file in files]
+        known = [place for place, name in enumerate(names) if name is not None]
+        if len(known) < LEAST_IMAGES:
+            return np.zeros((0, 2), dtype=np.int64), np.zeros(0)
+        frames = [(name.group(1), name.group(3)) for name in names if name is not None]
+        codes = np.unique(np.array(["\0".join(frame) for frame in frames]), return_inverse=True)[1]
+        numbers = np.array([int(name.group(2)) for name in names if name is not None])
+        order = np.lexsort((numbers, codes))
+        follows = (np.diff(codes[order]) == 0) & (np.diff(numbers[order]) == 1)
+        listed = np.array(known)[order]
+        pairs = np.stack([listed[:-1][follows], listed[1:][follows]], axis=1)
+        return pairs, _distances(self.unit, pairs) / self.scale
+
+
+def _distances(unit: FloatArray, pairs: IntArray) -> AnyArray:
+    if not len(pairs):
+        return np.zeros(0)
+    return np.concatenate(
+        [
+            np.linalg.norm(unit[part[:, 0]] - unit[part[:, 1]], axis=1)
+            for part in np.array_split(pairs, -(-len(pairs) // BLOCK))
+        ]
+    )
+
+
+def _close_pairs(unit: FloatArray, reach: float, random: np.random.Generator) -> IntArray:
+    """Return pairs that may lie within reach [p, 2]; with many dimensions a random projection tells which."""
+    points, slack = unit, 1.0 + 1e-4
+    if unit.shape[1] > 2 * FILTER_DIMENSIONS:
+        mixing = random.standard_normal((unit.shape[1], FILTER_DIMENSIONS)).astype(np.float32)
+        points, slack = unit @ (mixing / np.sqrt(FILTER_DIMENSIONS)), FILTER_SLACK
+    squares = np.einsum("ij,ij->i", points, points)
+    limit = (slack * reach) ** 2 + 1e-6
+    found = [np.zeros((0, 2), dtype=np.int64)]
+    for start in range(0, len(points), BLOCK):
+        stop = start + BLOCK
+        products = points[start:stop] @ points[start:].T
+        products *= -2.0
+        products += squares[start:stop, None]
+        products += squares[None, start:]
+        first, second = np.nonzero(products <= limit)
+        later = second > first
+        found.append(np.stack([first[later] + start, second[later] + start], axis=1))
+    return np.concatenate(found)
+
+
+def _limit(distances: AnyArray) -> float:
+    """Return up to which distance images are near-identical: where close pairs are more than a continuous cloud would have."""
+    ordered = np.sort(distances)
+    for limit in NEAR:
+        within, around = np.searchsorted(ordered, [limit, 2 * limit], side="right")
+        if within and around <= MOST_NEIGHBOURS * within:
+            return limit
+    return 0.0
+
+
+def _components(pairs: IntArray, n_rows: int) -> IntArray:
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    edges = coo_array((np.ones(len(pairs)), (pairs[:, 0], pairs[:, 1])), shape=(n_rows, n_rows))
+    return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
+
+
+def _grouped(dataset: Dataset, firsts: IntArray, warning: str) -> NearIdentical:
+    sizes = np.bincount(firsts, minlength=len(firsts))[firsts]
+    rows = np.flatnonzero(sizes > 1)
+    if not len(rows):
+        return NearIdentical(dataset=dataset, warning=warning)
+    ids = dataset.table.column("sample_id").take(pa.array(firsts, mask=sizes <= 1))
+    units, inverse = np.unique(firsts[rows], return_inverse=True)
+    lowest, highest = np.full(len(units), 127), np.full(len(units), -1)
+    np.minimum.at(lowest, inverse, dataset.splits[rows])
+    np.maximum.at(highest, inverse, dataset.splits[rows])
+    return NearIdentical(
+        dataset=dataset.with_groups(ids.combine_chunks()),
+        n_images=len(rows),
+        n_groups=len(units),
+        n_across_splits=int(np.sum(lowest < highest)),
+        warning=warning,
+    )
+
+
+def _warning(
+    found: list[_ClassPairs], in_bursts: list[tuple[IntArray, AnyArray]], n_refused: int
+) -> str:
+    said = []
+    if n_refused:
+        said.append(
+            f"{n_refused} images lie close together in groups too large for near-identical images; they were left as they are."
+        )
+    distances = np.concatenate([[], *(one for _, one in in_bursts)])
+    n_close = int(np.sum((distances > NEAR_IN_A_BURST) & (distances <= SUSPECT_IN_A_BURST)))
+    if n_close >= LEAST_SUSPECT and _stands_out(found, in_bursts, SUSPECT_IN_A_BURST):
+        n_expected = _expected(found, in_bursts, SUSPECT_IN_A_BURST)
+        said.append(
+            f"{n_close} images look much like the one before them by file name (about {round(n_expected)} would by chance); if they "
+            "show the same objects, say so with [data] group."
+        )
+    return " ".join(said)
+
+
+def _stands_out(
+    found: list[_ClassPairs], in_bursts: list[tuple[IntArray, AnyArray]], limit: float
+) -> bool:
+    """Return whether images whose names follow each other are close much more often than others."""
+    n_close = sum(int(np.sum(distances <= limit)) for _, distances in in_bursts)
+    return n_close > SUSPECT_RATIO * _expected(found, in_bursts, limit)
+
+
+def _expected(
+    found: list[_ClassPairs], in_bursts: list[tuple[IntArray, AnyArray]], limit: float
+) -> float:
+    return sum(
+        len(pairs) * _share_within(one, limit)
+        for one, (pairs, _) in zip(found, in_bursts, strict=True)
+        if len(pairs)
+    )
+
+
+def _share_within(one: _ClassPairs, limit: float) -> float:
+    """Return the share of random pairs that lie within a distance."""
+    random = generator(0, "near-identical", "chance", str(len(one.rows)))
+    some = random.integers(0, len(one.rows), (N_SCALE_PAIRS, 2))
+    some = some[some[:, 0] != some[:, 1]]
+    return float(np.mean(_distances(one.unit, some) / one.scale <= limit))

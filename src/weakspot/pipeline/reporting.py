@@ -1,0 +1,130 @@
+"""Writing the report of a run: images from the samples, facts from the record."""
+
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.dataset import Split
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.run import RunRecord
+from weakspot.core.samples import SampleSet
+from weakspot.media.images import jpeg_at
+from weakspot.pipeline.halves import Halves, split_in_halves
+from weakspot.pipeline.settings import Settings
+from weakspot.report.card_text import render_model_card
+from weakspot.report.document import ReportDocument, build_document
+from weakspot.report.image_budget import (
+    MEGABYTE,
+    ImagePlan,
+    MakeThumbnail,
+    SliceImages,
+    choose_images,
+    fit_images,
+)
+from weakspot.report.model_card import DataFacts
+from weakspot.report.render import render_html, render_json, render_markdown
+from weakspot.store.project import ProjectStore
+
+CARD = "model-card.md"
+SAFETY_BYTES = 20_000
+MOST_REMEMBERED = 4096
+
+
+def write_report(
+    record: RunRecord,
+    samples: SampleSet,
+    settings: Settings,
+    criterion: FailureCriterion,
+    store: ProjectStore,
+    *,
+    halves: Halves | None = None,
+) -> tuple[Path, ...]:
+    """Write HTML, Markdown and JSON into the run's folder, and the model card beside them; the HTML file comes first.
+
+    Returns:
+        Where HTML, Markdown and JSON are; the model card is the file `model-card.md` in the same folder.
+    """
+    pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
+    images = _images(record, pairs, settings, criterion)
+    document = build_document(record, images, data_facts(samples, settings, store))
+    contents = {
+        "report.html": _fitting_html(document, images, _thumbnail_maker(images, samples), settings),
+        "report.md": render_markdown(document),
+        "report.json": render_json(document),
+        CARD: render_model_card(document),
+    }
+    with store.writing():
+        paths = [
+            store.runs.save_artefact(record.run_id, name, text.encode())
+            for name, text in contents.items()
+        ]
+    return tuple(path for path in paths if path.name != CARD)
+
+
+def data_facts(samples: SampleSet, settings: Settings, store: ProjectStore) -> DataFacts:
+    """Return what a model card says of the data."""
+    dataset, tables = samples.dataset, store.current_tables()
+    counts = {split.value: len(dataset.rows_of(split)) for split in Split}
+    return DataFacts(
+        name=store.root.resolve().name,
+        n_by_split={name: number for name, number in counts.items() if number},
+        n_classes=dataset.n_classes,
+        class_names=tuple(dataset.class_names),
+        n_unlabelled=int(np.count_nonzero(~dataset.is_labelled)),
+        n_quarantined=tables.quarantine().num_rows if tables is not None else 0,
+        task=dataset.task.value,
+        evaluated_splits=tuple(settings.verify.splits),
+    )
+
+
+def _images(
+    record: RunRecord, pairs: Halves, settings: Settings, criterion: FailureCriterion
+) -> dict[str, SliceImages]:
+    confirmed_on = {discovery.digest(): confirmation for discovery, confirmation in pairs}
+    return {
+        found.slice_id: choose_images(
+            found, confirmed_on[found.found_on.digest], criterion, n_images=settings.report.n_images
+        )
+        for found, _ in record.published()
+    }
+
+
+def _fitting_html(
+    document: ReportDocument,
+    images: dict[str, SliceImages],
+    make: MakeThumbnail,
+    settings: Settings,
+) -> str:
+    chosen = settings.report
+    plain = replace(
+        document, findings=tuple(replace(one, images=SliceImages()) for one in document.findings)
+    )
+    room = int(chosen.most_megabytes * MEGABYTE) - SAFETY_BYTES - len(render_html(plain).encode())
+    fitted = fit_images(
+        images,
+        make,
+        asked=ImagePlan(n_each=chosen.n_images, side=chosen.thumbnail_side),
+        most_bytes=max(0, room),
+        most_megabytes=chosen.most_megabytes,
+    )
+    shown = tuple(
+        replace(one, images=fitted.images.get(one.slice_id, SliceImages()))
+        for one in document.findings
+    )
+    return render_html(replace(document, findings=shown, image_note=fitted.note), fitted.thumbnails)
+
+
+def _thumbnail_maker(images: dict[str, SliceImages], samples: SampleSet) -> MakeThumbnail:
+    """Return what makes a thumbnail of a shown sample; the same one is made once."""
+    wanted = {sample_id for each in images.values() for sample_id in each.sample_ids}
+    dataset = samples.dataset
+    places = zip(dataset.sample_ids(samples.rows), dataset.locations(samples.rows), strict=True)
+    locations = {name: location for name, location in places if name in wanted}
+
+    @lru_cache(maxsize=MOST_REMEMBERED)
+    def make(sample_id: str, side: int) -> bytes | None:
+        return jpeg_at(locations.get(sample_id), side)
+
+    return make

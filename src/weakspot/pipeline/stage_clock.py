@@ -1,0 +1,122 @@
+"""Making and continuing run records."""
+
+import hashlib
+import platform
+import shlex
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from weakspot.core.failures import ClassProblem
+from weakspot.core.run import ClassifierFacts, RunRecord, StageRecord
+from weakspot.pipeline.settings import Settings
+
+RUN_TIME = "%Y%m%dT%H%M%S.%f"
+RECORDED_LIBRARIES = (
+    "weakspot",
+    "numba",
+    "numpy",
+    "opencv-python-headless",
+    "scipy",
+    "scikit-learn",
+    "pyarrow",
+    "pillow",
+    "onnxruntime",
+    "torch",
+    "transformers",
+    "diffusers",
+)
+
+
+def new_record(
+    settings: Settings, *, inputs: dict[str, str], criterion: str, after: Sequence[str] = ()
+) -> RunRecord:
+    """Start the record of a run.
+
+    Args:
+        settings: all settings.
+        inputs: hash of every input.
+        criterion: what counts as a failure, in words.
+        after: ids of earlier runs; the new one sorts behind them even if the clock was set back meanwhile.
+    """
+    started = _later_than(after, datetime.now(UTC))
+    digest = hashlib.sha256(
+        f"{started.isoformat()}{settings.model_dump_json()}{inputs}".encode()
+    ).hexdigest()[:6]
+    return RunRecord(
+        run_id=f"{started:{RUN_TIME}}-{digest}",
+        command=command_line(),
+        started=started.isoformat(timespec="seconds"),
+        seed=settings.seed,
+        settings_given=settings.model_dump(mode="json", exclude_unset=True),
+        settings=settings.model_dump(mode="json"),
+        versions=library_versions(),
+        inputs=inputs,
+        criterion=criterion,
+    )
+
+
+def _later_than(run_ids: Sequence[str], now: datetime) -> datetime:
+    """Return now, or the instant after the newest run where the clock says that now is earlier."""
+    try:
+        newest = datetime.strptime(max(run_ids, default="").rpartition("-")[0], RUN_TIME).replace(
+            tzinfo=UTC
+        )
+    except ValueError:
+        return now
+    return max(now, newest + timedelta(microseconds=1))
+
+
+def command_line() -> str:
+    """Return what was typed, or `python` when weakspot is used as a library."""
+    program = Path(sys.argv[0])
+    is_ours = program.stem == "weakspot" or program.parts[-2:] == ("weakspot", "__main__.py")
+    return shlex.join(["weakspot", *sys.argv[1:]]) if is_ours else "python"
+
+
+def library_versions() -> dict[str, str]:
+    """Return the versions of what a result can depend on."""
+    found = {"python": platform.python_version(), "platform": platform.platform()}
+    for name in RECORDED_LIBRARIES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def classifier_facts(problems: tuple[ClassProblem, ...]) -> ClassifierFacts:
+    """Count samples and failures of every class."""
+    return ClassifierFacts(
+        n_samples=sum(len(problem.rows) for problem in problems),
+        n_failed=sum(problem.n_failed for problem in problems),
+        per_class={problem.title: (len(problem.rows), problem.n_failed) for problem in problems},
+    )
+
+
+class StageClock:
+    """Collects the stages of a run with their times."""
+
+    def __init__(self) -> None:
+        self.stages: list[StageRecord] = []
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[dict[str, Any]]:
+        """Time a stage; put `summary` and `was_cached` into the dictionary that is given."""
+        facts: dict[str, Any] = {"summary": ""}
+        begun = time.perf_counter()
+        yield facts
+        seconds = round(time.perf_counter() - begun, 3)
+        self.stages.append(StageRecord(stage=name, seconds=seconds, **facts))
+
+
+def finished(record: RunRecord, **changes: Any) -> RunRecord:
+    """Return a record with changes and today's time of finishing."""
+    return record.model_copy(
+        update={**changes, "finished": datetime.now(UTC).isoformat(timespec="seconds")}
+    )

@@ -1,0 +1,230 @@
+"""The demo: a fruit classifier that hardly ever saw green apples, and what weakspot makes of it."""
+
+import csv
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.dataset import Split, Task
+from weakspot.core.errors import ConfigError, WeakspotError
+from weakspot.core.heads import Head
+from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
+from weakspot.core.seeding import generator
+from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
+from weakspot.pipeline.wiring import build_classifier
+from weakspot.project.demo_network import network, untrained_head
+from weakspot.project.example_data import GroceryPhotograph, groceries
+from weakspot.project.project import Project
+from weakspot.repair.head_training import HeadTrainer
+
+HIDDEN_KIND = "Granny-Smith"
+HIDDEN_CLASS = "Apple"
+KINDS = (
+    "Granny-Smith",
+    "Pink-Lady",
+    "Red-Delicious",
+    "Royal-Gala",
+    "Anjou",
+    "Conference",
+    "Kaiser",
+)
+RARE_IN_TRAINING = 6
+COUNTS = {Split.TRAIN: 30, Split.VALIDATION: 20, Split.TEST: 9}
+HIDDEN_COUNTS = {Split.TRAIN: RARE_IN_TRAINING, Split.VALIDATION: 44, Split.TEST: 30}
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoSample:
+    """One photograph of the demo and what is known of it.
+
+    Args:
+        path: relative to the project folder.
+        label: the class that the classifier is to tell.
+        kind: the hidden kind; no method ever sees it.
+        split: what it is for.
+    """
+
+    path: str
+    label: str
+    kind: str
+    split: Split
+
+
+def choose_samples(
+    photographs: Sequence[GroceryPhotograph], seed: int
+) -> list[tuple[DemoSample, bytes]]:
+    """Pick photographs of every kind for every split, the same for the same seed."""
+    chosen: list[tuple[DemoSample, bytes]] = []
+    for kind in KINDS:
+        shuffled = [photo for photo in photographs if photo.fine == kind]
+        order = generator(seed, "demo", kind).permutation(len(shuffled))
+        numbers = iter(order.tolist())
+        for split, count in (HIDDEN_COUNTS if kind == HIDDEN_KIND else COUNTS).items():
+            for number in [number for number, _ in zip(numbers, range(count), strict=False)]:
+                photo = shuffled[number]
+                path = (
+                    f"photos/{split.value}/{photo.coarse.lower()}/{kind.lower()}-{number:03d}.jpg"
+                )
+                chosen.append(
+                    (
+                        DemoSample(path=path, label=photo.coarse.lower(), kind=kind, split=split),
+                        photo.data,
+                    )
+                )
+    return chosen
+
+
+def write_samples(samples: Sequence[tuple[DemoSample, bytes]], folder: Path) -> None:
+    """Write images and a manifest; the hidden kind goes to a file of its own that nothing reads but the final check."""
+    for sample, data in samples:
+        target = folder / sample.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(data)
+    _write_table(
+        folder / "manifest.csv",
+        ["path", "label", "split"],
+        [(item.path, item.label, item.split.value) for item, _ in samples],
+    )
+    _write_table(
+        folder / "hidden_kinds.csv",
+        ["path", "kind"],
+        [(item.path, item.kind) for item, _ in samples],
+    )
+
+
+def _write_table(path: Path, header: list[str], rows: Sequence[tuple[str, ...]]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(header)
+        writer.writerows(rows)
+
+
+def hidden_kinds(folder: Path) -> dict[str, str]:
+    with (folder / "hidden_kinds.csv").open(newline="", encoding="utf-8") as stream:
+        return {Path(row["path"]).as_posix(): row["kind"] for row in csv.DictReader(stream)}
+
+
+MODEL_FILE = "fruit.onnx"
+MARKER_FILE = "hidden_kinds.csv"
+CLASS_NAMES = ("apple", "pear")
+PENALTY = 0.3
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoResult:
+    """What the demo found.
+
+    Args:
+        record: the run.
+        report: the HTML report.
+        hidden_share: share of the hidden kind among the members of the top finding for its class, None without a finding.
+        n_members: members of that finding in validation and test.
+        truth_sentence: that in words.
+    """
+
+    record: RunRecord
+    report: Path
+    hidden_share: float | None
+    n_members: int
+    truth_sentence: str
+
+
+def run_demo(
+    folder: Path, *, progress: StageProgress = no_stage_progress, seed: int = 0
+) -> DemoResult:
+    """Fetch photographs, train a classifier on too few green apples, run the loop, and compare with the hidden truth."""
+    if folder.exists() and any(folder.iterdir()) and not (folder / MARKER_FILE).exists():
+        raise ConfigError(
+            "The demo's folder holds something else.",
+            where=str(folder),
+            fix="Choose an empty one with --folder.",
+        )
+    photographs = groceries(progress=lambda done, total: progress("download photos", done, total))
+    samples = choose_samples(photographs, seed)
+    write_samples(samples, folder)
+    training = [(item.label, data) for item, data in samples if item.split is Split.TRAIN]
+    model = folder / MODEL_FILE
+    model.write_bytes(network(_trained_head(model, training)))
+    Project.create(folder, settings=_settings(seed), overwrite=True)
+    project = Project.open(folder, progress=progress)
+    record = project.run()
+    report = project.report(record.run_id)[0]
+    return _result(project, record, report)
+
+
+def is_finished_demo(folder: Path, *, seed: int = 0) -> bool:
+    if not (folder / MARKER_FILE).exists() or not (folder / MODEL_FILE).exists():
+        return False
+    try:
+        project = Project.open(folder)
+        return project.settings.seed == seed and bool(project.run_record().evidence)
+    except WeakspotError:
+        return False
+
+
+def _settings(seed: int) -> Settings:
+    return Settings(
+        seed=seed,
+        data=DataSettings(source="manifest.csv"),
+        classifier=PartSettings(
+            name="onnx",
+            options={
+                "path": MODEL_FILE,
+                "class_names": list(CLASS_NAMES),
+                "mean": [0.0, 0.0, 0.0],
+                "std": [1.0, 1.0, 1.0],
+            },
+        ),
+    )
+
+
+def _trained_head(model: Path, training: list[tuple[str, bytes]]) -> Head:
+    from weakspot.media.images import decode_image
+
+    model.write_bytes(network(untrained_head(len(CLASS_NAMES))))
+    classifier = build_classifier(_settings(0).classifier, model.parent)
+    if classifier is None:
+        raise ConfigError("The demo has no classifier.")
+    images = [decode_image(data, image_side=classifier.image_side).image for _, data in training]
+    features = classifier.classify([classifier.prepare(image) for image in images]).features
+    if features is None:
+        raise ConfigError("The demo's classifier gives no features.", where=str(model))
+    targets = np.array([[label == name for name in CLASS_NAMES] for label, _ in training])
+    return (
+        HeadTrainer(penalty=PENALTY)
+        .train(features, targets, np.ones(len(training)), task=Task.SINGLE_LABEL)
+        .head
+    )
+
+
+def _result(project: Project, record: RunRecord, report: Path) -> DemoResult:
+    wanted = HIDDEN_CLASS.lower()
+    found = next((found for found, _ in record.published() if found.class_name == wanted), None)
+    if found is None:
+        sentence = f"No slice of the class {wanted!r} was confirmed, although {HIDDEN_KIND} apples were made rare."
+        return DemoResult(
+            record=record, report=report, hidden_share=None, n_members=0, truth_sentence=sentence
+        )
+    samples = project.samples()
+    evaluated = samples.only(samples.dataset.rows_of(Split.VALIDATION, Split.TEST))
+    rows = found.class_rows(evaluated)
+    members = rows[found.rule.members(evaluated, rows)]
+    kinds = hidden_kinds(project.folder)
+    names = [
+        Path(str(place)).resolve().relative_to(project.folder.resolve()).as_posix()
+        for place in samples.dataset.locations(members)
+    ]
+    share = float(np.mean([kinds[name] == HIDDEN_KIND for name in names])) if names else 0.0
+    sentence = (
+        f"The hidden truth, which no step saw: {HIDDEN_KIND} apples, which are green, were made rare in training; "
+        f"{100 * share:.0f} % of the {len(names)} members of “{found.title}” are of that kind."
+    )
+    return DemoResult(
+        record=record,
+        report=report,
+        hidden_share=share,
+        n_members=len(names),
+        truth_sentence=sentence,
+    )

@@ -1,0 +1,150 @@
+"""The settings file of a new project."""
+
+import json
+import os
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, JsonValue
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.roles import Classifier
+from weakspot.ingest.source import SampleSource
+from weakspot.pipeline.settings import (
+    SETTINGS_FILE,
+    DataSettings,
+    DiscoverSettings,
+    PartSettings,
+    Settings,
+    VerifySettings,
+)
+
+WIDTH = 110
+
+
+def recommended_settings() -> Settings:
+    """Return what a new project starts from: what finds most at the same error rate (decision 020)."""
+    return Settings(
+        discover=DiscoverSettings(methods=("auto",)), verify=VerifySettings(scheme="cross-fit")
+    )
+
+
+def commented_settings(settings: Settings) -> str:
+    """Return weakspot.toml with every setting, its meaning and its value; unchanged ones are commented out."""
+    lines = ["# Settings of a weakspot project. A line that starts with '#' shows the default.", ""]
+    scalars = [
+        name for name, field in Settings.model_fields.items() if not _is_section(field.default)
+    ]
+    for name in scalars:
+        lines += _entry(name, settings, Settings())
+    for name, field in Settings.model_fields.items():
+        if _is_section(field.default):
+            lines += ["", f"[{name}]", f"# {type(field.default).__doc__ or ''}".rstrip()]
+            section, default = getattr(settings, name), field.default
+            for key in type(default).model_fields:
+                lines += _entry(key, section, default)
+    return "\n".join(lines) + "\n"
+
+
+def _is_section(value: object) -> bool:
+    return isinstance(value, BaseModel)
+
+
+def _entry(name: str, section: BaseModel, default: BaseModel) -> list[str]:
+    meaning = type(section).model_fields[name].description or ""
+    value, usual = getattr(section, name), getattr(default, name)
+    mark = "# " if value == usual else ""
+    comment = [f"# {line}" for line in textwrap.wrap(meaning, WIDTH)]
+    return [*comment, f"{mark}{name} = {_toml(value)}"]
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        inner = ", ".join(
+            f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items() if item is not None
+        )
+        return f"{{{inner}}}"
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_toml(item) for item in value)}]"
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+BY_SUFFIX = {".onnx": "onnx", ".pt": "torch", ".ts": "torch", ".pth": "torch", ".skops": "sklearn"}
+IMPORT_STRING = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+
+
+def classifier_settings(text: str) -> PartSettings:
+    """Guess the kind of classifier from a path, URL, import string or `kind:name`.
+
+    >>> classifier_settings("https://models.example/v1").name
+    'endpoint'
+    >>> classifier_settings("transformers:google/vit-base-patch16-224").options
+    {'model': 'google/vit-base-patch16-224'}
+    """
+    kind, _, rest = text.partition(":")
+    if text.startswith(("http://", "https://")):
+        return PartSettings(name="endpoint", options={"url": text})
+    if kind in ("transformers", "timm") and rest:
+        return PartSettings(name=kind, options={"model": rest})
+    if Path(text).suffix.lower() in BY_SUFFIX:
+        options: dict[str, JsonValue] = {"path": text}
+        return PartSettings(name=BY_SUFFIX[Path(text).suffix.lower()], options=options)
+    if IMPORT_STRING.fullmatch(text):
+        return PartSettings(name="callable", options={"target": text})
+    if Path(text).is_dir() and (Path(text) / "config.json").is_file():
+        return PartSettings(name="transformers", options={"model": text})
+    raise ConfigError(
+        "It is not clear what kind of classifier this is.",
+        given=text,
+        fix="Give an .onnx, TorchScript or .skops file, a transformers folder, transformers:NAME, timm:NAME, an http address, "
+        "or package.module:name; or write [classifier] in weakspot.toml.",
+    )
+
+
+def write_settings(folder: Path, settings: Settings, *, overwrite: bool) -> None:
+    """Write weakspot.toml into a folder, which is made if need be.
+
+    Raises:
+        ConfigError: if there is one already, or the folder cannot be written.
+    """
+    target = folder / SETTINGS_FILE
+    if target.exists() and not overwrite:
+        raise ConfigError(
+            f"There is a {SETTINGS_FILE} already.",
+            where=str(target),
+            fix="Edit it, or overwrite it with --force.",
+        )
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        target.write_text(commented_settings(settings), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"The project folder cannot be written: {error.strerror}.", where=str(folder)
+        ) from error
+
+
+def with_inputs(
+    settings: Settings, folder: Path, data: str | SampleSource, classifier: str | Classifier
+) -> Settings:
+    """Return settings with data and classifier as they were given; paths become relative to the project folder."""
+    changes: dict[str, DataSettings | PartSettings] = {}
+    if isinstance(data, str) and data:
+        changes["data"] = settings.data.model_copy(update={"source": _from_folder(data, folder)})
+    if isinstance(classifier, str) and classifier:
+        guessed = classifier_settings(classifier)
+        options = {
+            key: _from_folder(value, folder) if isinstance(value, str) else value
+            for key, value in guessed.options.items()
+        }
+        changes["classifier"] = guessed.model_copy(update={"options": options})
+    return settings.model_copy(update=changes)
+
+
+def _from_folder(text: str, folder: Path) -> str:
+    if not Path(text).exists():
+        return text
+    return Path(os.path.relpath(text, folder)).as_posix()

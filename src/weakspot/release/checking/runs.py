@@ -1,0 +1,225 @@
+"""The run that is judged, and the baseline that it is compared with."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from weakspot.core.errors import DataError, StoreError
+from weakspot.core.run import RunRecord
+from weakspot.pipeline.ingestion import IngestSummary
+from weakspot.pipeline.preparation import EmbedSummary
+from weakspot.pipeline.settings import SETTINGS_FILE, Settings
+from weakspot.pipeline.wiring import build_classifier
+from weakspot.project.project import Project
+from weakspot.release.baseline import Baseline, decode_baseline, encode_baseline, portable_record
+from weakspot.release.checking.held_out import held_out
+from weakspot.store import atomic
+
+INDIFFERENT_SECTIONS = ("engine", "repair", "generator", "search", "report")
+"""Settings that findings do not depend on: where work runs, and what is done with findings afterwards."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EnsuredRun:
+    """A run of the present samples, model and settings.
+
+    Args:
+        record: the run.
+        is_new: whether it was made now.
+        ingested: what the ingest brought.
+        embedded: what was computed for it now.
+    """
+
+    record: RunRecord
+    is_new: bool
+    ingested: IngestSummary
+    embedded: EmbedSummary
+
+
+def choose_run(project: Project, run_id: str, *, may_run: bool) -> RunRecord:
+    """Return the run of an id or, without one, that of the present samples, model and settings.
+
+    Raises:
+        StoreError: if there is none and none may be made, or its slices were not measured.
+    """
+    if not run_id:
+        return ensure_run(project).record if may_run else stored_run(project)
+    record = project.run_record(run_id)
+    if not is_finished(record):
+        raise StoreError(
+            "The slices of the run have not been measured yet.",
+            where=run_id,
+            fix=f"weakspot verify --run {run_id}",
+        )
+    return record
+
+
+def ensure_run(project: Project) -> EnsuredRun:
+    """Return the run of the present samples, model and settings; only what is missing is computed."""
+    ingested = project.ingest()
+    prepared = project.prepared()
+    record = newest_of(project, prepared.inputs)
+    is_new = record is None
+    if record is None:
+        record = project.verify(project.discover().run_id)
+    return EnsuredRun(record=record, is_new=is_new, ingested=ingested, embedded=prepared.summary)
+
+
+def stored_run(project: Project) -> RunRecord:
+    """Return the newest stored run of the present settings and model, without computing anything.
+
+    Raises:
+        StoreError: if there is none.
+    """
+    tables = project.store.current_tables()
+    classifier = build_classifier(project.settings.classifier, project.folder)
+    known = {
+        "samples": tables.folder.name if tables else "",
+        "classifier": classifier.classifier_id if classifier else "",
+    }
+    record = newest_of(project, {name: value for name, value in known.items() if value})
+    if record is None:
+        said = (
+            "of the present samples, model and settings" if project.store.runs.run_ids() else "yet"
+        )
+        raise StoreError(
+            f"The project has no finished run {said}.",
+            where=str(project.folder),
+            fix="Run `weakspot run` first, or leave out --no-run.",
+        )
+    return record
+
+
+def newest_of(project: Project, inputs: dict[str, str]) -> RunRecord | None:
+    """Return the newest finished run with these inputs and the project's settings, None if there is none."""
+    wanted = decisive(project.settings)
+    for run_id in reversed(project.store.runs.run_ids()):
+        record = project.store.runs.load(run_id)
+        is_same = all(record.inputs.get(name) == value for name, value in inputs.items())
+        if is_same and is_finished(record) and _without_indifferent(record.settings) == wanted:
+            return record
+    return None
+
+
+def is_finished(record: RunRecord) -> bool:
+    """Return whether every slice of a run was measured."""
+    return record.classifier is not None and len(record.evidence) == len(record.slices)
+
+
+def decisive(settings: Settings) -> dict[str, object]:
+    """Return the settings that findings depend on."""
+    return _without_indifferent(settings.model_dump(mode="json"))
+
+
+def _without_indifferent(settings: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in settings.items() if name not in INDIFFERENT_SECTIONS}
+
+
+def baseline_of(project: Project, record: RunRecord) -> Baseline:
+    """Return a run as a baseline.
+
+    Raises:
+        StoreError: if the run is of other samples or another model than the project has now.
+    """
+    prepared = project.prepared(record)
+    refuse_other_inputs(record, prepared.inputs)
+    found = held_out(
+        record, prepared.samples, project.settings, project.settings.failure.criterion()
+    )
+    return Baseline(
+        run=portable_record(record),
+        class_names=prepared.samples.dataset.class_names,
+        predictions=found.predictions,
+    )
+
+
+def write_baseline(path: Path, baseline: Baseline) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        atomic.write_bytes(path, encode_baseline(baseline))
+    except OSError as error:
+        raise StoreError(
+            f"The baseline cannot be written: {error.strerror}.", where=str(path)
+        ) from error
+
+
+def load_baseline(place: Path) -> Baseline:
+    """Return a baseline from its file, from the run.json of a run, or from a project: its run of its present samples and model.
+
+    Raises:
+        StoreError: if there is none, or it cannot be read.
+    """
+    if place.is_dir():
+        return _of_project(place)
+    try:
+        content = place.read_bytes()
+    except OSError as error:
+        raise StoreError(
+            f"The baseline cannot be read: {error.strerror}.",
+            where=str(place),
+            fix="Name a project, a run.json, or a file that `weakspot check --write-baseline` wrote.",
+        ) from error
+    return decode_baseline(content, where=str(place))
+
+
+def _of_project(folder: Path) -> Baseline:
+    if not (folder / SETTINGS_FILE).exists():
+        raise StoreError(
+            f"The baseline is a folder without {SETTINGS_FILE}.",
+            where=str(folder),
+            fix="Name a project or a file.",
+        )
+    project = Project.open(folder)
+    record = newest_of(project, project.prepared().inputs)
+    if record is None:
+        raise StoreError(
+            "The baseline's project has no finished run of its present samples, model and settings.",
+            where=str(folder),
+            fix=f"weakspot run -p {folder}",
+        )
+    return baseline_of(project, record)
+
+
+def refuse_other_inputs(record: RunRecord, inputs: dict[str, str]) -> None:
+    """Refuse a run whose predictions are not those that the project has now."""
+    differing = sorted(
+        name
+        for name in ("samples", "classifier")
+        if record.inputs.get(name, "") != inputs.get(name, "")
+    )
+    if differing:
+        raise StoreError(
+            f"The run is not of the present {' and '.join(differing)}, so samples cannot be put to it.",
+            where=record.run_id,
+            fix="Judge the newest run instead, or restore what the run was made of.",
+        )
+
+
+def refuse_other_task(baseline: Baseline, class_names: tuple[str, ...], criterion: str) -> None:
+    """Refuse a baseline of other classes, or of another idea of a failure.
+
+    Raises:
+        DataError: saying what differs.
+    """
+    if baseline.class_names and set(baseline.class_names) != set(class_names):
+        more, fewer = (
+            sorted(set(one) - set(other))[:5]
+            for one, other in _both_ways(baseline.class_names, class_names)
+        )
+        raise DataError(
+            "The baseline has other classes than the run.",
+            given={"only in the baseline": more, "only in the run": fewer},
+            fix="Write a new baseline with the present classes.",
+        )
+    if baseline.run.criterion != criterion:
+        raise DataError(
+            "The baseline counts something else as a failure than the run.",
+            given={"baseline": baseline.run.criterion, "run": criterion},
+            fix="Write a new baseline with the present [failure] settings.",
+        )
+
+
+def _both_ways(
+    first: tuple[str, ...], second: tuple[str, ...]
+) -> tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]:
+    return (first, second), (second, first)

@@ -1,0 +1,1 @@
+"""Repair strategies, one per file; each chooses a weighted training set."""

@@ -1,0 +1,400 @@
+"""The repair stage: strategies choose, one bench trains and measures, and the user gets something to ship."""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.arrays import FloatArray
+from weakspot.core.dataset import SPLIT_ORDER, Split
+from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, UnavailableError
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.repairs import RepairArm, RepairPlan, RepairResult
+from weakspot.core.run import ClassNote, RunRecord, StageProgress, no_stage_progress
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.training_sets import TrainingSelection, with_mean_one
+from weakspot.pipeline.preparation import CLIP, FEATURES, Prepared
+from weakspot.pipeline.settings import Settings
+from weakspot.pipeline.stage_clock import library_versions
+from weakspot.pipeline.verdicts import Asking, open_ledger
+from weakspot.pipeline.wiring import buildable
+from weakspot.repair.bench import GROUP_METHODS, FittedHead, RepairBench
+from weakspot.repair.export import export_repair, head_content
+from weakspot.repair.journal import RepairJournal
+from weakspot.repair.labels.requests import read_labels, write_labelling_list
+from weakspot.repair.matched_controls import MATCHED_CONTROLS
+from weakspot.repair.reverification import look_again
+from weakspot.repair.zero_shot import ZeroShot, zero_shot
+from weakspot.store.project import ProjectStore
+
+PLAIN = "plain"
+POOL_PREFIX = "pool-"
+HEAD_FILE = "repaired_head.safetensors"
+REPAIR_NOTE = "repair"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepairRequest:
+    """What is asked of the repair stage, beside the settings.
+
+    Args:
+        slice_ids: repair only these slices, by id or by the beginning of it; empty: all confirmed ones that no other explains.
+        is_comparison: run every strategy that the material allows, not only the configured one.
+        labels: file with labels of pool samples that were asked for.
+        plan: a plan of an earlier repair, to be carried out on this project.
+        write_to: folder to write the repaired classifier, its plan and training weights to.
+        is_required: whether a strategy that cannot work here is an error; otherwise it is a note of the run.
+    """
+
+    slice_ids: tuple[str, ...] = ()
+    is_comparison: bool = False
+    labels: Path | None = None
+    plan: RepairPlan | None = None
+    write_to: Path | None = None
+    is_required: bool = True
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RepairStage:
+    """The repair stage of one run.
+
+    Args:
+        record: the run.
+        prepared: samples and models.
+        settings: of the project.
+        criterion: what counts as a failure.
+        store: where artefacts go.
+        progress: told which strategy is under way.
+    """
+
+    record: RunRecord
+    prepared: Prepared
+    settings: Settings
+    criterion: FailureCriterion
+    store: ProjectStore
+    progress: StageProgress = no_stage_progress
+
+    def run(self, request: RepairRequest) -> RunRecord:
+        """Repair slices of the run; without any, or without features, the record says why nothing was done."""
+        prepared = (
+            self.prepared if request.labels is None else _labelled(self.prepared, request.labels)
+        )
+        settings = (
+            self.settings if request.plan is None else _settings_of(request.plan, self.settings)
+        )
+        slices = (
+            request.plan.slices
+            if request.plan is not None
+            else _chosen_slices(self.record, request.slice_ids)
+        )
+        obstacle = obstacle_to_repair(slices, prepared.samples)
+        if obstacle:
+            return _with_note(self.record, obstacle)
+        try:
+            return self._run_methods(
+                RepairBench.of(prepared, settings, self.criterion, slices, self.record.evidence),
+                request,
+            )
+        except (NotEnoughDataError, DataError, UnavailableError) as error:
+            if request.is_required:
+                raise
+            return _with_note(self.record, f"{error.what} {error.fix or ''}".strip())
+
+    def _run_methods(self, bench: RepairBench, request: RepairRequest) -> RunRecord:
+        """Run every strategy that is asked for; of several, one that cannot work here becomes a note."""
+        methods = _methods(bench, request)
+        results: list[RepairResult] = []
+        notes = _not_applicable(bench) if request.is_comparison else []
+        journal = self._journal(bench) if request.is_comparison else None
+        for number, method in enumerate(methods):
+            self.progress("repair", number, len(methods))
+            try:
+                results.append(
+                    self._run_method(bench, method, request, journal if number else None)
+                )
+            except (NotEnoughDataError, DataError, UnavailableError) as error:
+                if len(methods) == 1:
+                    raise
+                notes.append(f"{method}: {error.what}")
+        self.progress("repair", len(methods), len(methods))
+        if not results:
+            raise NotEnoughDataError("No strategy could be used.", where="[repair]", given=notes)
+        if request.is_comparison:
+            first = results[0]
+            results[0] = first.model_copy(
+                update={
+                    "arms": (*first.arms, *_reference_arms(bench, notes)),
+                    "notes": (*first.notes, *notes),
+                }
+            )
+        return self.record.model_copy(
+            update={"repairs": tuple(results), "notes": _other_notes(self.record)}
+        )
+
+    def _run_method(
+        self, bench: RepairBench, method: str, request: RepairRequest, journal: RepairJournal | None
+    ) -> RepairResult:
+        """Return one strategy beside its baselines: from or for the journal, or, without one, written out and looked at again."""
+        result = RepairResult(
+            plan=bench.plan(method), measured_on=DataUse.of(bench.measured), arms=()
+        )
+        if journal is not None and (kept := journal.kept(result)) is not None:
+            return kept
+        selection = bench.selection(method)
+        if request.labels is not None:
+            selection = _labelled_part(selection, bench)
+        waiting = bench.unlabelled(selection)
+        if len(waiting) and journal is not None:
+            raise NotEnoughDataError(
+                f"{len(waiting)} chosen pool samples have no label.", where=method
+            )
+        if len(waiting):
+            return self._ask_for_labels(bench, result, selection)
+        fitted = bench.fitted(selection)
+        arms, notes = _arms(bench, method, selection, fitted)
+        result = result.model_copy(update={"arms": arms, "notes": notes})
+        if journal is not None:
+            journal.keep(result)
+            return result
+        asking = Asking(
+            ledger=open_ledger(self.store, bench.samples, self.settings), source="repair"
+        )
+        aftermath = (
+            look_again(bench, fitted, asking=asking) if self.settings.repair.look_again else None
+        )
+        files, export_notes = self._write(bench, result.plan, selection, fitted, request.write_to)
+        changes = {
+            "aftermath": aftermath,
+            "head_file": HEAD_FILE,
+            "files": files,
+            "notes": (*notes, *export_notes),
+        }
+        return result.model_copy(update=changes)
+
+    def _journal(self, bench: RepairBench) -> RepairJournal:
+        """Return where finished strategies of a comparison are kept, for these samples and settings."""
+        samples, settings = bench.samples, bench.settings
+        every = np.arange(len(samples.dataset))
+        labels = hashlib.sha256(
+            bench.targets(every).tobytes() + samples.dataset.is_labelled.tobytes()
+        ).hexdigest()
+        key = f"{self.prepared.inputs}{settings.model_dump_json()}{samples.digest()}{labels}{library_versions()}"
+        return RepairJournal(store=self.store, run_id=self.record.run_id, key=key)
+
+    def _ask_for_labels(
+        self, bench: RepairBench, result: RepairResult, selection: TrainingSelection
+    ) -> RepairResult:
+        """Write the list of samples to label; the repair goes on when it comes back."""
+        chosen = {result.plan.repairer: selection}
+        if bench.settings.repair.label_baselines:
+            chosen |= {
+                f"baseline {name}": control for name, control in _controls(bench, selection, [])
+            }
+        why = {
+            row: name
+            for name, one in reversed(chosen.items())
+            for row in bench.unlabelled(one).tolist()
+        }
+        with self.store.writing():
+            folder = self.store.runs.run_folder(self.record.run_id)
+            rows = np.array(sorted(why), dtype=np.int64)
+            request = write_labelling_list(folder, rows, bench.samples, bench.slices, roles=why)
+        return result.model_copy(
+            update={"labelling": request, "files": (request.file, request.image_list)}
+        )
+
+    def _write(
+        self,
+        bench: RepairBench,
+        plan: RepairPlan,
+        selection: TrainingSelection,
+        fitted: FittedHead,
+        folder: Path | None,
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        names = bench.samples.dataset.class_names
+        with self.store.writing():
+            self.store.runs.save_artefact(
+                self.record.run_id, HEAD_FILE, head_content(fitted.head, names)
+            )
+        if folder is None:
+            return (HEAD_FILE,), ()
+        exported = export_repair(
+            folder,
+            classifier=bench.prepared.classifier,
+            head=fitted.head,
+            class_names=names,
+            selection=selection,
+            samples=bench.samples,
+            plan=plan,
+            slices=bench.slices,
+        )
+        return (HEAD_FILE, *map(str, exported.files)), tuple(exported.notes)
+
+
+def _arms(
+    bench: RepairBench, method: str, selection: TrainingSelection, fitted: FittedHead
+) -> tuple[tuple[RepairArm, ...], tuple[str, ...]]:
+    """Return the repair, retraining alone, and the matched controls of its selection; what is unavailable becomes a note."""
+    arms = [bench.arm(method, selection, is_baseline=False, fitted=fitted)]
+    notes: list[str] = []
+    if method != PLAIN:
+        arms.append(bench.arm(PLAIN, bench.selection(PLAIN, {}), is_baseline=True))
+    for name, other in _controls(bench, selection, notes):
+        waiting = bench.unlabelled(other)
+        if len(waiting):
+            notes.append(
+                f"The baseline {name} is missing: {len(waiting)} of its samples have no label."
+            )
+        elif np.array_equal(other.rows, selection.rows):
+            notes.append(f"The baseline {name} is missing: it would choose the same as the repair.")
+        else:
+            arms.append(bench.arm(name, other, is_baseline=True))
+    return tuple(arms), tuple(notes)
+
+
+def _controls(
+    bench: RepairBench, selection: TrainingSelection, notes: list[str]
+) -> Iterator[tuple[str, TrainingSelection]]:
+    """Yield the baselines that match a selection, by name; what is unavailable becomes a note."""
+    for name, control in MATCHED_CONTROLS.items():
+        try:
+            yield name, control(selection, bench.material)
+        except (DataError, NotEnoughDataError, UnavailableError) as error:
+            notes.append(f"The baseline {name} is missing: {error.what}")
+
+
+def _reference_arms(bench: RepairBench, notes: list[str]) -> Iterator[RepairArm]:
+    """Yield the embedder's own answers by class names and by slice names: what words alone can do."""
+    embed_texts = bench.prepared.assistants.embed_texts
+    if embed_texts is None or CLIP not in bench.samples.spaces:
+        notes.append("zero-shot: there is no encoder of words.")
+        return
+    dataset = bench.samples.dataset
+    for name, slices in (("zero-shot-classes", ()), ("zero-shot-groups", bench.slices)):
+        answers = zero_shot(dataset.class_names, embed_texts, slices=slices, task=dataset.task)
+        yield bench.reference_arm(
+            name, answers.note, _zero_shot_probabilities(answers, bench.samples)
+        )
+
+
+def _zero_shot_probabilities(answers: ZeroShot, samples: SampleSet) -> FloatArray:
+    """Return probabilities [n, c] of all samples; those without an embedding count as one of zeros."""
+    return samples.by_blocks(
+        CLIP, samples.rows, lambda embeddings: answers.probabilities(np.nan_to_num(embeddings))
+    )
+
+
+def _methods(bench: RepairBench, request: RepairRequest) -> tuple[str, ...]:
+    """Return the strategies to run, the configured one first."""
+    chosen = bench.settings.repair.method
+    if not request.is_comparison:
+        return (chosen,)
+    given = {name: bench.parameters(name) for name in GROUP_METHODS}
+    has_pool = bench.material.pool is not None and bench.material.budget > 0
+    able = [
+        name
+        for name in buildable("repairers", given)
+        if name != PLAIN and (has_pool or not name.startswith(POOL_PREFIX))
+    ]
+    return tuple(dict.fromkeys([chosen, *able]))
+
+
+def _not_applicable(bench: RepairBench) -> list[str]:
+    """Return what a comparison leaves out before anything is tried."""
+    notes = []
+    if bench.material.pool is None or not bench.material.budget:
+        missing = "a pool" if bench.material.pool is None else "a budget (--budget)"
+        notes.append(f"Strategies that choose from a pool were left out: they need {missing}.")
+    if not bench.settings.repair.groups:
+        notes.append("References with group labels were left out: [repair] groups names no column.")
+    return notes
+
+
+def _labelled_part(selection: TrainingSelection, bench: RepairBench) -> TrainingSelection:
+    """Return what was chosen without the samples whose labels have not come back, if at least one has."""
+    dataset, rows = bench.samples.dataset, selection.rows
+    is_labelled = dataset.is_labelled[rows]
+    n_waiting = int(np.sum(~is_labelled))
+    has_come_back = (dataset.splits[rows] == SPLIT_ORDER.index(Split.POOL)) & is_labelled
+    if not n_waiting or not has_come_back.any() or selection.group_objectives:
+        return selection
+    note = f"{selection.note} {n_waiting} more were asked for and have no label yet."
+    return TrainingSelection(
+        rows=rows[is_labelled], weights=with_mean_one(selection.weights[is_labelled]), note=note
+    )
+
+
+def _chosen_slices(record: RunRecord, slice_ids: Sequence[str]) -> tuple[FailureSlice, ...]:
+    """Return the confirmed slices to repair.
+
+    Raises:
+        ConfigError: if an id names no slice, or one that was not confirmed.
+    """
+    confirmed = {found.slice_id: (found, evidence) for found, evidence in record.published()}
+    if not slice_ids:
+        return record.findings()
+    chosen: dict[str, FailureSlice] = {}
+    for wanted in slice_ids:
+        matching = [
+            found
+            for slice_id, (found, _) in confirmed.items()
+            if wanted and slice_id.startswith(wanted)
+        ]
+        if len(matching) != 1:
+            raise ConfigError(
+                "This names no confirmed slice, or several." if wanted else "A slice id is empty.",
+                where="--slice",
+                given=wanted,
+                fix="Choose from "
+                + (
+                    ", ".join(f"{one} ({found.title})" for one, (found, _) in confirmed.items())
+                    or "none"
+                )
+                + ".",
+            )
+        chosen[matching[0].slice_id] = matching[0]
+    return tuple(chosen.values())
+
+
+def _settings_of(plan: RepairPlan, settings: Settings) -> Settings:
+    changes = {
+        "method": plan.repairer,
+        "parameters": plan.parameters,
+        "budget": plan.budget,
+        "l2": plan.penalty or 0.0,
+        "solver": plan.solver,
+        "tune": plan.is_tuned,
+    }
+    return settings.model_copy(
+        update={"repair": settings.repair.model_copy(update=changes), "seed": plan.seed}
+    )
+
+
+def _labelled(prepared: Prepared, labels: Path) -> Prepared:
+    samples = prepared.samples
+    return replace(prepared, samples=replace(samples, dataset=read_labels(labels, samples.dataset)))
+
+
+def obstacle_to_repair(slices: Sequence[FailureSlice], samples: SampleSet) -> str:
+    """Return why nothing can be repaired here, whatever the strategy; empty if something can."""
+    if not slices:
+        return "No slice was confirmed, so there is nothing to repair."
+    if FEATURES not in samples.spaces:
+        return "The features under the classifier's last layer are not known, so it cannot be retrained here."
+    if not len(samples.dataset.rows_of(Split.TRAIN)):
+        return "There are no training samples to retrain the last layer on."
+    if not len(samples.dataset.rows_of(Split.TEST)):
+        return "There are no test samples to measure a repair on."
+    return ""
+
+
+def _with_note(record: RunRecord, text: str) -> RunRecord:
+    note = ClassNote(class_name=REPAIR_NOTE, note=text)
+    return record.model_copy(update={"repairs": (), "notes": (*_other_notes(record), note)})
+
+
+def _other_notes(record: RunRecord) -> tuple[ClassNote, ...]:
+    return tuple(note for note in record.notes if note.class_name != REPAIR_NOTE)

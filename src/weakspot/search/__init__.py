@@ -1,1 +1,0 @@
-"""Open-ended search for failures with a generator and a captioner."""

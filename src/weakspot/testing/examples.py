@@ -1,0 +1,35 @@
+"""Small inputs for the examples in class docstrings, and for trying a method out: a planted world in which green discs fail.
+
+>>> samples = discovery_samples()
+>>> samples.dataset.class_names, len(samples)
+(('disc', 'square', 'triangle', 'star'), 192)
+"""
+
+from weakspot.core.dataset import Split
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+from weakspot.core.training_sets import RepairMaterial
+from weakspot.testing.checks import material, repair_material
+
+CRITERION = material.CRITERION
+ASSISTANTS = material.ASSISTANTS
+"""Somebody to ask: embeds phrases in the planted space."""
+
+
+def discovery_samples() -> SampleSet:
+    """Return samples in which a discoverer finds that green discs fail."""
+    return material.sample_set(Split.VALIDATION)
+
+
+def confirmation_samples() -> SampleSet:
+    return material.sample_set(Split.TEST)
+
+
+def example_slices() -> tuple[FailureSlice, ...]:
+    """Return a slice of green discs, and one that is harmless."""
+    return material.slices_of(discovery_samples())
+
+
+def repair_example() -> tuple[tuple[FailureSlice, ...], RepairMaterial]:
+    """Return slices, and training samples, a pool and generated samples to repair them with."""
+    return repair_material.slices_of(repair_material.everything()), repair_material.full()

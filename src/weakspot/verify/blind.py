@@ -1,0 +1,126 @@
+"""Rules that were made without predictions, tested on all samples: every one of them is counted, and the best of each class is told."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, DoubleArray
+from weakspot.core.blind import BlindCandidate
+from weakspot.core.failures import ClassProblem
+from weakspot.core.family_tests import family_test
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+from weakspot.core.statistics import overlap
+
+BEST_OF_CLASS = 3
+LATER_WEIGHT = 0.1
+DISTINCT_AT = 0.5
+LEAST_SIDE = 5
+LEAST_FAILURES = 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlindTest:
+    """One of the rules of a class that stand out most.
+
+    Args:
+        found: the slice.
+        own_p: p-value of this rule alone.
+        p_value: corrected for all rules of its class, and for the rules of other classes that are not told.
+        weight: of its test among those of all classes, which the number of failures of a class decides.
+    """
+
+    found: FailureSlice
+    own_p: float
+    p_value: float
+    weight: float
+
+
+def judge_blind(
+    classes: Iterable[tuple[ClassProblem, Sequence[BlindCandidate]]],
+    samples: SampleSet,
+    *,
+    largest_p: float,
+    most: int,
+) -> tuple[BlindTest, ...]:
+    """Return the rules of all classes that are worth telling, with p-values that allow for all that were tried.
+
+    Of each class at most three rules with different members count as tests, the best one far more than the others. A class weighs by
+    the square of its number of failures, which dealing them out anew within the class leaves as it is.
+
+    Args:
+        classes: samples with failures, and rules that were made without them.
+        samples: whose members are asked for.
+        largest_p: rules with a larger p-value of their own are not told.
+        most: at most so many are told.
+    """
+    tests: list[BlindTest] = []
+    for problem, candidates in classes:
+        tests += _best(problem, candidates, samples)
+    told = sorted(
+        (test for test in tests if test.own_p <= largest_p),
+        key=lambda test: (test.p_value / test.weight, test.found.slice_id),
+    )[:most]
+    # What is not told still counts: its weight is not given to the others.
+    factor = _weight(tests) / _weight(told) if told else 1.0
+    return tuple(
+        BlindTest(
+            found=test.found,
+            own_p=test.own_p,
+            p_value=min(1.0, test.p_value * factor),
+            weight=test.weight,
+        )
+        for test in told
+    )
+
+
+def _weight(tests: Sequence[BlindTest]) -> float:
+    return sum(test.weight for test in tests)
+
+
+def _best(
+    problem: ClassProblem, candidates: Sequence[BlindCandidate], samples: SampleSet
+) -> list[BlindTest]:
+    if min(problem.n_failed, problem.n_right) < LEAST_FAILURES or not candidates:
+        return []
+    known: BoolArray = np.ones(len(problem.rows), dtype=np.bool_)
+    for candidate in {type(one.found.rule): one for one in candidates}.values():
+        known &= candidate.found.rule.is_known(samples, problem.rows)
+    rows = problem.rows[known]
+    insides = [one.found.rule.members(samples, rows) for one in candidates]
+    usable = [
+        place
+        for place, inside in enumerate(insides)
+        if LEAST_SIDE <= inside.sum() <= len(rows) - LEAST_SIDE
+    ]
+    if not usable:
+        return []
+    chosen = [candidates[place] for place in usable]
+    members = [insides[place] for place in usable]
+    groups = None if problem.groups is None else problem.groups[known]
+    result = family_test(problem.failed[known], groups, members, _weights(chosen))
+    kept: list[int] = []
+    for place in np.lexsort((result.own, result.among_all)):
+        if all(overlap(members[place], members[other]) < DISTINCT_AT for other in kept):
+            kept.append(int(place))
+        if len(kept) == BEST_OF_CLASS:
+            break
+    return [
+        BlindTest(
+            found=chosen[place].found,
+            own_p=float(result.own[place]),
+            p_value=float(result.among_all[place]),
+            weight=float(problem.n_failed) ** 2 * (LATER_WEIGHT if rank else 1.0),
+        )
+        for rank, place in enumerate(kept)
+    ]
+
+
+def _weights(candidates: Sequence[BlindCandidate]) -> DoubleArray:
+    """Return weights by which every method has the same part, however many rules it lists."""
+    totals: dict[str, float] = defaultdict(float)
+    for one in candidates:
+        totals[one.found.method] += one.weight
+    return np.array([one.weight / totals[one.found.method] for one in candidates])

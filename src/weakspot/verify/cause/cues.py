@@ -1,0 +1,188 @@
+"""Whether a look works as a cue: what it does to the samples of other classes.
+
+A classifier that goes by a cue does so everywhere. So samples of the class that the cue belongs to fail where they lack it, and samples of
+third classes that carry it are taken for that class, more than for any other. None of this is looked at on the samples of the slice,
+so it is evidence of its own; and all of it is counted within classes, so that it does not matter how common a look is in which class.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
+from weakspot.core.failures import predicted_classes
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+from weakspot.core.statistics import fisher_p
+
+LEAST_LACKING = 10
+LEAST_CARRYING = 20
+LEAST_TAKEN = 3
+CLEAR_P = 0.001
+SEEN_P = 0.05
+ABSENT_P = 0.1
+CLEAR_RATIO = 2.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CueSigns:
+    """What other classes say of a cue; tables are (count, of, count elsewhere, of).
+
+    Args:
+        rival: failures of the rival's evaluation samples that lack the look, and of the others.
+        thirds: samples of third classes that carry the look and are taken for the rival, and of those that do not carry it.
+        thirds_p: that carrying it matters, class by class.
+        direction_p: that, of third classes' failures, those that carry it go to the rival more than the others do.
+        training: the rival's training samples that lie far below its middle, and far above: where most carry a look, those that
+            lack it stand out below. None for a look that is read off a column.
+    """
+
+    rival: tuple[int, int, int, int]
+    thirds: tuple[int, int, int, int]
+    thirds_p: float
+    direction_p: float
+    training: tuple[int, int] | None
+
+    @property
+    def rival_p(self) -> float:
+        return fisher_p(*self.rival)
+
+    @property
+    def training_p(self) -> float:
+        """Return the chance of so many more below than above if both were as likely; 0 for a column, whose shares are counted."""
+        if self.training is None:
+            return 0.0
+        from scipy.special import betainc
+
+        below, above = self.training
+        return float(betainc(below, above + 1, 0.5)) if below else 1.0
+
+    @property
+    def is_testable(self) -> bool:
+        return self.rival[1] >= LEAST_LACKING or self.thirds[1] >= LEAST_CARRYING
+
+    @property
+    def is_seen_in_thirds(self) -> bool:
+        taken, n_carrying, others, n_others = self.thirds
+        if not n_carrying or not n_others or taken < LEAST_TAKEN:
+            return False
+        is_larger = taken / n_carrying >= CLEAR_RATIO * others / n_others
+        is_clear = self.thirds_p <= CLEAR_P and self.direction_p <= SEEN_P
+        # Most of the rival must carry the look; where most lack it, those that carry it stand out above.
+        return (
+            is_larger
+            and is_clear
+            and (self.training is None or self.training[0] > self.training[1])
+        )
+
+    @property
+    def is_seen_in_rival(self) -> bool:
+        return self.rival_p <= CLEAR_P and self.training_p <= SEEN_P
+
+    @property
+    def is_absent(self) -> bool:
+        """Return whether nothing hints at a cue, so that other causes may be named."""
+        is_quiet = min(self.rival_p, max(self.thirds_p, self.direction_p)) > ABSENT_P
+        return is_quiet and (self.training is None or self.training_p > ABSENT_P)
+
+
+def column_signs(found: FailureSlice, rival: str, evaluation: SampleSet) -> CueSigns:
+    """Return the signs of a look that every sample is known to carry or not."""
+    rows, own, other = _other_rows(found, rival, evaluation)
+    carries = found.rule.members(evaluation, rows)
+    return _signs(evaluation, rows, carries, lacks=~carries, codes=(own, other), training=None)
+
+
+def score_signs(
+    found: FailureSlice, rival: str, training: SampleSet, evaluation: SampleSet, *, distance: float
+) -> CueSigns:
+    """Return the signs of a look that is only known as a direction.
+
+    Classes lie anywhere along it, so a sample carries the look if it lies half the distance above the middle of its own class, and
+    lacks it half the distance below: `distance` is how far failing members lie from the rest of their own class.
+    """
+    rows, own, other = _other_rows(found, rival, evaluation)
+    labels = training.dataset.labels
+    known = training.rows[labels[training.rows] >= 0]
+    scores = found.rule.scores(training, known)
+    middles = np.full(training.dataset.n_classes, np.nan)
+    for code in np.unique(labels[known]):
+        of_class = scores[labels[known] == code]
+        middles[code] = np.nanmedian(of_class) if np.isfinite(of_class).any() else np.nan
+    offsets = found.rule.scores(evaluation, rows) - middles[labels[rows]]
+    is_known = np.isfinite(offsets)
+    rows, offsets = rows[is_known], offsets[is_known]
+    of_rival = scores[labels[known] == other] - middles[other]
+    skew = int((of_rival < -distance / 2).sum()), int((of_rival > distance / 2).sum())
+    return _signs(
+        evaluation,
+        rows,
+        offsets > distance / 2,
+        lacks=offsets < -distance / 2,
+        codes=(own, other),
+        training=skew,
+    )
+
+
+def _other_rows(
+    found: FailureSlice, rival: str, evaluation: SampleSet
+) -> tuple[IntArray, int, int]:
+    dataset = evaluation.dataset
+    own, other = dataset.class_code(found.class_name), dataset.class_code(rival)
+    rows = evaluation.rows[dataset.labels[evaluation.rows] >= 0]
+    rows = rows[dataset.labels[rows] != own]
+    return rows[predicted_classes(dataset, rows) >= 0], own, other
+
+
+def _signs(
+    evaluation: SampleSet,
+    rows: IntArray,
+    carries: BoolArray,
+    *,
+    lacks: BoolArray,
+    codes: tuple[int, int],
+    training: tuple[int, int] | None,
+) -> CueSigns:
+    labels = evaluation.dataset.labels[rows]
+    answers = predicted_classes(evaluation.dataset, rows)
+    is_rival = labels == codes[1]
+    fails, taken = answers != labels, answers == codes[1]
+    third = ~is_rival
+    astray = third & fails
+    return CueSigns(
+        rival=_table(fails[is_rival], lacks[is_rival]),
+        thirds=_table(taken[third], carries[third]),
+        thirds_p=stratified_p(taken[third], carries[third], labels[third]),
+        direction_p=stratified_p(taken[astray], carries[astray], labels[astray]),
+        training=training,
+    )
+
+
+def _table(hits: BoolArray, inside: BoolArray) -> tuple[int, int, int, int]:
+    counts = hits[inside].sum(), inside.sum(), hits[~inside].sum(), (~inside).sum()
+    return int(counts[0]), int(counts[1]), int(counts[2]), int(counts[3])
+
+
+def stratified_p(hits: BoolArray, inside: BoolArray, strata: IntArray) -> float:
+    """Return the one-sided p-value of Mantel and Haenszel: that hits are no more frequent inside, stratum by stratum.
+
+    >>> twice = np.array([True] * 8 + [False] * 8)
+    >>> round(stratified_p(twice, twice, np.arange(16) % 2), 4)
+    0.0005
+    """
+    excess, variance = 0.0, 0.0
+    for one in np.unique(strata):
+        here = strata == one
+        n_all, n_hits, n_inside = int(here.sum()), int(hits[here].sum()), int(inside[here].sum())
+        if n_all <= 1:
+            continue
+        excess += int((hits & inside & here).sum()) - n_hits * n_inside / n_all
+        free = n_hits * (n_all - n_hits) * n_inside * (n_all - n_inside)
+        variance += free / (n_all**2 * (n_all - 1))
+    return _upper_tail((excess - 0.5) / np.sqrt(variance)) if variance > 0 else 1.0
+
+
+def _upper_tail(value: float | DoubleArray) -> float:
+    from scipy.special import ndtr
+
+    return float(ndtr(-value))

@@ -1,0 +1,360 @@
+"""Do the failures of a slice look like wrong labels rather than wrong predictions?
+
+The classifier accuses: by the idea of confident learning (Northcutt, Jiang and Chuang, *Confident Learning: Estimating Uncertainty in
+Dataset Labels*, 2021) a label is suspect when another class is likelier than is usual for samples that carry that class's label. A
+classifier with a blind spot is also confident and wrong there, and where two classes look alike everybody errs. So two witnesses that
+never saw a prediction must agree, both by training labels in a space that the classifier did not make: the nearest training samples
+carry the other label, and a cross-fitted probe puts the sample where only the other class is. And something beyond predictions and this
+one space must agree: the classifier's confidence, a second encoder, or captions.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, IntArray, unit_rows
+from weakspot.core.assistants import CaptionRows
+from weakspot.core.bounds import Count, Fraction, check_bounds
+from weakspot.core.dataset import Dataset, Task
+from weakspot.core.evidence import (
+    Cause,
+    Evidence,
+    LabelFinding,
+    Share,
+    SliceSides,
+    Verdict,
+    sides_of,
+)
+from weakspot.core.failures import (
+    ClassProblem,
+    FailureCriterion,
+    Side,
+    class_problems,
+    predicted_classes,
+)
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+from weakspot.core.statistics import fisher_p
+from weakspot.verify.labels.accusers import confidently_other, nearest_rows
+from weakspot.verify.labels.witnesses import LabelPairs, captions_agree
+
+PROBABILITIES, PREDICTION, NEIGHBOURS = "probabilities", "prediction", "neighbours"
+PROBE, SECOND, CAPTIONS = "training probe", "second encoder", "captions"
+FURTHER = frozenset({PROBABILITIES, SECOND, CAPTIONS})
+MOST = 0.5
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelChecker:
+    """Flags confirmed slices whose labels should be looked at first.
+
+    Args:
+        space: whose embeddings tell which training samples are near; not the classifier's own, which shares its blind spots.
+        n_neighbours: how many training samples are asked.
+        min_suspect: least number of suspect labels for a flag.
+        flag_share: a slice is flagged if at least this share of its failures has a suspect label,
+        flag_less: from this share on, if it is also larger than among the failures outside, no other cause is named.
+        second: a further space whose neighbours are asked, where there is one.
+        sure_share: the classifier's probabilities agree if it is as sure of the other class as is usual there for at least this
+            share of the failures with a suspect label.
+        most_either: a slice is only flagged if at most this share of its failures lies in the bulk of both classes: where more
+            do, the classes look alike.
+        farthest: a slice is only flagged if its failures lie no farther from the other class than this part of the squared
+            distance between the classes: samples with a wrong label are ordinary samples of the other class.
+        largest_p: of Fisher's test of that difference.
+        level: of the intervals.
+        max_failures: of more failures inside, or outside, an even part of this size is looked at: neighbours of all failures among
+            all training samples would cost the square of the data set.
+    """
+
+    space: str = "clip"
+    n_neighbours: Count = 10
+    min_suspect: Count = 3
+    flag_share: Fraction = 0.5
+    flag_less: Fraction = 0.25
+    second: str = "second"
+    sure_share: Fraction = 0.3
+    most_either: Fraction = 0.15
+    farthest: Fraction = 0.5
+    largest_p: Fraction = 0.05
+    level: float = 0.95
+    max_failures: Count = 500
+
+    def __post_init__(self) -> None:
+        check_bounds(self)
+
+    def check(
+        self,
+        slices: Sequence[FailureSlice],
+        evidence: Sequence[Evidence],
+        *,
+        training: SampleSet,
+        evaluation: SampleSet,
+        criterion: FailureCriterion,
+        captions: CaptionRows | None = None,
+    ) -> tuple[Evidence, ...]:
+        """Return the same evidence, in the same order, with a look at the labels of every confirmed slice.
+
+        Wrong labels explain away other causes: where a slice is flagged, its cause, if it was looked into before, becomes that. Where
+        labels are suspect and too few witnesses can be asked, it becomes unknown.
+
+        Args:
+            slices: all slices.
+            evidence: what was measured of them.
+            training: whose labels are asked as neighbours.
+            evaluation: the samples that slices were confirmed on; the classifier must not have been trained on them.
+            criterion: what counts as a failure.
+            captions: a captioner, asked about the failures whose labels are suspect.
+        """
+        by_id = {found.slice_id: found for found in slices}
+        wanted = {
+            entry.slice_id for entry in evidence if entry.verdict is Verdict.CONFIRMED
+        } & by_id.keys()
+        problems = class_problems(evaluation.dataset, evaluation.rows, criterion) if wanted else ()
+        findings = {}
+
+        def pairs_of(problem: ClassProblem) -> LabelPairs:
+            return LabelPairs(
+                problem=problem, training=training, evaluation=evaluation, space=self.space
+            )
+
+        for slice_id in wanted:
+            sides = sides_of(by_id[slice_id], evaluation, problems)
+            findings[slice_id] = (
+                None
+                if sides.problem is None
+                else self._finding(by_id[slice_id], sides, pairs_of(sides.problem), captions)
+            )
+        return tuple(
+            _with_labels(entry, findings.get(entry.slice_id))
+            if entry.verdict is Verdict.CONFIRMED
+            else entry
+            for entry in evidence
+        )
+
+    def suspect_rows(
+        self,
+        found: FailureSlice,
+        *,
+        training: SampleSet,
+        evaluation: SampleSet,
+        criterion: FailureCriterion,
+    ) -> IntArray:
+        """Return the failures inside a slice whose label is suspect, ascending; none if no independent witness can be asked."""
+        problems = class_problems(evaluation.dataset, evaluation.rows, criterion)
+        sides = sides_of(found, evaluation, problems)
+        if sides.problem is None:
+            return np.zeros(0, dtype=np.int64)
+        failing = np.sort(sides.problem.rows[sides.problem.failed & sides.inside])
+        pairs = LabelPairs(
+            problem=sides.problem, training=training, evaluation=evaluation, space=self.space
+        )
+        said = self._suspects(pairs, failing, None)
+        return failing[said.is_suspect] if PROBE in said.witnesses else failing[:0]
+
+    def _finding(
+        self,
+        found: FailureSlice,
+        sides: SliceSides,
+        pairs: LabelPairs,
+        captions: CaptionRows | None,
+    ) -> LabelFinding | None:
+        asked = self._asked(sides, pairs.problem)
+        rows = pairs.problem.rows[asked]
+        said = self._suspects(pairs, rows, captions)
+        if not said.witnesses:
+            return None
+        inside, outside = sides.inside[asked], sides.outside[asked]
+        within = Share.of(int(said.is_suspect[inside].sum()), int(inside.sum()), level=self.level)
+        without = Share.of(
+            int(said.is_suspect[outside].sum()), int(outside.sum()), level=self.level
+        )
+        is_many = within.count >= self.min_suspect and within.value >= self.flag_share
+        is_flagged = is_many and self._is_flagged(found, pairs, rows[inside], said.only(inside))
+        is_doubtful = PROBE in said.witnesses and (is_many or self._is_more(within, without))
+        is_doubtful &= not is_flagged
+        return LabelFinding(
+            n_suspect=within.count,
+            share=within.value,
+            inside=within,
+            outside=without,
+            witnesses=said.witnesses,
+            is_flagged=is_flagged,
+            is_doubtful=is_doubtful,
+            sentence=_sentence(
+                within, without, said.witnesses, is_flagged=is_flagged, is_doubtful=is_doubtful
+            ),
+        )
+
+    def _is_flagged(
+        self, found: FailureSlice, pairs: LabelPairs, rows: IntArray, said: "_Said"
+    ) -> bool:
+        if PROBE not in said.witnesses or FURTHER.isdisjoint(said.witnesses):
+            return False
+        share = pairs.distance_share(rows, said.accused, found.rule)
+        is_there = share is not None and share <= self.farthest
+        return is_there and bool(said.is_either.mean() <= self.most_either)
+
+    def _asked(self, sides: SliceSides, problem: ClassProblem) -> IntArray:
+        """Return the places of the failures whose labels are looked at, ascending: all, or an even part of those on each side."""
+        inside, outside = (
+            np.flatnonzero(sides.inside & problem.failed),
+            np.flatnonzero(sides.outside & problem.failed),
+        )
+        if max(len(inside), len(outside)) <= self.max_failures:
+            return np.flatnonzero(problem.failed)
+        return np.sort(
+            np.concatenate(
+                [_even_part(inside, self.max_failures), _even_part(outside, self.max_failures)]
+            )
+        )
+
+    def _is_more(self, inside: Share, outside: Share) -> bool:
+        if inside.count < self.min_suspect or inside.value < self.flag_less:
+            return False
+        return fisher_p(inside.count, inside.total, outside.count, outside.total) <= self.largest_p
+
+    def _suspects(
+        self, pairs: LabelPairs, failing: IntArray, captions: CaptionRows | None
+    ) -> "_Said":
+        dataset, problem = pairs.evaluation.dataset, pairs.problem
+        confident = (
+            None
+            if dataset.probabilities is None
+            else confidently_other(dataset, pairs.evaluation.rows, problem, failing)
+        )
+        near = self._neighbours(self.space, failing, pairs.training, pairs.evaluation)
+        accused = _taken_for(dataset, problem, failing)
+        if near is None:
+            alone = () if confident is None else (PROBABILITIES,)
+            is_suspect = (accused if confident is None else confident) >= 0
+            nowhere = np.zeros_like(is_suspect)
+            return _Said(accused=accused, is_suspect=is_suspect, is_either=nowhere, witnesses=alone)
+        is_suspect = (accused >= 0) & _neighbours_agree(dataset, problem, accused, near)
+        only, either = pairs.sides(failing, accused)
+        is_suspect &= only
+        # Of ordinary samples about half reach the usual probability of their class; of doubtful ones few do.
+        is_sure = confident is not None and bool(
+            (confident == accused)[is_suspect].mean() >= self.sure_share
+            if is_suspect.any()
+            else True
+        )
+        witnesses = [PROBABILITIES if is_sure else PREDICTION, NEIGHBOURS, PROBE]
+        further = self._neighbours(self.second, failing, pairs.training, pairs.evaluation)
+        if further is not None:
+            is_suspect &= _neighbours_agree(dataset, problem, accused, further)
+            witnesses.append(SECOND)
+        if captions is not None and is_suspect.any():
+            places = np.flatnonzero(is_suspect)
+            agrees, objects = captions_agree(
+                captions, dataset, problem, failing[places], accused[places]
+            )
+            is_suspect[places[objects]] = False
+            witnesses += [CAPTIONS] if agrees.mean() >= MOST else []
+        return _Said(
+            accused=accused, is_suspect=is_suspect, is_either=either, witnesses=tuple(witnesses)
+        )
+
+    def _neighbours(
+        self, space: str, rows: IntArray, training: SampleSet, evaluation: SampleSet
+    ) -> IntArray | None:
+        """Return the nearest training rows [n, k] of rows, -1 where a row has no embedding; None if nobody can be asked."""
+        if space not in evaluation.spaces or space not in training.spaces:
+            return None
+        labelled = training.rows[training.dataset.is_labelled[training.rows]]
+        embeddings = unit_rows(evaluation.embeddings(space, rows))
+        best, found = nearest_rows(
+            embeddings, training, labelled, space=space, n_nearest=self.n_neighbours
+        )
+        if len(labelled) < self.n_neighbours or not np.isfinite(best).any():
+            return None
+        return np.where(np.isfinite(best), found, -1)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Said:
+    """What failures are taken for (-1: nothing else), which labels are suspect, which lie between classes, and who was asked."""
+
+    accused: IntArray
+    is_suspect: BoolArray
+    is_either: BoolArray
+    witnesses: tuple[str, ...]
+
+    def only(self, chosen: BoolArray) -> "_Said":
+        return replace(
+            self,
+            accused=self.accused[chosen],
+            is_suspect=self.is_suspect[chosen],
+            is_either=self.is_either[chosen],
+        )
+
+
+def _taken_for(dataset: Dataset, problem: ClassProblem, failing: IntArray) -> IntArray:
+    """Return the class that every failure is taken for, -1 if it is its own all the same; 0 in a multi-label task."""
+    if dataset.task is not Task.SINGLE_LABEL:
+        return np.zeros(len(failing), np.int64)
+    found = predicted_classes(dataset, failing)
+    return np.where(found == dataset.class_code(problem.class_name), -1, found)
+
+
+def _even_part(places: IntArray, n_most: int) -> IntArray:
+    """Return at most so many of the places, evenly spread.
+
+    >>> _even_part(np.arange(10), 4).tolist(), _even_part(np.arange(3), 4).tolist()
+    ([0, 2, 5, 7], [0, 1, 2])
+    """
+    return places if len(places) <= n_most else places[np.arange(n_most) * len(places) // n_most]
+
+
+def _with_labels(entry: Evidence, finding: LabelFinding | None) -> Evidence:
+    cause = entry.cause
+    if finding is not None and cause is not None:
+        if finding.is_flagged:
+            cause = cause.model_copy(update={"cause": Cause.LABELS})
+        elif finding.is_doubtful and cause.cause is not Cause.CONFUSABLE:
+            cause = cause.model_copy(update={"cause": Cause.UNKNOWN})
+    return entry.model_copy(update={"labels": finding, "cause": cause})
+
+
+def _neighbours_agree(
+    dataset: Dataset, problem: ClassProblem, accused: IntArray, near: IntArray
+) -> BoolArray:
+    """Return for which failures most neighbours carry the label that the classifier is confident of."""
+    if not len(near):
+        return np.zeros(0, dtype=np.bool_)
+    if dataset.task is Task.SINGLE_LABEL:
+        agrees = np.equal(dataset.labels[near], accused[:, None])
+    else:
+        carries = dataset.label_matrix[near, dataset.class_code(problem.class_name)]
+        agrees = carries if problem.side is Side.ABSENT else ~carries
+    return np.asarray((agrees & (near >= 0)).mean(axis=1) > MOST, dtype=np.bool_)
+
+
+def _sentence(
+    inside: Share,
+    outside: Share,
+    witnesses: Sequence[str],
+    *,
+    is_flagged: bool,
+    is_doubtful: bool,
+) -> str:
+    count = f"{inside.count} of {inside.total} failures inside"
+    if is_flagged:
+        others = f", against {outside.count} of {outside.total} outside" if outside.total else ""
+        further = " and the ".join(["", *(name for name in witnesses if name in FURTHER)])
+        return (
+            f"Evidence points to wrong labels: {count} lie among training samples of another label and apart from those of their "
+            f"own{others};{further.removeprefix(' and')} agree. Look at these labels before repairing anything."
+        )
+    if NEIGHBOURS not in witnesses:
+        return (
+            f"The classifier alone would call {inside.count} of {inside.total} labels wrong; without embeddings of an independent "
+            "encoder that cannot be told from a blind spot."
+        )
+    if is_doubtful:
+        return (
+            f"{count} lie among training samples of another label. These may be wrong labels or a kind of its own; probabilities, a "
+            "second encoder or captions would tell."
+        )
+    return f"The labels look right: {inside.count} of {inside.total} failures have a suspect label."

@@ -1,0 +1,1 @@
+"""Attributes: their values, edits, and combinations that fail."""

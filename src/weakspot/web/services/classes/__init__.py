@@ -1,0 +1,1 @@
+"""Class view: samples of a class, phrases about it, and what becomes of them."""

@@ -1,0 +1,250 @@
+"""All classes, those first of which something can be learnt, and words to start from."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from weakspot.core.arrays import FloatArray, IntArray
+from weakspot.core.class_embeddings import obstacle
+from weakspot.core.error_score import phrase_scores
+from weakspot.core.errors import WeakspotError
+from weakspot.core.evidence import Share
+from weakspot.core.failures import ClassProblem
+from weakspot.core.seeding import generator
+from weakspot.discover.keywords.candidates import caption_candidates, vocabulary_candidates
+from weakspot.pipeline.models.assistants import CAPTION_COLUMN
+from weakspot.pipeline.preparation import CLIP
+from weakspot.web.services.classes.phrases import phrase_method
+from weakspot.web.services.classes.samples import ClassMembers, class_members
+from weakspot.web.services.view import View
+from weakspot.web.services.workspace import Workspace, make_beside
+
+TOP = 10
+MOST_CAPTIONED = 2000
+MOST_ASKED = 200
+MOST_WORDS = 3
+FEWEST_CAPTIONS = 5
+MOST_KEYWORDS = 300
+WAIT_SECONDS = 2.0
+WORDS_AT_ONCE = 8
+CAPTIONS, VOCABULARY = "captions", "vocabulary"
+
+
+class SuggestedWord(View):
+    """A keyword.
+
+    Args:
+        words: as a person would type them.
+        score: Error Score on the discovery half, with the threshold that is best there.
+    """
+
+    words: str
+    score: float
+
+
+class Suggestions(View):
+    """Words to start from, best first.
+
+    Args:
+        title: the class.
+        words: at most ten; empty if the embedder has no text side or the class has too few failures.
+        source: `captions` or `vocabulary`: where the words come from.
+        is_complete: whether nothing better is being worked out; if not, ask again.
+    """
+
+    title: str
+    words: list[SuggestedWord]
+    source: str
+    is_complete: bool
+
+
+def suggestions(workspace: Workspace, title: str) -> Suggestions:
+    """Return the best keywords of a class; while captions are being asked for, those of the built-in vocabulary."""
+    members = class_members(workspace, title)
+    if not _can_score(workspace, members):
+        return Suggestions(title=title, words=[], source=VOCABULARY, is_complete=True)
+    is_complete = True
+    if workspace.prepared.assistants.captions is not None:
+        name = f"caption keywords {title}"
+        found = make_beside(
+            workspace, name, lambda: _from_captions(workspace, members), patience=WAIT_SECONDS
+        )
+        is_complete = found is not None
+        if found:
+            return Suggestions(title=title, words=found, source=CAPTIONS, is_complete=True)
+    words = workspace.once(
+        f"vocabulary keywords {title}", lambda: vocabulary_words(workspace, members)
+    )
+    return Suggestions(title=title, words=words, source=VOCABULARY, is_complete=is_complete)
+
+
+def vocabulary_words(workspace: Workspace, members: ClassMembers) -> list[SuggestedWord]:
+    prompts = vocabulary_embeddings(workspace)
+    return _best(members, list(prompts), np.stack(list(prompts.values())))
+
+
+def vocabulary_embeddings(workspace: Workspace) -> Mapping[str, FloatArray]:
+    """Return the unit vector [d] of every word of the built-in vocabulary, put to the encoder as a person's words are."""
+    return workspace.once(
+        "vocabulary embeddings",
+        lambda: _as_typed(workspace, [one.keyword for one in vocabulary_candidates()]),
+    )
+
+
+def _can_score(workspace: Workspace, members: ClassMembers) -> bool:
+    method = phrase_method(workspace)
+    is_thin = obstacle(
+        members.comparable, min_failures=method.min_failures, min_right=method.min_right
+    )
+    return workspace.has_text_side and members.embeddings is not None and not is_thin
+
+
+def _from_captions(workspace: Workspace, members: ClassMembers) -> list[SuggestedWord]:
+    problem = members.comparable
+    places = _captioned(workspace, members)
+    captions = workspace.prepared.assistants.captions
+    texts = [""] * len(problem.rows)
+    for place, text in zip(places, captions(problem.rows[places]) if captions else [], strict=True):
+        texts[int(place)] = text
+    found = caption_candidates(
+        texts, problem, max_words=MOST_WORDS, min_captions=FEWEST_CAPTIONS, most=MOST_KEYWORDS
+    )
+    if not found:
+        return []
+    embeddings = _as_typed(workspace, [one.keyword for one in found])
+    return _best(members, list(embeddings), np.stack(list(embeddings.values())))
+
+
+def _captioned(workspace: Workspace, members: ClassMembers) -> IntArray:
+    """Return the places of samples whose captions are read, half of them failures; few where a model has to be asked."""
+    dataset = workspace.samples.dataset
+    is_given = CAPTION_COLUMN in dataset.metadata_names and not pa.types.is_null(
+        dataset.metadata(CAPTION_COLUMN).type
+    )
+    most = MOST_CAPTIONED if is_given else MOST_ASKED
+    failed = members.failed
+    if len(failed) <= most:
+        return np.arange(len(failed))
+    draws = generator(workspace.project.settings.seed, "suggestions", members.problem.title)
+    wrong, right = (draws.permutation(np.flatnonzero(failed == side)) for side in (True, False))
+    n_wrong = max(min(most // 2, len(wrong)), most - len(right))
+    return np.sort(np.concatenate([wrong[:n_wrong], right[: most - n_wrong]]))
+
+
+def _as_typed(workspace: Workspace, words: Sequence[str]) -> dict[str, FloatArray]:
+    method, found = phrase_method(workspace), dict[str, FloatArray]()
+    for start in range(0, len(words), WORDS_AT_ONCE):
+        # Few at a time: somebody who types a phrase meanwhile waits for one such piece at most.
+        found |= method.phrase_embeddings(
+            words[start : start + WORDS_AT_ONCE], workspace.embed_texts
+        )
+    return found
+
+
+def _best(members: ClassMembers, words: Sequence[str], prompts: FloatArray) -> list[SuggestedWord]:
+    assert members.embeddings is not None
+    scores = phrase_scores(prompts, members.embeddings, members.failed).score
+    order = sorted(
+        range(len(words)),
+        key=lambda place: (-round(float(scores[place]), 6), len(words[place]), words[place]),
+    )
+    return [
+        SuggestedWord(words=words[place], score=float(scores[place]))
+        for place in order[:TOP]
+        if scores[place] > 0
+    ]
+
+
+LEAST_ACCURACY, MOST_ACCURACY = 0.2, 0.8
+RANKING_WAIT_SECONDS = 0.5
+
+
+class ClassRow(View):
+    """One class on the discovery half.
+
+    Args:
+        title: the class, as people read it.
+        n_samples: its samples.
+        n_failed: failures among them.
+        accuracy: share of right ones, with its interval.
+        best_score: the largest Error Score of any suggested word; null if it is not known.
+        is_promising: whether there are enough right and wrong samples to tell what sets them apart: accuracy from 20 to 80 %.
+    """
+
+    title: str
+    n_samples: int
+    n_failed: int
+    accuracy: Share
+    best_score: float | None
+    is_promising: bool
+
+
+class ClassList(View):
+    """All classes, most promising first.
+
+    Args:
+        classes: promising ones by their best score, then the others in the same way.
+        tables: what row numbers belong to.
+        is_ranked: whether best scores are known; if not, they are being worked out: ask again.
+        can_compare: whether phrases can be compared with samples at all.
+    """
+
+    classes: list[ClassRow]
+    tables: str
+    is_ranked: bool
+    can_compare: bool
+
+
+def class_list(workspace: Workspace) -> ClassList:
+    """Return all classes of the discovery half; best scores are worked out beside the request."""
+    can_compare = workspace.has_text_side and CLIP in workspace.samples.spaces
+    scores: dict[str, float] | None = {}
+    if can_compare:
+        try:
+            scores = make_beside(
+                workspace,
+                "best scores",
+                lambda: best_scores(workspace),
+                patience=RANKING_WAIT_SECONDS,
+            )
+        except WeakspotError:
+            can_compare = False
+    rows = [
+        _row(problem, (scores or {}).get(title)) for title, problem in workspace.problems.items()
+    ]
+    return ClassList(
+        classes=sorted(rows, key=_order),
+        tables=workspace.tables_key,
+        is_ranked=scores is not None,
+        can_compare=can_compare,
+    )
+
+
+def best_scores(workspace: Workspace) -> dict[str, float]:
+    """Return for every class the largest Error Score of a word of the built-in vocabulary."""
+    prompts = np.stack(list(vocabulary_embeddings(workspace).values()))
+    found: dict[str, float] = {}
+    for title in workspace.problems:
+        members = class_members(workspace, title)
+        if members.embeddings is not None and members.failed.any() and not members.failed.all():
+            found[title] = float(
+                phrase_scores(prompts, members.embeddings, members.failed).score.max(initial=0.0)
+            )
+    return found
+
+
+def _row(problem: ClassProblem, best_score: float | None) -> ClassRow:
+    accuracy = Share.of(problem.n_right, len(problem.rows))
+    return ClassRow(
+        title=problem.title,
+        n_samples=len(problem.rows),
+        n_failed=problem.n_failed,
+        accuracy=accuracy,
+        best_score=best_score,
+        is_promising=LEAST_ACCURACY <= accuracy.value <= MOST_ACCURACY,
+    )
+
+
+def _order(row: ClassRow) -> tuple[bool, float, int, str]:
+    return not row.is_promising, -(row.best_score or 0.0), -row.n_failed, row.title

@@ -1,0 +1,252 @@
+"""A phrase while it is being typed: scored on the discovery half only, in far less than a tenth of a second."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray
+from weakspot.core.class_embeddings import obstacle
+from weakspot.core.error_score import error_scores, score_at
+from weakspot.core.errors import DataError, NotEnoughDataError
+from weakspot.core.evidence import Share
+from weakspot.core.seeding import generator
+from weakspot.core.statistics import fisher_p
+from weakspot.discover.hypothesis import BLANK, HypothesisDiscoverer
+from weakspot.pipeline.hypotheses import (
+    ADVICE,
+    CERTAIN,
+    LEAST_MATCHING,
+    Fit,
+    fit_of,
+    hypothesis_method,
+    matching_prompts,
+    share_matching,
+)
+from weakspot.pipeline.preparation import CLIP
+from weakspot.web.services.classes.samples import MOST_SAMPLES, ClassMembers, class_members
+from weakspot.web.services.view import FLOAT32, View, pack
+from weakspot.web.services.workspace import Workspace
+
+N_PARTS = 5
+MOST_EXACT = 2000
+LIVE_ADVICE = ADVICE | {
+    Fit.GOOD: "These words pick out failures. Look at the images on the right: do they show what you wrote?",
+    Fit.MATCHES_ONLY: "Images with this are found, but the AI is not wrong on them more often: other words for the same will not "
+    "help; think of something else that sets the wrong images apart.",
+}
+
+
+class ScoredPhrase(View):
+    """What a phrase says of images.
+
+    Args:
+        phrase: the words, without blanks around them.
+        score: Error Score with the best threshold.
+        threshold: that threshold; null if none is better than guessing.
+        advice: what to do next, in words.
+    """
+
+    phrase: str
+    score: float
+    threshold: float | None
+    advice: str
+
+
+class PhraseScore(ScoredPhrase):
+    """What a phrase says of a class, on the discovery half alone.
+
+    Args:
+        title: the class.
+        held_out_score: Error Score of samples whose threshold was chosen on other samples of this half.
+        p_value: chance of so good a held-out separation if the words had nothing to do with failures.
+        matching: samples that the class with the phrase fits better than the class alone.
+        fit: what became of the phrase.
+        n_samples: samples that were compared.
+        offset: place of the first similarity in the order of the class's samples.
+        similarities: base64 of little-endian float32, one per sample from `offset` on.
+    """
+
+    title: str
+    held_out_score: float
+    p_value: float
+    matching: Share
+    fit: Fit
+    n_samples: int
+    offset: int
+    similarities: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOut:
+    """A phrase on samples of the same half whose threshold was chosen on the others.
+
+    Args:
+        score: Error Score, all samples taken together.
+        p_value: Fisher's exact test on the same counts.
+    """
+
+    score: float
+    p_value: float
+
+
+def phrase_score(
+    workspace: Workspace, title: str, phrase: str, *, offset: int = 0, limit: int = MOST_SAMPLES
+) -> PhraseScore:
+    """Score a phrase on the discovery samples of a class.
+
+    Raises:
+        DataError: if there is no such class, or its samples have no embeddings.
+        ModelError: if the embedder has no text side.
+        NotEnoughDataError: if too few samples failed, or too few did not.
+    """
+    words = phrase.strip()
+    members, similarities, both = similarities_to(workspace, title, words)
+    failed = members.failed
+    best = error_scores(similarities[None], failed)
+    threshold = float(best.threshold[0])
+    held_out = held_out_score(similarities, failed, class_parts(workspace, members))
+    matching = share_matching(both)
+    fit = fit_of(separates=held_out.p_value <= CERTAIN, matches=matching.value >= LEAST_MATCHING)
+    return PhraseScore(
+        title=title,
+        phrase=words,
+        score=float(best.score[0]),
+        threshold=threshold if np.isfinite(threshold) else None,
+        held_out_score=held_out.score,
+        p_value=held_out.p_value,
+        matching=matching,
+        fit=fit,
+        advice=LIVE_ADVICE[fit],
+        n_samples=len(similarities),
+        offset=offset,
+        similarities=pack(similarities[offset : offset + limit], FLOAT32),
+    )
+
+
+def score_with(workspace: Workspace, title: str, phrase: str, threshold: float) -> float:
+    members, similarities, _ = similarities_to(workspace, title, phrase.strip())
+    return score_at(similarities.astype(np.float64), members.failed, threshold)
+
+
+def similarities_to(
+    workspace: Workspace, title: str, phrase: str
+) -> tuple[ClassMembers, FloatArray, FloatArray]:
+    """Return the comparable samples of a class, their similarity to a phrase [n], and to the class with and without it [n, 2].
+
+    Raises:
+        NotEnoughDataError: if too few samples failed, or too few did not.
+    """
+    from weakspot.web.services.classes.embedding_pass import products
+
+    members, method = class_members(workspace, title), phrase_method(workspace)
+    if members.embeddings is None:
+        raise DataError(
+            "The samples have no embeddings that phrases could be compared with.",
+            fix="Run `weakspot embed`.",
+        )
+    note = obstacle(
+        members.comparable, min_failures=method.min_failures, min_right=method.min_right
+    )
+    if note:
+        raise NotEnoughDataError(note, where=title)
+    combined, plain = matching_prompts(phrase, members.problem)
+    # All texts at once: a text side takes hardly longer for two than for one.
+    workspace.embed_texts(
+        [*(template.replace(BLANK, phrase) for template in method.templates), combined]
+    )
+    embedding = method.phrase_embeddings([phrase], workspace.embed_texts)[phrase]
+    found = np.empty((3, len(members.embeddings)), dtype=np.float32)
+    products(members.embeddings, embedding, workspace.embed_texts([combined])[0], found)
+    found[2] = _plain_similarities(workspace, members, plain)
+    return members, found[0], found[1:].T
+
+
+def _plain_similarities(workspace: Workspace, members: ClassMembers, plain: str) -> FloatArray:
+    assert members.embeddings is not None
+    embeddings, title = members.embeddings, members.problem.title
+    return workspace.once(
+        f"plain similarities {title}", lambda: embeddings @ workspace.embed_texts([plain])[0]
+    )
+
+
+def phrase_method(workspace: Workspace) -> HypothesisDiscoverer:
+    """Return the method that phrases of people are put through, as it is configured."""
+    return workspace.once(
+        "hypothesis method",
+        lambda: replace(hypothesis_method(workspace.project.settings), space=CLIP),
+    )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Part:
+    """A fixed part of the samples of a class.
+
+    Args:
+        own: places of its samples.
+        others: places of all other samples.
+        others_failed: which of those failed.
+    """
+
+    own: IntArray
+    others: IntArray
+    others_failed: BoolArray
+
+
+def class_parts(workspace: Workspace, members: ClassMembers) -> tuple[Part, ...]:
+    title, seed = members.problem.title, workspace.project.settings.seed
+    return workspace.once(
+        f"class parts {title}", lambda: parts_of(members.failed, seed=seed, title=title)
+    )
+
+
+def parts_of(failed: BoolArray, *, seed: int, title: str) -> tuple[Part, ...]:
+    """Return five parts, failures and others spread evenly among them; the same every time."""
+    draws = generator(seed, "phrase parts", title)
+    number = np.zeros(len(failed), dtype=np.int64)
+    for side in (True, False):
+        places = draws.permutation(np.flatnonzero(failed == side))
+        number[places] = np.arange(len(places)) % N_PARTS
+    own = [np.flatnonzero(number == part) for part in range(N_PARTS)]
+    others = [np.flatnonzero(number != part) for part in range(N_PARTS)]
+    return tuple(
+        Part(own=mine, others=rest, others_failed=failed[rest])
+        for mine, rest in zip(own, others, strict=True)
+    )
+
+
+def held_out_score(similarities: FloatArray, failed: BoolArray, parts: tuple[Part, ...]) -> HeldOut:
+    """Return how well a phrase does on samples that had no part in choosing its threshold: each part is judged by the others.
+
+    Args:
+        similarities: of all samples [n].
+        failed: which of them failed [n].
+        parts: from `parts_of`.
+    """
+    if failed.all() or not failed.any():
+        return HeldOut(score=0.0, p_value=1.0)
+    inside = np.zeros(len(failed), dtype=np.bool_)
+    for part in parts:
+        if len(part.own) and len(part.others):
+            threshold = float(
+                error_scores(similarities[part.others][None], part.others_failed).threshold[0]
+            )
+            inside[part.own] = similarities[part.own].astype(np.float64) >= threshold
+    n_failed, n_inside, wrong_inside = (
+        int(failed.sum()),
+        int(inside.sum()),
+        int(np.count_nonzero(inside & failed)),
+    )
+    score = wrong_inside / n_failed - (n_inside - wrong_inside) / (len(failed) - n_failed)
+    return HeldOut(score=score, p_value=_chance(wrong_inside, n_inside, n_failed, len(failed)))
+
+
+def _chance(wrong_inside: int, n_inside: int, n_failed: int, n_samples: int) -> float:
+    """Return Fisher's exact p-value; with thousands of failures its normal limit, which is as good and takes no time."""
+    if min(n_failed, n_inside) <= MOST_EXACT:
+        return fisher_p(wrong_inside, n_inside, n_failed - wrong_inside, n_samples - n_inside)
+    expected = n_inside * n_failed / n_samples
+    variance = expected * (1 - n_inside / n_samples) * (n_samples - n_failed) / (n_samples - 1)
+    if variance <= 0:
+        return 1.0
+    return 0.5 * math.erfc((wrong_inside - 0.5 - expected) / math.sqrt(2 * variance))

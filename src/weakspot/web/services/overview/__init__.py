@@ -1,0 +1,1 @@
+"""The first page: runs, accuracy, the worst slices."""

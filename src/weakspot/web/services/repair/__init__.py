@@ -1,0 +1,1 @@
+"""Repair: what can be repaired, what it did, and its files."""

@@ -1,0 +1,1 @@
+"""Slices: the table, one slice, its samples, and what people change."""

@@ -1,0 +1,1 @@
+"""Studies with several people: their table, repairs by phrases, the tutorial."""

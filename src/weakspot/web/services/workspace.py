@@ -1,0 +1,294 @@
+"""An opened project that many requests share: prepared once, read by all, written by one at a time."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Generic, TypeVar, cast
+
+import numpy as np
+
+from weakspot.core.arrays import FloatArray, unit_rows
+from weakspot.core.class_embeddings import with_embeddings
+from weakspot.core.errors import DataError, ModelError, StoreError
+from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.run import RunRecord
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse
+from weakspot.pipeline.ledger import Ledger
+from weakspot.pipeline.preparation import CLIP, Prepared
+from weakspot.pipeline.verdicts import open_ledger
+from weakspot.project.project import Project
+from weakspot.store.runs import RECORD_FILE
+
+PATIENCE_SECONDS = 20.0
+MOST_PHRASES = 4096
+MOST_KEPT = 200
+Made = TypeVar("Made")
+
+
+class Workspace:
+    """A project as pages see it. Every method may be called from several threads.
+
+    Args:
+        project: the project.
+        others: projects with other classifiers on the same samples, to compare with.
+    """
+
+    def __init__(self, project: Project, *, others: Sequence[Path] = ()) -> None:
+        self.project = project
+        self.others = tuple(others)
+        self._guard = threading.RLock()
+        self._columns = threading.RLock()
+        self._words = threading.Lock()
+        self._writing = threading.Lock()
+        self._views: dict[str, _Prepared] = {}
+
+    @property
+    def criterion(self) -> FailureCriterion:
+        return self.project.settings.failure.criterion()
+
+    @property
+    def prepared(self) -> Prepared:
+        """Return samples and models; the first call may take long."""
+        return self._current.prepared
+
+    @property
+    def samples(self) -> SampleSet:
+        return self.prepared.samples
+
+    @property
+    def tables_key(self) -> str:
+        """Return which tables the samples are from: row numbers mean something only together with it."""
+        tables = self.project.store.current_tables()
+        return tables.folder.name if tables is not None else ""
+
+    @property
+    def has_text_side(self) -> bool:
+        """Return whether phrases can be compared with samples."""
+        return self.prepared.assistants.embed_texts is not None
+
+    @property
+    def discovery(self) -> SampleSet:
+        """Return the half that people may look at and choose thresholds on."""
+        return self._current.halves[0]
+
+    @property
+    def confirmation(self) -> SampleSet:
+        """Return the half that is only asked, and every question to it counts."""
+        return self._current.halves[1]
+
+    @property
+    def discovery_use(self) -> DataUse:
+        """Return what a slice says that was found on the discovery half; a hash over all ids, made once."""
+        return self._current.discovery_use
+
+    @property
+    def confirmation_digest(self) -> str:
+        """Return which samples the confirmation half holds."""
+        return self._current.confirmation_digest
+
+    @property
+    def ledger(self) -> Ledger:
+        """Return what the evaluation samples were asked so far, and what is left."""
+        return self._current.ledger
+
+    @property
+    def problems(self) -> dict[str, ClassProblem]:
+        """Return the classes of the discovery half by title."""
+        return self._current.problems
+
+    def problem(self, title: str) -> ClassProblem:
+        """Return a class of the discovery half.
+
+        Raises:
+            DataError: if there is none of that title.
+        """
+        found = self.problems.get(title)
+        if found is None:
+            raise DataError(
+                f"There is no class {title!r}.",
+                given=title,
+                fix=f"Choose one of {list(self.problems)[:50]}.",
+            )
+        return found
+
+    def class_embeddings(self, title: str) -> tuple[ClassProblem, FloatArray]:
+        """Return the samples of a class on the discovery half that have embeddings, and their unit vectors [n, d]."""
+        return self._current.class_embeddings(self.problem(title))
+
+    def embed_texts(self, phrases: Sequence[str]) -> FloatArray:
+        """Return unit vectors [m, d] of phrases as they are; the same phrase is embedded once.
+
+        Raises:
+            ModelError: if the embedder has no text side.
+        """
+        embed = self.prepared.assistants.embed_texts
+        if embed is None:
+            raise ModelError(
+                "The embedder has no text side, so phrases cannot be compared with samples.",
+                fix="weakspot lab align",
+            )
+        known = self._current.phrases
+        if len(known) > MOST_PHRASES:
+            known.clear()
+        missing = [phrase for phrase in dict.fromkeys(phrases) if phrase not in known]
+        if missing:
+            with self._words:
+                embeddings = unit_rows(np.asarray(embed(missing), dtype=np.float32))
+            known.update(zip(missing, embeddings, strict=True))
+        return np.stack([known[phrase] for phrase in phrases])
+
+    def record(self, run_id: str | None = None) -> RunRecord | None:
+        """Return a run, the newest by default; None if the project has none yet."""
+        if run_id is None and not self.project.store.runs.run_ids():
+            return None
+        return self.project.run_record(run_id)
+
+    def samples_for(self, record: RunRecord | None) -> SampleSet:
+        """Return all samples with the columns that slices of a run read; may take long the first time."""
+        with self._columns:
+            return self.project.samples(record)
+
+    @contextmanager
+    def editing(self) -> Iterator[Project]:
+        """Be the only one in this process who changes records; other processes are waited for a while."""
+        with self._writing, self.project.store.writing(patience=PATIENCE_SECONDS):
+            yield self.project
+
+    def once(self, name: str, make: Callable[[], Made]) -> Made:
+        """Return something that is made once for the current tables, for example a projection; `make` may be slow."""
+        current = self._current
+        with current.lock_of(name):
+            if name not in current.made:
+                current.made[name] = make()
+            return cast("Made", current.made[name])
+
+    def make_of_run(
+        self, run_id: str, name: str, make: Callable[[RunRecord], Made], *, most: int = MOST_KEPT
+    ) -> Made:
+        """Return something that follows from a run alone; it is made again only when the run was written again.
+
+        Args:
+            run_id: which run.
+            name: what it is called.
+            make: makes it.
+            most: how many runs it is kept of.
+
+        Raises:
+            StoreError: if there is no such run.
+        """
+        runs = self.project.store.runs
+        if run_id not in runs.run_ids():
+            raise StoreError(
+                "There is no such run.", given=run_id, fix="Choose one of those on the overview."
+            )
+        # A run is always written as a new file.
+        facts = (runs.folder / run_id / RECORD_FILE).stat()
+        state = facts.st_ino, facts.st_mtime_ns, facts.st_size
+        kept = self.once(f"{name} of runs", dict[str, tuple[tuple[int, int, int], Made]])
+        found = kept.get(run_id)
+        if found is not None and found[0] == state:
+            return found[1]
+        made = make(runs.load(run_id))
+        while len(kept) >= most:
+            kept.pop(next(iter(kept)), None)
+        kept[run_id] = state, made
+        return made
+
+    @property
+    def _current(self) -> "_Prepared":
+        with self._guard:
+            key = self.tables_key
+            if key not in self._views:
+                self._views = {key: _Prepared(self.project, self.criterion)}
+            return self._views[key]
+
+
+class _Prepared:
+    """Everything that follows from one set of tables."""
+
+    def __init__(self, project: Project, criterion: FailureCriterion) -> None:
+        self.project = project
+        self.criterion = criterion
+        self.prepared = project.prepared()
+        self.phrases: dict[str, FloatArray] = {}
+        self.made: dict[str, object] = {}
+        self._guard = threading.Lock()
+        self._locks: dict[str, threading.RLock] = {}
+        self._embeddings: dict[str, tuple[ClassProblem, FloatArray]] = {}
+
+    def lock_of(self, name: str) -> threading.RLock:
+        """Return the lock of one thing that is made once: whoever makes another thing does not wait for it."""
+        with self._guard:
+            return self._locks.setdefault(name, threading.RLock())
+
+    @cached_property
+    def halves(self) -> tuple[SampleSet, SampleSet]:
+        return self.prepared.halves(self.project.settings, self.criterion)[0]
+
+    @cached_property
+    def discovery_use(self) -> DataUse:
+        return DataUse.of(self.halves[0])
+
+    @cached_property
+    def confirmation_digest(self) -> str:
+        return self.halves[1].digest()
+
+    @cached_property
+    def ledger(self) -> Ledger:
+        return open_ledger(self.project.store, self.prepared.samples, self.project.settings)
+
+    @cached_property
+    def problems(self) -> dict[str, ClassProblem]:
+        found = class_problems(self.halves[0].dataset, self.halves[0].rows, self.criterion)
+        return {problem.title: problem for problem in found}
+
+    def class_embeddings(self, problem: ClassProblem) -> tuple[ClassProblem, FloatArray]:
+        if problem.title not in self._embeddings:
+            known, raw = with_embeddings(self.halves[0], problem, CLIP)
+            self._embeddings[problem.title] = known, unit_rows(raw)
+        return self._embeddings[problem.title]
+
+
+class MadeBeside(Generic[Made]):
+    """Something that is being made in a thread of its own.
+
+    Args:
+        make: makes it; what it raises is raised again by whoever asks.
+    """
+
+    def __init__(self, make: Callable[[], Made]) -> None:
+        self._make = make
+        self._made: list[Made] = []
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def get(self, *, patience: float) -> Made | None:
+        """Return it, None if it is not ready after so many seconds."""
+        self._thread.join(timeout=patience)
+        if self._error is not None:
+            raise self._error
+        return self._made[0] if self._made else None
+
+    def _run(self) -> None:
+        try:
+            self._made.append(self._make())
+        except Exception as error:  # noqa: BLE001 - raised again where it is asked for
+            self._error = error
+
+
+def make_beside(
+    workspace: Workspace, name: str, make: Callable[[], Made], *, patience: float
+) -> Made | None:
+    """Return something that is made once for the current tables, None while it is not ready.
+
+    Args:
+        workspace: who keeps it.
+        name: what it is called.
+        make: makes it, in a thread of its own; nobody else waits for it.
+        patience: seconds that this request waits.
+    """
+    return workspace.once(f"beside: {name}", lambda: MadeBeside(make)).get(patience=patience)

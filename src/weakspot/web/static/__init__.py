@@ -1,0 +1,1 @@
+"""The pages as files that need no server."""

@@ -1,0 +1,126 @@
+"""The command `lab collective` as a user types it."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from weakspot.cli.main import app
+from weakspot.core.errors import WeakspotError
+
+
+def _weakspot(*arguments):
+    return CliRunner().invoke(
+        app, [str(argument) for argument in arguments], env={"COLUMNS": "200", "NO_COLOR": "1"}
+    )
+
+
+@pytest.fixture(scope="module")
+def family(tmp_path_factory):
+    """Two verified projects on the same images, whose classifiers are files; the planted look is half of one class."""
+    import csv
+
+    import numpy as np
+    import skops.io
+    from PIL import Image
+    from sklearn.linear_model import LogisticRegression
+
+    from weakspot.project.project import Project
+
+    folder = tmp_path_factory.mktemp("family")
+    draws = np.random.default_rng(0)
+    n_samples = 600
+    labels = np.arange(n_samples) % 2
+    splits = np.array(["train", "validation", "test"])[np.arange(n_samples) // 2 % 3]
+    odd = (labels == 0) & (draws.random(n_samples) < np.where(splits == "train", 0.1, 0.4))
+    for number in range(n_samples):
+        Image.new("RGB", (16, 16), (number % 256, number // 256, 0)).save(folder / f"{number}.png")
+    for name, noise in (("first", 0.25), ("second", 0.3)):
+        project = folder / name
+        project.mkdir()
+        plain = np.column_stack(
+            [np.where(labels == 0, 1.0, -1.0), np.zeros(n_samples), np.ones(n_samples)]
+        )
+        plain[odd] = [-0.5, 1.0, 1.0]
+        embeddings = (plain + noise * draws.normal(size=plain.shape)).astype(np.float32)
+        embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
+        np.save(project / "embeddings.npy", embeddings)
+        is_train = splits == "train"
+        names = np.array(["apple", "pear"])[labels]
+        skops.io.dump(
+            LogisticRegression(C=10.0).fit(embeddings[is_train], names[is_train]),
+            project / "model.skops",
+        )
+        with (project / "manifest.csv").open("w", newline="") as stream:
+            writer = csv.writer(stream)
+            writer.writerow(["path", "label", "split"])
+            writer.writerows(
+                zip([f"../{number}.png" for number in range(n_samples)], names, splits, strict=True)
+            )
+        (project / "weakspot.toml").write_text(
+            '[data]\nsource = "manifest.csv"\n[embedder]\nname = "given-embeddings"\n[embedder.options]\npath = "embeddings.npy"\n'
+            '[classifier]\nname = "sklearn"\n[classifier.options]\npath = "model.skops"\n'
+        )
+        opened = Project.open(project)
+        opened.ingest()
+        opened.verify(opened.discover().run_id)
+    return folder
+
+
+def test_collective__as_text_and_files(family, tmp_path):
+    result = _weakspot(
+        "lab", "collective", family / "first", family / "second", "--output", tmp_path / "out"
+    )
+    assert result.exit_code == 0, result.exception
+    assert result.stdout.startswith("One repair set resolves ")
+    assert "Made from the failures of all models (type 1) by slice-balanced." in result.stdout
+    assert result.stdout.splitlines()[-1] == f"Page: {tmp_path / 'out' / 'collective.html'}"
+    assert (tmp_path / "out" / "second_head.safetensors").exists()
+
+
+def test_collective__as_json_from_one_model(family):
+    result = _weakspot(
+        "lab",
+        "collective",
+        family / "first",
+        family / "second",
+        "--type",
+        "2",
+        "--from",
+        family / "second",
+        "--json",
+    )
+    assert result.exit_code == 0, result.exception
+    content = json.loads(result.stdout)
+    assert (content["kind"], content["source"]) == (2, "second")
+    assert [model["name"] for model in content["models"]] == ["first", "second"]
+    first = content["models"][0]["figures"][0]
+    assert first["before"]["total"] == content["n_samples"] == 200
+    assert 0.9 < first["relative_accuracy"] <= 1.1
+
+
+def test_collective__bad_input_is_an_error_of_ours(family, tmp_path):
+    first, second = family / "first", family / "second"
+    for arguments, said in (
+        ((first, second, "--from", "second"), "Add --type 2"),
+        ((first, tmp_path), "There is no weakspot.toml here"),
+        ((first, second, "--method", "sliced"), "no repairer called 'sliced'"),
+    ):
+        error = _weakspot("lab", "collective", *arguments).exception
+        assert isinstance(error, WeakspotError)
+        assert said in str(error)
+    assert _weakspot("lab", "collective", first, second, "--type", "3").exit_code == 2
+
+
+def test_collective__one_project_without_a_traceback(tmp_path):
+    (tmp_path / "weakspot.toml").write_text('[data]\nsource = "nowhere"\n')
+    command = [sys.executable, "-m", "weakspot", "lab", "collective", str(tmp_path)]
+    result = subprocess.run(
+        command, capture_output=True, text=True, env={**os.environ, "NO_COLOR": "1"}, check=False
+    )
+    assert result.returncode == 2
+    assert "two or more project folders" in result.stderr
+    assert "Traceback" not in result.stderr

@@ -1,0 +1,136 @@
+import pytest
+
+from weakspot.cli import run_text
+from weakspot.core.evidence import (
+    Cause,
+    CauseFinding,
+    ConfusedWith,
+    Evidence,
+    Interval,
+    LabelFinding,
+    Measurement,
+    Share,
+    Verdict,
+    effect_size,
+)
+from weakspot.core.rules import ColumnRule
+from weakspot.core.run import MethodRecord, RunRecord
+from weakspot.core.slices import DataUse, FailureSlice, SliceName
+
+USE = DataUse(name="half", n_samples=51, digest="d")
+
+
+def _slice(column, method, contrast):
+    name = SliceName(
+        phrase=f"a {contrast} apple",
+        contrast=contrast,
+        score=1.0,
+        describer="hand",
+        is_doubtful=contrast == "old",
+    )
+    return FailureSlice(
+        class_name="apple",
+        rule=ColumnRule(column=column, values=(True,)),
+        method=method,
+        found_on=USE,
+        names=(name,),
+    )
+
+
+def _evidence(found, verdict, **more):
+    return Evidence(
+        slice_id=found.slice_id, verifier="holdout", measured_on=USE, n_inside=22, failures_inside=16, n_outside=29,
+        failures_outside=1, rate_inside=16 / 22, rate_outside=1 / 29, interval_inside=Interval(low=0.52, high=0.87),
+        interval_outside=Interval(low=0.01, high=0.17), gap=0.69, p_value=0.001, q_value=0.002, n_tested=2, verdict=verdict, **more,
+    )  # fmt: skip
+
+
+@pytest.fixture
+def record():
+    green, again, old = (
+        _slice("green", "directions", "green"),
+        _slice("g", "attributes", "green"),
+        _slice("old", "keywords", "old"),
+    )
+    share = Share.of(16, 22)
+    confused_with = ConfusedWith(
+        answer="pear", inside=share, outside=share, among_failures=share, among_other_failures=share, p_value=0.001, is_real=True,
+        sentence="apple: green become pear.",
+    )  # fmt: skip
+    labels = LabelFinding(
+        n_suspect=4,
+        share=0.25,
+        inside=Share.of(4, 16),
+        outside=share,
+        witnesses=(),
+        is_flagged=True,
+        sentence="Four look wrong.",
+    )
+    proven = _evidence(
+        green,
+        Verdict.CONFIRMED,
+        cause=CauseFinding(
+            cause=Cause.SHIFT, sentence="More of them.", confused_with=confused_with
+        ),
+        labels=labels,
+        effect=effect_size((16, 22, 1, 29)),
+        elsewhere=(
+            Measurement(measured_on=USE, inside=Share.of(6, 10), outside=Share.of(3, 30), gap=0.5),
+        ),
+    )
+    return RunRecord(
+        run_id="r",
+        command="c",
+        started="2026-01-01T00:00:00Z",
+        seed=0,
+        slices=(green, again, old),
+        evidence=(
+            proven,
+            _evidence(again, Verdict.SAME, same_as=green.slice_id).model_copy(
+                update={"q_value": 1.0}
+            ),
+            _evidence(old, Verdict.NOT_CONFIRMED).model_copy(update={"q_value": 0.25}),
+        ),
+        methods=(
+            MethodRecord(
+                method="attributes", n_considered=1_200, n_found=30, n_tested=2, note="No answerer."
+            ),
+        ),
+    )
+
+
+def test_findings__everything_that_was_looked_into(record):
+    lines = run_text.findings(record).splitlines()
+    assert (
+        lines[0]
+        == "attributes: 1,200 candidates looked at, 30 put forward, 2 passed the screen. No answerer."
+    )
+    assert lines[1] == "1 of 2 tested slices confirmed:"
+    assert lines[2] == "  apple: green  (by directions)"
+    assert "    check the labels: Four look wrong." in lines
+    assert "    why: evidence points to: more common than in training. More of them." in lines
+    assert "    taken for: apple: green become pear." in lines
+    assert "    also found as: apple: green (attributes)" in lines
+    assert any(line.startswith("    how much: Members fail 21.1 times as often") for line in lines)
+    assert any(line.startswith("    elsewhere, half: fails on 60 % of 10 inside") for line in lines)
+    assert lines[-2:] == [
+        "  not published: apple: old (keywords; not confirmed, q = 0.25)",
+        "  not published: apple: green (attributes; same as another slice: apple: green)",
+    ]
+
+
+def test_findings__a_long_list_is_cut(record):
+    old = record.evidence[2]
+    lines = run_text.findings(record.model_copy(update={"evidence": (old,) * 15})).splitlines()
+    assert sum("apple: old" in line for line in lines) == 12
+    assert lines[-1] == "  not published: 3 more, see the report"
+
+
+def test_findings__doubtful_names_are_marked(record):
+    confirmed = record.evidence[2].model_copy(update={"verdict": Verdict.CONFIRMED})
+    shown = run_text.findings(record.model_copy(update={"evidence": (confirmed,)}))
+    assert "in words: a old apple (doubtful: a second check)" in shown
+
+
+def test_candidates__warn_that_nothing_is_confirmed(record):
+    assert "3 candidate slices, none confirmed yet" in run_text.candidates(record)

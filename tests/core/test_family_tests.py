@@ -1,0 +1,61 @@
+import numpy as np
+import pytest
+
+from weakspot.core.family_tests import family_test
+from weakspot.core.statistics import fisher_p
+
+
+def _world(draws, n_samples=120, n_failed=24):
+    failed = np.zeros(n_samples, dtype=bool)
+    failed[draws.choice(n_samples, n_failed, replace=False)] = True
+    return failed
+
+
+def test_family_test__one_membership_is_fishers_test():
+    failed = np.arange(40) < 10
+    inside = np.arange(40) % 4 == 0
+    found = family_test(failed, None, [inside], [1.0])
+    expected = fisher_p(int(failed[inside].sum()), 10, int(failed[~inside].sum()), 30)
+    assert found.own[0] == found.among_all[0] == pytest.approx(expected)
+
+
+def test_family_test__copies_cost_nothing_and_others_do():
+    draws = np.random.default_rng(0)
+    failed = np.arange(120) < 24
+    inside = (np.arange(120) < 11) | (np.arange(120) >= 104)
+    alone = family_test(failed, None, [inside], [1.0]).own[0]
+    copies = family_test(failed, None, [inside] * 20, np.ones(20)).among_all[0]
+    others = [draws.random(120) < 0.2 for _ in range(19)]
+    among = family_test(failed, None, [inside, *others], np.ones(20)).among_all[0]
+    assert copies == pytest.approx(alone, rel=0.5)
+    assert 4 * alone < among < 20 * alone
+
+
+def test_family_test__a_larger_weight_costs_less():
+    draws = np.random.default_rng(1)
+    failed = np.arange(120) < 24
+    insides = [np.arange(120) < 12, *[draws.random(120) < 0.2 for _ in range(19)]]
+    plain = family_test(failed, None, insides, np.ones(20)).among_all[0]
+    heavy = family_test(failed, None, insides, np.array([30.0, *np.ones(19)])).among_all[0]
+    assert heavy < plain
+
+
+def test_family_test__tiny_chances_are_not_bounded_by_the_number_of_draws():
+    failed = np.arange(400) < 100
+    found = family_test(failed, None, [failed, np.arange(400) % 2 == 0], [1.0, 1.0])
+    assert found.among_all[0] < 1e-20
+
+
+@pytest.mark.parametrize("has_groups", [False, True])
+def test_family_test__nothing_to_find__the_best_is_as_rare_as_it_says(has_groups):
+    draws = np.random.default_rng(2)
+    objects = np.repeat(np.arange(60), 2) if has_groups else np.arange(120)
+    insides = [(draws.random(120) < 0.2)[objects] for _ in range(15)]
+    groups = objects if has_groups else None
+    smallest = []
+    for _ in range(150):
+        failed = _world(draws, n_failed=20)[objects]
+        smallest.append(family_test(failed, groups, insides, np.ones(15)).among_all.min())
+    for level in (0.1, 0.3):
+        assert np.mean(np.array(smallest) <= level) <= level + 2.5 * np.sqrt(level / 150)
+    assert np.mean(np.array(smallest) <= 0.3) >= 0.12

@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+
+from weakspot.core.errors import NotEnoughDataError
+from weakspot.lab.refine.refinement import refine_model
+from weakspot.lab.refine.request import BESIDE, Prompt, RefineRequest, Wanted
+from weakspot.lab.refine.subjects import Subject
+from weakspot.lab.refine.training import Rights, added_images, chosen_head, refined_head
+
+
+@pytest.fixture(scope="module")
+def refined(subject, colour_world):
+    from planted_refine.planted_worlds import ModelFeatures, PlantedImages
+
+    models = {"planted": ModelFeatures(problem=colour_world.problem)}
+    return refine_model(
+        subject,
+        PlantedImages(world=colour_world, models=models, habits="usual"),
+        RefineRequest(debug_weight=0.2),
+    )
+
+
+def test_refine_model__resolves_more_held_out_failures_than_the_mere_classes(refined):
+    first, random = refined.refinement.arms[0], refined.refinement.arm("random")
+    assert first.held_out.count >= 2 * random.held_out.count
+    assert first.p_against_random < 0.05
+    assert first.clean.value > 0.95
+    assert random.p_against_random is None
+
+
+def test_refine_model__every_arm_is_measured_on_the_same_samples(refined):
+    arms = refined.refinement.arms
+    assert [arm.arm for arm in arms] == ["refine", *BESIDE]
+    for field in ("clean", "failure", "seed", "held_out", "test_before", "test_after"):
+        assert len({getattr(arm, field).total for arm in arms}) == 1
+    for arm in arms:
+        assert arm.clean.total + arm.failure.total == arm.test_after.total
+        assert arm.clean.count + arm.failure.count == arm.test_after.count
+        assert arm.test_before.count == arm.clean.total
+
+
+def test_refine_model__arms_beside_it_have_as_many_images_and_the_same_weight(refined):
+    arms = {arm.arm: arm for arm in refined.refinement.arms}
+    assert arms["plain"].n_images == 0
+    assert {arm.n_images for name, arm in arms.items() if name != "plain"} == {
+        arms["refine"].n_images
+    }
+    assert {arm.debug_weight for name, arm in arms.items() if name != "plain"} == {0.2}
+    assert sum(one.n_kept for one in arms["refine"].prompts) == arms["refine"].n_images
+    assert sum(one.weight for one in arms["refine"].prompts) == pytest.approx(1.0)
+
+
+def test_refine_model__the_planted_value_is_among_the_prompts(refined, colour_world):
+    problem = colour_world.problem
+    prompts = {one.prompt: one.weight for one in refined.refinement.arms[0].prompts}
+    heaviest = max(prompts, key=prompts.get)
+    assert problem.value in heaviest
+    assert problem.class_name in heaviest
+
+
+def test_refine_model__only_the_arms_that_are_asked_for(subject, images):
+    found = refine_model(
+        subject, images, RefineRequest(kinds=("colour",), debug_weight=0.1, arms=("plain",))
+    ).refinement
+    assert [arm.arm for arm in found.arms] == ["refine", "plain"]
+    assert found.arms[0].p_against_random is None
+
+
+def test_refine_model__held_out_and_test_labels_change_nothing_but_the_figures(
+    subject, images, refined
+):
+    """Other held-out and test samples: the same names, prompts, weight and layer."""
+    request = RefineRequest(arms=())
+    whole = refine_model(subject, images, request)
+    few = Subject(
+        name=subject.name,
+        bench=subject.bench,
+        test=subject.test.only(subject.test.rows[::3]),
+        seed=subject.seed,
+        held_out=subject.held_out.only(subject.held_out.rows[::3]),
+    )
+    again = refine_model(few, images, request)
+    assert again.refinement.names == whole.refinement.names
+    assert again.refinement.arms[0].prompts == whole.refinement.arms[0].prompts
+    assert again.refinement.arms[0].debug_weight == whole.refinement.arms[0].debug_weight
+    assert np.array_equal(again.head.weights, whole.head.weights)
+    assert again.refinement.arms[0].held_out.total < whole.refinement.arms[0].held_out.total
+
+
+def test_refine_model__an_arm_that_cannot_be_drawn_becomes_a_note(subject, images):
+    class Bare:
+        def __getattr__(self, name):
+            return getattr(images, name)
+
+        def features(self, model, prompt, n_images):
+            found = images.features(model, prompt, n_images)
+            return found[:0] if prompt.text in ("A photo of a disc", "A photo of a star") else found
+
+        def refusals(self, prompts):
+            images.refused = ("disc", "square", "star", "triangle")
+            return {
+                prompt: error
+                for prompt, error in images.refusals(prompts).items()
+                if prompt.text.count(" ") == 4
+            }
+
+    found = refine_model(
+        subject,
+        Bare(),
+        RefineRequest(kinds=("colour",), debug_weight=0.1, arms=("random", "plain")),
+    ).refinement
+    assert [arm.arm for arm in found.arms] == ["refine", "plain"]
+    assert any(note.startswith("random: ") for note in found.notes)
+
+
+def test_chosen_head__the_largest_weight_that_loses_little(subject, images, colour_world):
+    problem = colour_world.problem
+    prompt = Prompt(problem.class_name, f"A photo of a {problem.value} {problem.class_name}")
+    added = added_images(subject, [Wanted(prompt=prompt, n_images=20, weight=1.0)], images)
+
+    def lost(head):
+        before, after = Rights.of(subject, head).seed
+        return 1.0 - after[before].mean()
+
+    strict = chosen_head(subject, added, RefineRequest(most_lost=0.01))
+    loose = chosen_head(subject, added, RefineRequest(most_lost=0.5))
+    assert lost(strict) <= 0.01 < lost(refined_head(subject, added, 1.0))
+    assert strict.debug_weight < loose.debug_weight == 1.0
+    assert chosen_head(subject, added, RefineRequest(debug_weight=0.3)).debug_weight == 0.3
+
+
+def test_refined_head__a_weight_of_nearly_nothing_is_retraining_alone(subject, images):
+    added = added_images(
+        subject,
+        [Wanted(prompt=Prompt("disc", "A photo of a red disc"), n_images=5, weight=1.0)],
+        images,
+    )
+    nearly, alone = refined_head(subject, added, 1e-9), refined_head(subject, None, 0.5)
+    assert alone.debug_weight == 0.0
+    assert nearly.head.weights == pytest.approx(alone.head.weights, abs=0.02)
+
+
+def test_added_images__none_was_kept(subject, images):
+    class Empty:
+        def __getattr__(self, name):
+            return getattr(images, name)
+
+        def features(self, model, prompt, n_images):
+            return images.features(model, prompt, 1)[:0]
+
+    with pytest.raises(NotEnoughDataError, match="Not one generated image"):
+        added_images(
+            subject,
+            [Wanted(prompt=Prompt("disc", "A photo of a disc"), n_images=3, weight=1.0)],
+            Empty(),
+        )

@@ -1,0 +1,96 @@
+import numpy as np
+import pytest
+
+from weakspot.core.assistants import Assistants
+from weakspot.core.errors import DataError
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.slices import DataUse
+from weakspot.pipeline import blind, loop
+from weakspot.pipeline.halves import split_in_halves
+from weakspot.pipeline.settings import DiscoverSettings, Settings, VerifySettings
+from weakspot.pipeline.stage_clock import new_record
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.testing.planted_problems import rare
+
+CRITERION = FailureCriterion()
+ASKING = Assistants(embed_texts=phrase_embeddings)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    world = plant(rare(0.02), 1200, seed=5)
+    return world.samples().only(np.arange(len(world)))
+
+
+def _settings(*methods, scheme="cross-fit"):
+    return Settings(
+        discover=DiscoverSettings(methods=methods),
+        verify=VerifySettings(splits=("validation", "test"), scheme=scheme),
+    )
+
+
+def _everything(samples, settings):
+    return split_in_halves(samples, settings, CRITERION)[-1][1]
+
+
+def test_parts_of_error_rate__together_one():
+    assert blind.parts_of_error_rate(_settings("clusters", scheme="halves"), 1) == (1.0,)
+    assert blind.parts_of_error_rate(_settings("directions"), 3)[:2] == (0.5, 0.5)
+    assert sum(blind.parts_of_error_rate(_settings("clusters"), 3)) == pytest.approx(1.0)
+
+
+def test_blind_search__methods_see_no_prediction(samples, monkeypatch):
+    seen = []
+
+    def look(self, given, problem, *, seed):
+        seen.append(
+            (given.dataset.has_predictions, problem.failed.any(), "features" in given.spaces)
+        )
+        raise DataError("Nothing to see.")
+
+    from weakspot.discover.clusters import ClustersDiscoverer
+
+    monkeypatch.setattr(ClustersDiscoverer, "blind_candidates", look)
+    settings = _settings("clusters")
+    search = blind.BlindSearch(_everything(samples, settings), settings, CRITERION)
+    assert search.run() == ()
+    assert seen == [(False, False, False)]
+    assert "Nothing to see" in search.recorded(())[0].note
+
+
+def test_verify_slices__a_value_is_confirmed_on_all_samples(samples):
+    settings = _settings("attributes", "clusters")
+    record = new_record(settings, inputs={}, criterion="wrong")
+    record = loop.discover_slices(record, samples, settings, CRITERION, ASKING)
+    assert len(record.slices_by_id()) == len(record.slices)
+    made_blind = [one for one in record.slices if one.found_on == DataUse.nothing()]
+    assert {"attributes", "clusters"} >= {one.method for one in made_blind}
+    assert made_blind
+    assert [one.method for one in record.methods].count("clusters") == 1
+    named = loop.describe_slices(record, samples, settings, CRITERION, ASKING)
+    verified = loop.verify_slices(named, samples, settings, CRITERION)
+    everything = _everything(samples, settings)
+    entries = {entry.slice_id: entry for entry in verified.evidence}
+    best = min((entries[one.slice_id] for one in made_blind), key=lambda entry: entry.q_value)
+    assert best.verdict == "confirmed"
+    assert best.measured_on.digest == everything.digest()
+    assert best.n_compared > 1
+    assert best.p_value / best.n_compared < best.p_value <= best.q_value
+    confirmed = [found for found, _ in verified.published() if found.slice_id == best.slice_id]
+    assert confirmed[0].class_name == "disc"
+
+
+def test_judge_blind_slices__a_rule_that_no_longer_stands_out__not_confirmed(samples):
+    settings = _settings("attributes")
+    record = new_record(settings, inputs={}, criterion="wrong")
+    record = loop.discover_slices(record, samples, settings, CRITERION, ASKING)
+    made_blind = [one for one in record.slices if one.found_on == DataUse.nothing()]
+    verifier = loop.build_verifier(settings)
+    nothing, everything = split_in_halves(samples, settings, CRITERION)[-1]
+    measured = verifier.verify(
+        made_blind, discovery=nothing, confirmation=everything, criterion=CRITERION
+    )
+    judged = blind.judge_blind_slices(made_blind, measured, (), verifier)
+    assert {entry.p_value for entry in judged} == {1.0}
+    assert "confirmed" not in {entry.verdict.value for entry in judged}

@@ -1,0 +1,121 @@
+import json
+from dataclasses import replace
+
+import pytest
+
+import weakspot
+from weakspot.core.assistants import NOBODY
+from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
+from weakspot.core.failures import FailureCriterion
+from weakspot.pipeline.hypotheses import Fit, ask
+from weakspot.pipeline.ledger import LEDGER_FILE
+from weakspot.project.project import Project
+from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory, world, manifest):
+    made = Project.create(
+        tmp_path_factory.mktemp("asked"),
+        data=str(manifest),
+        classifier=planted_classifier(world),
+        embedder=PlantedEmbedder(),
+        settings=weakspot.Settings(verify={"splits": ("validation", "test")}),
+    )
+    made.ingest()
+    return made
+
+
+def test_ask__scores_in_sample_and_held_out(project):
+    report = project.hypothesis("disc", ["green discs", "dark"])
+    good, dark = report.answers
+    assert (good.phrase, good.fit) == ("green discs", Fit.GOOD)
+    assert good.discovery.error_score == good.discovery.best_score > 0.3
+    assert 0.3 < good.confirmation.error_score <= good.confirmation.best_score
+    assert good.discovery.samples.digest != good.confirmation.samples.digest
+    assert good.confirmation.inside.value > good.confirmation.outside.value + 0.2
+    assert (
+        good.confirmation.inside.interval.low
+        < good.confirmation.inside.value
+        < good.confirmation.inside.interval.high
+    )
+    assert good.discovery.best_p < 0.01
+    assert good.p_value < good.p_after_looks < 0.05
+    assert 0 < good.matching.count < good.matching.total
+    assert dark.fit is Fit.MATCHES_ONLY
+    assert "think of something else" in dark.advice
+
+
+def test_ask__words_that_are_in_no_image(project):
+    (answer,) = project.hypothesis("disc", ["a zebra crossing under palm trees"]).answers
+    assert answer.fit is Fit.NEITHER
+    assert "in other words" in answer.advice
+
+
+def test_ask__every_phrase_is_written_down_and_counted_once(project):
+    before = project.hypothesis("star", ["grassy"]).n_looks
+    again = project.hypothesis("star", ["grassy", " grassy "])
+    assert (again.n_looks, len(again.answers)) == (before, 1)
+    path = project.folder / LEDGER_FILE
+    with path.open("a") as stream:
+        stream.write("half a line")
+    after = project.hypothesis("star", ["striped"])
+    assert after.n_looks == before + 1
+    batches = [json.loads(line) for line in path.read_text().splitlines()]
+    assert batches[-1]["batch"]["questions"][0]["about"] == "star: striped"
+    (answer,) = after.answers
+    assert answer.p_after_looks > answer.p_value
+    assert f"asked {after.n_looks} questions" in after.left
+
+
+def test_ask__same_question_same_answer(project):
+    first, second = (project.hypothesis("disc", ["green discs"]).answers[0] for _ in range(2))
+    assert (first.discovery, first.confirmation) == (second.discovery, second.confirmation)
+
+
+def test_ask__bad_questions(project, monkeypatch):
+    with pytest.raises(DataError, match=r"no class 'disk'.*'disc'"):
+        project.hypothesis("disk", ["green"])
+    with pytest.raises(ConfigError, match="No phrase"):
+        project.hypothesis("disc", [" "])
+    monkeypatch.setitem(
+        project.__dict__, "criterion", FailureCriterion(kind="target", target="heart")
+    )
+    with pytest.raises(DataError, match="heart"):
+        project.hypothesis("disc", ["green"])
+    monkeypatch.setitem(
+        project.__dict__, "criterion", FailureCriterion(kind="low-confidence", threshold=1e-12)
+    )
+    with pytest.raises(NotEnoughDataError, match="Too few failures"):
+        project.hypothesis("disc", ["green"])
+
+
+def test_ask__without_a_text_side(project):
+    deaf = replace(project.prepared(), assistants=NOBODY)
+    with pytest.raises(ModelError, match="no text side"):
+        ask(
+            deaf,
+            project.settings,
+            FailureCriterion(),
+            project.store,
+            class_name="disc",
+            phrases=["green"],
+        )
+
+
+def test_ask__settings_of_the_method_are_used(project):
+    options = {
+        "hypothesis": {"templates": ["{phrase}", "a photo of {phrase}"], "n_permutations": 9}
+    }
+    other = Project(
+        project.folder,
+        project.settings.model_copy(
+            update={
+                "discover": project.settings.discover.model_copy(update={"parameters": options})
+            }
+        ),
+        classifier=project._given_classifier,
+        embedder=PlantedEmbedder(),
+    )
+    (answer,) = other.hypothesis("disc", ["green discs"]).answers
+    assert answer.discovery.best_p == pytest.approx(0.1)

@@ -1,0 +1,25 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from weakspot.pipeline.settings import Settings
+from weakspot.pipeline.stage_clock import RUN_TIME, new_record
+
+
+def record(after=()):
+    return new_record(Settings(), inputs={}, criterion="wrong", after=after)
+
+
+def test_new_record__clock_set_back__still_sorts_behind_earlier_runs():
+    tomorrow = datetime.now(UTC) + timedelta(days=1)
+    earlier = (f"{tomorrow - timedelta(days=9):{RUN_TIME}}-ffffff", f"{tomorrow:{RUN_TIME}}-ffffff")
+    found = record(earlier)
+    assert sorted([*earlier, found.run_id])[-1] == found.run_id
+    assert record([*earlier, found.run_id]).run_id > found.run_id
+
+
+@pytest.mark.parametrize("after", [(), ("by-hand",), ("20000101T000000.000000-abcdef",)])
+def test_new_record__nothing_newer__takes_the_time_of_the_clock(after):
+    before = datetime.now(UTC)
+    found = datetime.strptime(record(after).run_id.rpartition("-")[0], RUN_TIME).replace(tzinfo=UTC)
+    assert before <= found <= datetime.now(UTC)

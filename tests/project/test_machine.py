@@ -1,0 +1,64 @@
+import sys
+
+import weakspot
+from weakspot.project.machine import (
+    free_memory_bytes,
+    import_problems,
+    installed_version,
+    int8_features,
+    processor_name,
+)
+
+
+def test_installed_version__there_and_not_there():
+    assert installed_version("weakspot") == weakspot.__version__
+    assert installed_version("weakspot-nothing") is None
+
+
+def test_import_problems__survives_a_crash(tmp_path, monkeypatch):
+    (tmp_path / "fine_module.py").write_text("")
+    (tmp_path / "failing_module.py").write_text("raise RuntimeError('operator does not exist')")
+    (tmp_path / "crashing_module.py").write_text("import os\nos._exit(3)")
+    (tmp_path / "later_module.py").write_text("")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    found = import_problems(
+        ["fine_module", "failing_module", "absent_module", "crashing_module", "later_module"]
+    )
+    assert found == {
+        "failing_module": "RuntimeError: operator does not exist",
+        "crashing_module": "the process ended with code 3",
+    }
+
+
+def test_import_problems__too_slow(tmp_path, monkeypatch):
+    (tmp_path / "sleeping_module.py").write_text("import time\ntime.sleep(60)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert import_problems(["sleeping_module"], timeout_seconds=0.5) == {
+        "sleeping_module": "no end in 0.5 seconds"
+    }
+
+
+def test_int8_features__of_three_processors(tmp_path):
+    (tmp_path / "old").write_text("processor : 0\nflags\t\t: fpu sse4_2 avx avx2 fma\n")
+    (tmp_path / "new").write_text("flags : avx2 avx512_vnni avx_vnni\n")
+    (tmp_path / "arm").write_text("Features : fp asimd asimddp i8mm\n")
+    (tmp_path / "other").write_text("nothing said\n")
+    assert int8_features(tmp_path / "old") == ("AVX2",)
+    assert int8_features(tmp_path / "new") == ("AVX2", "VNNI")
+    assert int8_features(tmp_path / "arm") == ("dot product", "i8mm")
+    assert int8_features(tmp_path / "other") is None
+    assert int8_features(tmp_path / "absent") is None
+
+
+def test_free_memory_bytes__of_a_file(tmp_path):
+    (tmp_path / "memory").write_text("MemTotal: 4096 kB\nMemAvailable:    2048 kB\n")
+    (tmp_path / "empty").write_text("")
+    assert free_memory_bytes(tmp_path / "memory") == 2_097_152
+    assert free_memory_bytes(tmp_path / "empty") is None
+    assert free_memory_bytes(tmp_path / "absent") is None
+
+
+def test_processor_name__has_a_count():
+    assert processor_name().endswith("processors")

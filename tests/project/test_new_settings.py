@@ -1,0 +1,72 @@
+import tomllib
+
+import pytest
+
+from weakspot.core.errors import ConfigError
+from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
+from weakspot.pipeline.settings_file import parse_settings
+from weakspot.project.new_settings import (
+    classifier_settings,
+    commented_settings,
+    recommended_settings,
+)
+
+
+def test_commented_settings__reads_back_the_same():
+    settings = Settings(
+        seed=3,
+        data=DataSettings(
+            source='a "quoted" folder', columns={"label": "species"}, class_names=("cat", "dog")
+        ),
+        classifier=PartSettings(
+            name="onnx", options={"path": "model.onnx", "mean": [0.5, 0.5, 0.5]}
+        ),
+    )
+    text = commented_settings(settings)
+    assert parse_settings(tomllib.loads(text), where="here") == settings
+
+
+def test_recommended_settings__auto_and_cross_fitted():
+    text = commented_settings(recommended_settings())
+    given = tomllib.loads(text)
+    assert (given["discover"]["methods"], given["verify"]["scheme"]) == (["auto"], "cross-fit")
+
+
+def test_commented_settings__every_setting_is_explained():
+    lines = commented_settings(Settings()).splitlines()
+    entries = [
+        number
+        for number, line in enumerate(lines)
+        if " = " in line and line.startswith("# ") and line[2].islower()
+    ]
+    assert len(entries) > 30
+    assert all(lines[number - 1].startswith("# ") for number in entries)
+    assert tomllib.loads("\n".join(lines)) == {
+        name: {} for name in Settings.model_fields if name != "seed"
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "options"),
+    [
+        ("models/best.onnx", "onnx", {"path": "models/best.onnx"}),
+        ("best.pt", "torch", {"path": "best.pt"}),
+        ("pipeline.skops", "sklearn", {"path": "pipeline.skops"}),
+        ("http://127.0.0.1:8000/predict", "endpoint", {"url": "http://127.0.0.1:8000/predict"}),
+        ("timm:resnet18", "timm", {"model": "resnet18"}),
+        ("my_models.fruit:predict", "callable", {"target": "my_models.fruit:predict"}),
+    ],
+)
+def test_classifier_settings__by_form(text, name, options):
+    settings = classifier_settings(text)
+    assert (settings.name, settings.options) == (name, options)
+
+
+def test_classifier_settings__transformers_folder(tmp_path):
+    (tmp_path / "config.json").write_text("{}")
+    assert classifier_settings(str(tmp_path)).name == "transformers"
+
+
+def test_classifier_settings__unclear():
+    with pytest.raises(ConfigError, match="not clear what kind"):
+        classifier_settings("model.bin")

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.failures import Side
+from weakspot.core.rules import IdRule
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.training_sets import TrainingSelection
+from weakspot.repair.labels.selection import chosen_for, labelling_rows
+
+IDS = ["a", "b", "c", "d", "e"]
+ROWS = np.arange(1, 5)
+
+
+def _samples(probabilities=None, **columns):
+    columns = columns or {"labels": [0, -1, -1, -1, 1]}
+    return SampleSet(
+        dataset=dataset_from_columns(
+            class_names=["cat", "dog", "owl"],
+            sample_ids=IDS,
+            probabilities=None if probabilities is None else np.array(probabilities, np.float32),
+            **columns,
+        ),
+        rows=np.arange(5),
+    )
+
+
+def _slice(class_name, members, contrast, side=None):
+    use = DataUse(name="given", n_samples=0, digest="given")
+    name = SliceName(phrase=contrast, contrast=contrast, score=1.0, describer="hand")
+    rule = IdRule(sample_ids=tuple(members))
+    return FailureSlice(
+        class_name=class_name, side=side, rule=rule, method="hand", found_on=use, names=(name,)
+    )
+
+
+def test_labelling_rows__chosen_rows_without_a_label_in_the_order_of_the_selection():
+    selection = TrainingSelection(rows=np.array([0, 4, 3, 1]), weights=np.ones(4), note="by hand")
+    assert labelling_rows(selection, _samples()).tolist() == [3, 1]
+    many = _samples(label_lists=[[0], [], None, None, [1, 2]])
+    assert labelling_rows(selection, many).tolist() == [3]
+
+
+def test_chosen_for__members_of_slices_and_nobody_else():
+    slices = [_slice("cat", "bc", "black"), _slice("dog", "cd", "wet")]
+    assert chosen_for(ROWS, slices, _samples()) == {1: "cat: black", 2: "cat: black", 3: "dog: wet"}
+    assert chosen_for(ROWS, [], _samples()) == {}
+    assert chosen_for(ROWS[:0], slices, _samples()) == {}
+
+
+def test_chosen_for__the_likelier_class_wins_and_an_unlikely_one_is_out_of_the_question():
+    probabilities = [
+        [0.3, 0.3, 0.4],
+        [0.1, 0.3, 0.6],
+        [0.4, 0.5, 0.1],
+        [0.2, 0.7, 0.1],
+        [0.3, 0.3, 0.4],
+    ]
+    slices = [_slice("cat", "bc", "black"), _slice("dog", "cd", "wet")]
+    # b is hardly a cat; c is rather a dog than a cat.
+    assert chosen_for(ROWS, slices, _samples(probabilities)) == {2: "dog: wet", 3: "dog: wet"}
+
+
+@pytest.mark.parametrize(
+    ("side", "title"), [(Side.PRESENT, "cat: black"), (Side.ABSENT, "no cat: black")]
+)
+def test_chosen_for__several_labels(side, title):
+    probabilities = [[0.1, 0.9, 0.9]] * 5
+    samples = _samples(probabilities, label_lists=[[0], [], None, None, [1, 2]])
+    assert chosen_for(ROWS, [_slice("cat", "c", "black", side)], samples) == {2: title}

@@ -1,0 +1,270 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.errors import NotEnoughDataError
+from weakspot.core.failures import Side
+from weakspot.core.rules import IdRule
+from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.training_sets import RepairMaterial
+from weakspot.repair.methods.pool.candidates import ClassGuess, by_id, open_pool
+
+TRAIN = np.arange(4)
+POOL = np.array([4, 5, 6, 7])
+CAT, OWL = [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]
+# Cats lie at the cat's name, and the classifier finds cat likely of the rows 0, 1, 4 and 5.
+EMBEDDINGS = [CAT, CAT, [0.0, 1.0, 0.0], OWL, CAT, OWL, CAT, OWL]
+LIKELY_CAT, UNLIKELY_CAT = [0.4, 0.5, 0.1], [0.1, 0.5, 0.4]
+PROBABILITIES = [
+    LIKELY_CAT,
+    LIKELY_CAT,
+    UNLIKELY_CAT,
+    UNLIKELY_CAT,
+    LIKELY_CAT,
+    LIKELY_CAT,
+    UNLIKELY_CAT,
+    UNLIKELY_CAT,
+]
+ASSISTANTS = Assistants(embed_texts=lambda phrases: np.eye(3, dtype=np.float32)[: len(phrases)])
+
+
+def _slice(class_name="cat", side=None):
+    use = DataUse(name="given", n_samples=0, digest="given")
+    return FailureSlice(
+        class_name=class_name, side=side, rule=IdRule(sample_ids=()), method="hand", found_on=use
+    )
+
+
+def _guess(
+    *,
+    labels=(0, 0, 1, 2),
+    probabilities=PROBABILITIES,
+    embeddings=EMBEDDINGS,
+    assistants=ASSISTANTS,
+):
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog", "owl"],
+        labels=[*labels, -1, -1, -1, -1],
+        probabilities=None if probabilities is None else np.array(probabilities, dtype=np.float32),
+    )
+    space = EmbeddingSpace(
+        encoder_id="hand", embeddings=np.array(embeddings, dtype=np.float32), has_text=True
+    )
+    samples = SampleSet(dataset=dataset, rows=POOL, spaces={"clip": space})
+    return ClassGuess(samples=samples, training=TRAIN, assistants=assistants)
+
+
+def test_possible__both_witnesses_first_and_one_alone_only_when_more_are_wanted():
+    # Among training samples both speak for the two cats; what one alone says was never heard there and comes last.
+    assert _guess().possible(_slice(), POOL, 1).tolist() == [True, False, False, False]
+    assert _guess().possible(_slice(), POOL, 2).tolist() == [True, False, True, False]
+    assert _guess().possible(_slice(), POOL, 3).tolist() == [True, True, True, False]
+    assert _guess().possible(_slice(), POOL, 99).tolist() == [True, True, True, False]
+
+
+def test_possible__what_is_wrong_among_training_samples_is_not_believed():
+    # The owl of the training samples is likely a cat, too, and lies elsewhere: the classifier alone is wrong there.
+    probabilities = [LIKELY_CAT, LIKELY_CAT, UNLIKELY_CAT, LIKELY_CAT, *PROBABILITIES[4:]]
+    assert _guess(probabilities=probabilities).possible(_slice(), POOL, 99).tolist() == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_possible__the_more_reliable_witness_first():
+    # Cats lie at the owl's name and are likely; a dog lies at the cat's name.
+    embeddings = [OWL, OWL, CAT, OWL, *EMBEDDINGS[4:]]
+    guess = _guess(embeddings=embeddings)
+    assert guess.possible(_slice(), POOL, 1).tolist() == [False, True, False, False]
+    assert guess.possible(_slice(), POOL, 99).tolist() == [True, True, False, False]
+
+
+def test_possible__with_one_witness():
+    assert _guess(assistants=NOBODY).possible(_slice(), POOL, 99).tolist() == [
+        True,
+        True,
+        False,
+        False,
+    ]
+    assert _guess(probabilities=None).possible(_slice(), POOL, 99).tolist() == [
+        True,
+        False,
+        True,
+        False,
+    ]
+
+
+def test_possible__every_row_where_nobody_can_tell():
+    everybody = [True] * 4
+    assert (
+        _guess(probabilities=None, assistants=NOBODY).possible(_slice(), POOL, 1).tolist()
+        == everybody
+    )
+    # Of two classes both are always among the two likeliest.
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog"],
+        labels=[0, 0, 1, 1, -1, -1, -1, -1],
+        probabilities=np.full((8, 2), 0.5, np.float32),
+    )
+    guess = ClassGuess(
+        samples=SampleSet(dataset=dataset, rows=POOL), training=TRAIN, assistants=NOBODY
+    )
+    assert guess.possible(_slice(), POOL, 1).tolist() == everybody
+
+
+def test_possible__class_without_training_samples_believes_any_witness():
+    assert _guess(labels=(1, 1, 1, 2)).possible(_slice(), POOL, 1).tolist() == [
+        True,
+        False,
+        False,
+        False,
+    ]
+    assert _guess(labels=(1, 1, 1, 2)).possible(_slice(), POOL, 99).tolist() == [
+        True,
+        True,
+        True,
+        False,
+    ]
+
+
+def test_possible__ties_go_to_the_lower_class_and_unknown_probabilities_say_nothing():
+    even = [*PROBABILITIES[:4], [1 / 3] * 3, [np.nan] * 3, [np.nan] * 3, UNLIKELY_CAT]
+    assert _guess(probabilities=even, assistants=NOBODY).possible(
+        _slice("cat"), POOL, 9
+    ).tolist() == [True, False, False, False]
+    assert _guess(probabilities=even, assistants=NOBODY).possible(
+        _slice("owl"), POOL, 9
+    ).tolist() == [False, False, False, True]
+
+
+def test_possible__rows_without_a_embedding_are_near_nothing():
+    embeddings = [*EMBEDDINGS[:4], [np.nan] * 3, *EMBEDDINGS[5:]]
+    assert _guess(embeddings=embeddings, probabilities=None).possible(
+        _slice(), POOL, 9
+    ).tolist() == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("side", "expected"), [(Side.ABSENT, [True, True, True]), (Side.PRESENT, [True, False, True])]
+)
+def test_possible__multi_label_has_the_label_or_lacks_it(side, expected):
+    # The last row is predicted to have the label although two others are likelier.
+    probabilities = [
+        [0.9, 0.1, 0.1],
+        [0.1, 0.9, 0.8],
+        [0.7, 0.2, 0.1],
+        [0.1, 0.9, 0.8],
+        [0.6, 0.9, 0.8],
+    ]
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog", "owl"],
+        label_lists=[[0], [1, 2], None, None, None],
+        probabilities=np.array(probabilities, dtype=np.float32),
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(2, 5))
+    guess = ClassGuess(samples=samples, training=np.arange(2), assistants=NOBODY)
+    assert guess.possible(_slice(side=side), np.arange(2, 5), 9).tolist() == expected
+
+
+def test_possible__samples_in_pieces_give_the_same(monkeypatch):
+    whole = _guess().possible(_slice(), POOL, 2)
+    monkeypatch.setattr("weakspot.repair.methods.pool.candidates.CHUNK_ROWS", 1)
+    assert _guess().possible(_slice(), POOL, 2).tolist() == whole.tolist()
+
+
+def test_possible__names_are_asked_once():
+    asked = []
+
+    def embed_texts(phrases):
+        asked.append(list(phrases))
+        return np.eye(3, dtype=np.float32)
+
+    guess = _guess(assistants=replace(ASSISTANTS, embed_texts=embed_texts))
+    guess.possible(_slice("cat"), POOL, 9)
+    guess.possible(_slice("owl"), POOL, 9)
+    assert asked == [["a photo of a cat", "a photo of a dog", "a photo of an owl"]]
+
+
+def test_open_pool__refuses_without_a_pool_or_a_budget(make_material):
+    with pytest.raises(NotEnoughDataError, match="pool-margin needs a pool"):
+        open_pool(make_material(pool=None), "pool-margin")
+    empty = make_material()
+    with pytest.raises(NotEnoughDataError, match="needs a pool"):
+        open_pool(replace(empty, pool=empty.pool.only(empty.pool.rows[:0])), "pool-margin")
+    with pytest.raises(NotEnoughDataError, match=r"Set \[repair\] budget"):
+        open_pool(make_material(budget=0), "pool-margin")
+
+
+def test_open_pool__hides_the_labels_of_the_pool_and_keeps_those_of_training(make_material):
+    opened = open_pool(make_material(), "pool-margin")
+    assert opened.samples.dataset.labels.tolist() == [
+        0,
+        0,
+        1,
+        1,
+        2,
+        2,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+        -1,
+    ]
+    assert make_material().pool.dataset.labels.tolist()[6:] == [0, 0, 0, 1, 1, 0, 0, 0]
+
+
+def test_open_pool__hides_label_lists_too():
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog"], label_lists=[[0], [1], []], splits=["train", "pool", "pool"]
+    )
+    samples = SampleSet(dataset=dataset, rows=np.array([0]))
+    opened = open_pool(
+        RepairMaterial(training=samples, pool=samples.only(np.array([1, 2])), budget=1),
+        "pool-random",
+    )
+    assert opened.samples.dataset.is_labelled.tolist() == [True, False, False]
+
+
+def test_open_pool__every_image_once_and_none_that_is_trained_on():
+    dataset = dataset_from_columns(
+        class_names=["cat", "dog"],
+        labels=[0, -1, -1, 1, -1],
+        splits=["train", "pool", "pool", "pool", "pool"],
+        sample_ids=["t", "d", "c", "b", "a"],
+        content_hashes=["one", "two", "one", "two", "three"],
+    )
+    samples = SampleSet(dataset=dataset, rows=np.array([0]))
+    opened = open_pool(
+        RepairMaterial(training=samples, pool=samples.only(np.array([1, 2, 3, 4])), budget=1),
+        "pool-random",
+    )
+    assert dataset.sample_ids(opened.rows) == ["a", "b"]
+
+
+def test_by_id__does_not_depend_on_the_order_of_rows(make_material):
+    material = make_material(order=[13, 3, 8, 6, 1, 0, 2, 4, 5, 7, 9, 10, 12, 11])
+    rows = by_id(material.pool, material.pool.rows)
+    assert material.pool.dataset.sample_ids(rows) == list("abcdefgh")
+
+
+def test_candidates__whole_pool_or_only_slices(make_material, make_slice):
+    opened = open_pool(make_material(budget=9), "pool-random")
+    names = opened.samples.dataset.sample_ids
+    assert names(opened.candidates([], "pool")) == list("abcdefgh")
+    # Of the samples inside only d has plum among its two likeliest classes.
+    assert names(opened.candidates([make_slice("plum")], "slices")) == ["d"]
+    assert names(
+        opened.candidates([make_slice("plum"), make_slice("apple", threshold=0.75)], "slices")
+    ) == ["a", "d", "e"]
+    assert len(opened.candidates([], "slices")) == 0
+    with pytest.raises(NotEnoughDataError, match="None of the 8 pool samples is inside a slice"):
+        opened.candidates([make_slice(threshold=2.0)], "slices")

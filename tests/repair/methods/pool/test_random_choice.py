@@ -1,0 +1,33 @@
+import pytest
+
+from weakspot.core.errors import ConfigError
+from weakspot.repair.methods.pool.random_choice import RandomRepairer
+
+
+def test_select__seed_decides_and_larger_budgets_keep_smaller_ones(make_material, hidden, added):
+    chosen = {}
+    for seed in range(12):
+        sizes = [make_material(budget=budget, seed=seed) for budget in (2, 5, 99)]
+        small, large, everything = (
+            added(RandomRepairer().select([], material), material) for material in sizes
+        )
+        assert (len(small), len(large), everything) == (2, 5, "abcdefgh")
+        assert set(small) <= set(large)
+        material = make_material(
+            budget=2, seed=seed, labels=hidden, order=[13, 3, 8, 6, 1, 0, 2, 4, 5, 7, 9, 10, 12, 11]
+        )
+        assert added(RandomRepairer().select([], material), material) == small
+        chosen[small] = seed
+    assert len(chosen) > 5
+
+
+def test_select__within_slices(make_material, make_slice, added):
+    material = make_material(budget=99)
+    assert (
+        added(RandomRepairer(within="slices").select([make_slice()], material), material) == "abce"
+    )
+
+
+def test_random__refuses_an_unknown_place():
+    with pytest.raises(ConfigError, match="within must be one of"):
+        RandomRepairer(within="outside")

@@ -1,0 +1,71 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.repair.methods.pool.uncertainty import (
+    ConfidenceRepairer,
+    EntropyRepairer,
+    MarginRepairer,
+)
+
+ALL = pytest.mark.parametrize("repairer", [MarginRepairer, EntropyRepairer, ConfidenceRepairer])
+
+
+@pytest.mark.parametrize(
+    ("repairer", "expected"),
+    [
+        (MarginRepairer(), "bdg"),  # margins: g 0.01, b 0.05, d 0.15, h 0.20
+        (EntropyRepairer(), "agh"),  # g 1.10, h 1.03, a 0.90, b 0.86
+        (ConfidenceRepairer(), "bgh"),  # g 0.34, b and h 0.50, d 0.55
+        (
+            MarginRepairer(within="slices"),
+            "abe",
+        ),  # inside and likely apples: b 0.05, a 0.30, e 0.55, c 0.65
+        (ConfidenceRepairer(within="slices"), "abe"),
+        (EntropyRepairer(within="slices"), "abe"),
+    ],
+)
+def test_select__least_sure_first(repairer, expected, make_material, make_slice, hidden, added):
+    for labels in (None, hidden):
+        material = make_material(labels=labels)
+        selection = repairer.select([make_slice()], material)
+        assert added(selection, material) == expected
+        assert selection.weights.tolist() == [1.0] * 9
+    assert ("inside the slices" in selection.note) == (repairer.within == "slices")
+
+
+def test_select__ties_go_by_sample_id_whatever_the_order_of_rows(make_material, added):
+    material = make_material(budget=2, order=[13, 3, 8, 6, 1, 0, 2, 4, 5, 7, 9, 10, 12, 11])
+    # b and h both have 0.50.
+    assert added(ConfidenceRepairer().select([], material), material) == "bg"
+
+
+def test_select__samples_without_probabilities_are_not_chosen(make_material, added):
+    material = make_material(budget=99)
+    probabilities = np.array(material.pool.dataset.probabilities)
+    probabilities[12] = np.nan
+    dataset = material.pool.dataset.with_predictions(probabilities=probabilities)
+    material = replace(
+        material, pool=replace(material.pool, dataset=dataset), training=replace(material.training, dataset=dataset)
+    )  # fmt: skip
+    assert added(ConfidenceRepairer().select([], material), material) == "abcdefh"
+
+
+def test_select__chunks_change_nothing(make_material, added, monkeypatch):
+    monkeypatch.setattr("weakspot.repair.methods.pool.doubts.CHUNK_ROWS", 3)
+    material = make_material()
+    assert added(EntropyRepairer().select([], material), material) == "agh"
+
+
+@ALL
+def test_select__refuses_without_probabilities(repairer, make_material, without_probabilities):
+    with pytest.raises(NotEnoughDataError, match="needs the classifier's probabilities"):
+        repairer().select([], without_probabilities(make_material()))
+
+
+@ALL
+def test_uncertainty__refuses_an_unknown_place(repairer):
+    with pytest.raises(ConfigError, match=r"within must be one of .*'pool', 'slices'"):
+        repairer(within="everywhere")

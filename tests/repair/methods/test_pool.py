@@ -1,0 +1,27 @@
+import pytest
+
+from weakspot.repair.methods.pool.budgeted import BudgetedRepairer
+from weakspot.repair.methods.pool.coreset import CoresetRepairer
+from weakspot.repair.methods.pool.deepest import DeepestRepairer
+from weakspot.repair.methods.pool.random_choice import RandomRepairer
+from weakspot.repair.methods.pool.uncertainty import MarginRepairer
+from weakspot.testing.checks import checks_for
+
+UNUSUAL = {
+    "budgeted": lambda: BudgetedRepairer(weighting="balanced", beta=0.5),
+    "coreset": lambda: CoresetRepairer(within="slices"),
+    "deepest": lambda: DeepestRepairer(weighting="balanced", only_members=False),
+    "random": lambda: RandomRepairer(within="slices"),
+    "margin": lambda: MarginRepairer(within="slices"),
+}
+
+
+@pytest.mark.parametrize("check", checks_for("repairers").values(), ids=checks_for("repairers"))
+@pytest.mark.parametrize("factory", UNUSUAL.values(), ids=UNUSUAL)
+def test_conformance__with_other_parameters_than_the_default(factory, check):
+    check(factory)
+
+
+@pytest.mark.parametrize("factory", UNUSUAL.values(), ids=UNUSUAL)
+def test_is_baseline__only_random(factory):
+    assert factory().is_baseline == isinstance(factory(), RandomRepairer)

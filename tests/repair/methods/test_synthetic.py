@@ -1,0 +1,273 @@
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import Split, dataset_from_columns
+from weakspot.core.errors import ConfigError, NotEnoughDataError
+from weakspot.core.evidence import Evidence, Interval, Verdict
+from weakspot.core.failures import Side
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse, SliceName
+from weakspot.core.training_sets import RepairMaterial
+from weakspot.repair.methods.synthetic import (
+    SyntheticRepairer,
+    class_prompt,
+    commonest_names,
+    slice_prompts,
+)
+from weakspot.testing.checks import checks_for, material
+
+PROMPTS = [
+    "A photo of a green apple",
+    "a photo of a green apple",
+    "A photo of an apple",
+    "A photo of a wet apple",
+    "A green pear",
+]
+
+
+def _name(contrast, phrase=None):
+    return SliceName(
+        phrase=phrase or f"a photo of a {contrast} apple",
+        contrast=contrast,
+        score=1.0,
+        describer="hand",
+    )
+
+
+def _evidence(found, failures):
+    nothing = Interval(low=0.0, high=1.0)
+    return Evidence(
+        slice_id=found.slice_id,
+        verifier="hand",
+        measured_on=DataUse(name="given", n_samples=0, digest="given"),
+        n_inside=20,
+        failures_inside=failures,
+        n_outside=20,
+        failures_outside=1,
+        rate_inside=failures / 20,
+        rate_outside=0.05,
+        interval_inside=nothing,
+        interval_outside=nothing,
+        gap=failures / 20 - 0.05,
+        p_value=0.01,
+        q_value=0.01,
+        n_tested=1,
+        verdict=Verdict.CONFIRMED,
+    )
+
+
+def _material(prompts=PROMPTS, labels=(0, 0, 0, 0, 1), evidence=()):
+    """Eight training samples, six apples and two pears, and one generated sample a prompt."""
+    metadata = {"green": [False] * (8 + len(labels))}
+    if prompts is not None:
+        metadata["prompt"] = [None] * 8 + list(prompts)
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * 6 + [1] * 2 + list(labels),
+        splits=["train"] * 8 + ["synthetic"] * len(labels),
+        metadata=metadata,
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(len(dataset)))
+    training, synthetic = (
+        samples.only(dataset.rows_of(split)) for split in (Split.TRAIN, Split.SYNTHETIC)
+    )
+    return RepairMaterial(
+        training=training, synthetic=synthetic, evidence={one.slice_id: one for one in evidence}
+    )
+
+
+@pytest.fixture
+def green(make_slice):
+    return make_slice(names=(_name("green"),))
+
+
+def test_select__both_losses_are_means(green):
+    chosen = SyntheticRepairer().select([green], _material())
+    # Rows 8 and 9 are from the prompt of the slice; 10 names the class only, 11 is about something else, 12 is a pear.
+    assert chosen.rows.tolist() == [*range(8), 8, 9]
+    # Eight samples share weight 1, two share 0.5: 1/8 each and 1/4 each, scaled to mean one over ten samples (sum 1.5).
+    assert chosen.weights == pytest.approx([10 / 12] * 8 + [10 / 6] * 2)
+    assert chosen.weights.mean() == pytest.approx(1.0)
+    assert chosen.note == (
+        "2 generated samples are added to 8 training samples; together they count 0.5 times as much."
+    )
+    assert not SyntheticRepairer().is_baseline
+
+
+@pytest.mark.parametrize("weight", [0.1, 1.0, 4.0])
+def test_select__the_weight_is_that_of_all_generated_samples_together(green, weight):
+    for prompts in (PROMPTS, [PROMPTS[0]] * 4 + [PROMPTS[4]]):
+        chosen = SyntheticRepairer(debug_weight=weight).select([green], _material(prompts))
+        assert chosen.weights[8:].sum() / chosen.weights[:8].sum() == pytest.approx(weight)
+
+
+def test_select__without_prompts_all_generated_samples_of_the_class(green):
+    assert SyntheticRepairer().select([green], _material(prompts=None)).rows.tolist() == [
+        *range(8),
+        8,
+        9,
+        10,
+        11,
+    ]
+    assert SyntheticRepairer().select([green], _material(prompts=[None] * 5)).rows.tolist() == [
+        *range(8),
+        8,
+        9,
+        10,
+        11,
+    ]
+
+
+def test_select__only_the_commonest_names(make_slice):
+    slices = [make_slice(names=(_name("wet"), _name("green")))]
+    assert SyntheticRepairer(n_names=1).select(slices, _material()).rows.tolist() == [*range(8), 11]
+    assert SyntheticRepairer(n_names=2).select(slices, _material()).rows.tolist() == [
+        *range(8),
+        8,
+        9,
+        11,
+    ]
+
+
+def test_select__a_prompt_belongs_to_the_name_it_has_most_words_of(make_slice):
+    names = (_name("green"), _name("on a green background"))
+    prompts = [
+        "an apple on a green background",
+        "a green apple",
+        "An apple, Green!",
+        "greenish apple",
+        "green pear",
+    ]
+    one = SyntheticRepairer(n_names=1).select([make_slice(names=names)], _material(prompts))
+    assert one.rows.tolist() == [*range(8), 9, 10]
+    both = SyntheticRepairer(n_names=2).select([make_slice(names=names)], _material(prompts))
+    assert both.rows.tolist() == [*range(8), 8, 9, 10]
+
+
+def test_select__slices_without_a_name_take_all_that_says_more_than_the_class(make_slice):
+    assert SyntheticRepairer().select([make_slice()], _material()).rows.tolist() == [
+        *range(8),
+        8,
+        9,
+        11,
+    ]
+
+
+def test_select__a_class_without_generated_samples_is_named(make_slice, green):
+    slices = [green, make_slice(class_name="pear", names=(_name("bruised"),))]
+    chosen = SyntheticRepairer().select(slices, _material())
+    assert chosen.rows.tolist() == [*range(8), 8, 9]
+    assert "There are none for “pear”." in chosen.note
+
+
+def test_select__unlabelled_samples_are_left_out(green):
+    chosen = SyntheticRepairer().select([green], _material(labels=(-1, 0, 0, 0, 1)))
+    assert chosen.rows.tolist() == [*range(8), 9]
+
+
+def test_select__no_slice_changes_nothing():
+    chosen = SyntheticRepairer().select([], _material())
+    assert chosen.rows.tolist() == list(range(8))
+    assert chosen.weights.tolist() == [1.0] * 8
+
+
+def test_select__no_generated_samples(green, training):
+    with pytest.raises(NotEnoughDataError, match="no generated samples"):
+        SyntheticRepairer().select([green], RepairMaterial(training=training))
+    with pytest.raises(NotEnoughDataError, match="no generated samples"):
+        SyntheticRepairer().select([green], _material(prompts=None, labels=()))
+
+
+def test_select__none_that_fits_says_what_to_generate(make_slice):
+    with pytest.raises(NotEnoughDataError, match="None of 5 generated samples") as caught:
+        SyntheticRepairer().select([make_slice(names=(_name("rotten"),))], _material())
+    assert "A photo of a rotten apple" in caught.value.fix
+
+
+def test_select__samples_that_lack_a_label(make_slice):
+    dataset = dataset_from_columns(
+        class_names=["apple"],
+        label_lists=[[0], [], [0], []],
+        splits=["train"] * 2 + ["synthetic"] * 2,
+        metadata={"green": [True] * 4},
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(4))
+    given = RepairMaterial(
+        training=samples.only(np.arange(2)), synthetic=samples.only(np.arange(2, 4))
+    )
+    assert SyntheticRepairer().select([make_slice(side=Side.ABSENT)], given).rows.tolist() == [
+        0,
+        1,
+        3,
+    ]
+    assert SyntheticRepairer().select([make_slice(side=Side.PRESENT)], given).rows.tolist() == [
+        0,
+        1,
+        2,
+    ]
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"debug_weight": 0.0}, {"debug_weight": -1.0}, {"debug_weight": float("nan")}, {"n_names": 0}],
+)
+def test_settings__that_mean_nothing_are_refused(settings):
+    with pytest.raises(ConfigError, match=next(iter(settings))):
+        SyntheticRepairer(**settings)
+
+
+def test_commonest_names__failures_decide(make_slice):
+    wet, green = (
+        make_slice("wet", names=(_name("wet"), _name("dark"))),
+        make_slice("green", names=(_name("green"),)),
+    )
+    names = commonest_names(
+        [wet, green], {one.slice_id: one for one in (_evidence(wet, 3), _evidence(green, 9))}
+    )
+    # Best names by failures, then the second names.
+    assert [one.contrast for one in names] == ["green", "wet", "dark"]
+
+
+def test_commonest_names__slices_of_the_same_name_count_together(make_slice):
+    first = make_slice("wet", names=(_name("green"),), n_found=4)
+    second = make_slice("green", names=(_name("dark"),), n_found=6)
+    third = make_slice("big", names=(_name("Green"),), n_found=4)
+    assert [one.contrast for one in commonest_names([first, second, third], {})] == [
+        "green",
+        "dark",
+    ]
+
+
+def test_slice_prompts__one_a_name_and_none_of_what_is_not_there(make_slice, green):
+    absent = make_slice(class_name="pear", side=Side.ABSENT, names=(_name("dark"),))
+    two = make_slice("wet", class_name="fig", names=(_name("ripe"), _name("raw")))
+    assert slice_prompts([green, absent, two], {}, n_names=1) == {
+        "apple": ("A photo of a green apple",),
+        "fig": ("A photo of a ripe apple",),
+    }
+
+
+def test_class_prompt__articles():
+    assert [class_prompt(name) for name in ("apple", "Golden_retriever")] == [
+        "A photo of an apple",
+        "A photo of a golden retriever",
+    ]
+
+
+@pytest.mark.parametrize("name", sorted(checks_for("repairers")))
+def test_checks__hold(name):
+    checks_for("repairers")[name](SyntheticRepairer)
+
+
+def test_select__labels_and_predictions_elsewhere_do_not_matter():
+    """What the conformance checks ask, with pool samples of the planted world standing in for generated ones."""
+    training, pool = material.sample_set(Split.TRAIN), material.sample_set(Split.POOL)
+    slices = material.slices_of(material.sample_set(Split.VALIDATION))
+    first = SyntheticRepairer().select(slices, RepairMaterial(training=training, synthetic=pool))
+    again = SyntheticRepairer().select(
+        slices, RepairMaterial(training=training, synthetic=pool, seed=5)
+    )
+    assert first.rows.tobytes() == again.rows.tobytes()
+    assert first.weights.mean() == pytest.approx(1.0)
+    assert np.isin(first.rows, np.concatenate([training.rows, pool.rows])).all()
+    assert len(np.unique(first.rows)) == len(first.rows) > len(training.rows)

@@ -1,0 +1,256 @@
+import csv
+import dataclasses
+import json
+
+import pyarrow as pa
+import pytest
+
+import weakspot
+from weakspot.backends.head_files import read_head
+from weakspot.core.dataset import Split
+from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
+from weakspot.core.repairs import GroupKind
+from weakspot.pipeline.wiring import buildable
+from weakspot.project.project import Project
+from weakspot.repair import bench as repair_bench
+from weakspot.repair.export import read_plan
+from weakspot.repair.stage import HEAD_FILE, RepairRequest
+from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_problems import rare
+
+SHARES = {Split.TRAIN: 0.35, Split.VALIDATION: 0.3, Split.TEST: 0.2, Split.POOL: 0.15}
+
+
+@pytest.fixture(scope="module")
+def pool_world():
+    return plant(rare(0.02), 2000, seed=8, split_shares=SHARES)
+
+
+@pytest.fixture(scope="module")
+def pool_manifest(pool_world, tmp_path_factory):
+    return pool_world.write_images(tmp_path_factory.mktemp("pool-world")).manifest
+
+
+@pytest.fixture(scope="module")
+def verified(pool_world, pool_manifest, tmp_path_factory):
+    """A project whose run has a confirmed slice."""
+    folder = tmp_path_factory.mktemp("verified")
+    project = _project(folder, pool_world, pool_manifest)
+    project.ingest()
+    record = project.verify(project.discover().run_id)
+    assert record.published(), (
+        "the planted slice must be confirmed for these tests to mean anything"
+    )
+    return project
+
+
+@pytest.fixture(scope="module")
+def compared(verified, pool_world):
+    project = _reopened(verified, pool_world, budget=20, groups="colour")
+    return project.repair(request=RepairRequest(is_comparison=True))
+
+
+def _project(folder, world, manifest, **repair):
+    return Project.create(
+        folder,
+        data=str(manifest),
+        classifier=planted_classifier(world),
+        embedder=PlantedEmbedder(),
+        settings=weakspot.Settings(repair=repair) if repair else weakspot.Settings(),
+        overwrite=True,
+    )
+
+
+def _reopened(project, world, **repair):
+    settings = project.settings.model_copy(
+        update={"repair": project.settings.repair.model_copy(update=repair)}
+    )
+    return Project(
+        project.folder, settings, classifier=planted_classifier(world), embedder=PlantedEmbedder()
+    )
+
+
+def _read(path):
+    with path.open(newline="") as stream:
+        return list(csv.DictReader(stream))
+
+
+def _written(path, rows):
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_repair__stands_beside_its_baselines(verified, pool_world):
+    result = _reopened(verified, pool_world).repair().repairs[0]
+    assert [(arm.arm, arm.is_baseline) for arm in result.arms] == [
+        ("slice-balanced", False), ("plain", True), ("random", True), ("confidence", True), ("class-name", True),
+    ]  # fmt: skip
+    gains = {arm.arm: arm.change_of(GroupKind.SLICE).change for arm in result.arms}
+    assert gains["slice-balanced"] > max(gains["plain"], gains["random"], gains["class-name"])
+    assert result.measured_on.name.startswith("test samples")
+
+
+def test_repair__counts_seed_and_held_out_failures(verified, pool_world):
+    repaired = _reopened(verified, pool_world).repair().repairs[0].repaired
+    names = [one.measured_on.name for one in repaired.elsewhere]
+    assert names == ["validation, discovery half", "validation, confirmation half"]
+    for measured in repaired.elsewhere:
+        (wrong,) = [
+            change for change in measured.changes if change.kind is GroupKind.FORMERLY_WRONG
+        ]
+        assert wrong.right_before == 0
+        assert wrong.gained == wrong.right_after
+
+
+def test_repair__looks_again(verified, pool_world):
+    result = _reopened(verified, pool_world).repair().repairs[0]
+    first = result.aftermath.slices[0]
+    assert first.slice_id == result.plan.slice_ids[0]
+    assert first.failures_after < first.failures_before
+    assert _reopened(verified, pool_world, look_again=False).repair().repairs[0].aftermath is None
+
+
+def test_repair__keeps_the_head(verified, pool_world):
+    project = _reopened(verified, pool_world)
+    record = project.repair()
+    path = project.store.runs.run_folder(record.run_id) / HEAD_FILE
+    head, class_names = read_head(path)
+    assert class_names == project.samples().dataset.class_names
+    assert head.weights.shape == pool_world.head.weights.shape
+
+
+def test_repair__same_seed_same_answer(verified, pool_world):
+    first, second = (_reopened(verified, pool_world).repair().repairs for _ in range(2))
+    assert first == second
+
+
+def test_repair__compare_runs_every_strategy_that_can_work(compared):
+    methods = [result.plan.repairer for result in compared.repairs]
+    wanted = set(
+        buildable(
+            "repairers",
+            {name: {"column": "colour"} for name in ("dfr-subsample", "dfr-upsample", "group-dro")},
+        )
+    )
+    assert methods[0] == "slice-balanced"
+    assert wanted - set(methods) == {"plain", "synthetic"}
+    assert len(set(methods)) == len(methods)
+    assert any(note.startswith("synthetic:") for note in compared.repairs[0].notes)
+    references = [arm.arm for arm in compared.repairs[0].arms if arm.arm.startswith("zero-shot")]
+    assert references == ["zero-shot-classes", "zero-shot-groups"]
+    assert [arm.arm for arm in compared.repairs[0].arms if arm.is_reference] == references
+
+
+def test_repair__pool_strategies_add_within_the_budget(compared):
+    added = {result.plan.repairer: result.repaired.n_added for result in compared.repairs}
+    assert all(0 < added[name] <= 20 for name in added if name.startswith("pool-"))
+    assert all(added[name] == 0 for name in added if not name.startswith("pool-"))
+
+
+def test_repair__interrupted_comparison_goes_on(verified, pool_world, compared, monkeypatch):
+    project = _reopened(verified, pool_world, budget=20, groups="colour")
+    trained = []
+    honest = repair_bench.RepairBench.fitted
+    monkeypatch.setattr(
+        repair_bench.RepairBench,
+        "fitted",
+        lambda self, chosen: trained.append(chosen) or honest(self, chosen),
+    )
+    again = project.repair(request=RepairRequest(is_comparison=True))
+    assert again.repairs == compared.repairs
+    assert len(trained) == 5, "only the chosen strategy and its baselines are trained again"
+
+
+def test_repair__only_the_slice_that_is_named(verified, pool_world):
+    project = _reopened(verified, pool_world)
+    wanted = project.store.runs.latest().published()[0][0]
+    result = project.repair(request=RepairRequest(slice_ids=(wanted.slice_id[:8],))).repairs[0]
+    assert result.plan.slice_ids == (wanted.slice_id,)
+    with pytest.raises(ConfigError, match="no confirmed slice"):
+        project.repair(request=RepairRequest(slice_ids=("ffffffffffff0",)))
+
+
+def test_repair__plan_carried_out_again_gives_the_same(verified, pool_world, tmp_path):
+    project = _reopened(verified, pool_world)
+    first = project.repair(request=RepairRequest(write_to=tmp_path / "out"))
+    plan = read_plan(tmp_path / "out" / "plan.json")
+    second = project.repair(request=RepairRequest(plan=plan))
+    assert second.run_id != first.run_id
+    assert second.repairs[0].repaired.changes == first.repairs[0].repaired.changes
+
+
+def test_repair__unlabelled_pool_waits_for_labels_and_goes_on(pool_world, pool_manifest, tmp_path):
+    rows = _read(pool_manifest)
+    truth = {row["path"]: row["label"] for row in rows}
+    for row in rows:
+        row["path"] = str(pool_manifest.parent / row["path"])
+        row["label"] = "" if row["split"] == "pool" else row["label"]
+    manifest = _written(tmp_path / "manifest.csv", rows)
+    project = _project(tmp_path / "project", pool_world, manifest, method="pool-deepest", budget=12)
+    record = project.run()
+    result = record.repairs[0]
+    assert result.arms == ()
+    assert 0 < result.labelling.n_samples <= 12
+    asked = project.store.runs.run_folder(record.run_id) / result.labelling.file
+    answers = _read(asked)
+    for row in answers:
+        row["label"] = next(label for path, label in truth.items() if row["image"].endswith(path))
+    filled = _written(tmp_path / "labelled.csv", answers)
+    result = project.repair(request=RepairRequest(labels=filled)).repairs[0]
+    assert result.repaired.n_added == len(answers)
+    assert any("have no label" in note for note in result.notes), (
+        "controls whose samples are unlabelled are left out and named"
+    )
+
+
+def test_repair__pool_image_that_is_tested_on_is_refused(verified, pool_world):
+    project = _reopened(verified, pool_world, budget=5)
+    prepared = project.prepared()
+    dataset = prepared.samples.dataset
+    test_row, pool_row = dataset.rows_of(Split.TEST)[0], dataset.rows_of(Split.POOL)[0]
+    hashes = dataset.content_hashes()
+    hashes[pool_row] = hashes[test_row]
+    table = dataset.table.set_column(
+        dataset.table.column_names.index("content_hash"), "content_hash", pa.array(hashes)
+    )
+    changed = dataclasses.replace(dataset, table=table)
+    project._made = {
+        key: dataclasses.replace(made, samples=dataclasses.replace(made.samples, dataset=changed))
+        for key, made in project._made.items()
+    }
+    with pytest.raises(
+        DataError, match="pool samples are also in the validation or test split"
+    ) as caught:
+        project.repair()
+    assert dataset.table.column("key")[int(pool_row)].as_py() in str(caught.value)
+
+
+def test_repair__without_pool_says_what_is_missing(verified, pool_world):
+    with pytest.raises(NotEnoughDataError, match="budget"):
+        _reopened(verified, pool_world, method="pool-deepest", budget=0).repair()
+
+
+def test_repair__files_are_recorded(verified, pool_world, tmp_path):
+    project = _reopened(verified, pool_world)
+    result = project.repair(request=RepairRequest(write_to=tmp_path / "out")).repairs[0]
+    assert (tmp_path / "out" / "plan.json").exists()
+    assert (
+        json.loads((tmp_path / "out" / "plan.json").read_text())["plan"]["repairer"]
+        == "slice-balanced"
+    )
+    assert any(name.endswith("training_weights.csv") for name in result.files)
+
+
+def test_repair__sgd_of_the_paper(verified, pool_world):
+    plan = _reopened(verified, pool_world, solver="sgd", look_again=False).repair().repairs[0].plan
+    assert (plan.solver, plan.penalty) == ("sgd", 0.0005)
+
+
+def test_repair__tuned_plans_say_so(verified, pool_world):
+    result = _reopened(verified, pool_world, tune=True, look_again=False).repair().repairs[0]
+    assert result.plan.is_tuned
+    assert result.repaired.change_of(GroupKind.SLICE).change > 0

@@ -1,0 +1,74 @@
+import numpy as np
+import pytest
+
+from weakspot.core.blind import BlindCandidate
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.rules import ColumnRule
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.verify.blind import judge_blind
+
+CRITERION = FailureCriterion()
+
+
+def _samples(n_failed=(20, 10)):
+    """Return two classes of 100; the failures of each are its first samples."""
+    failed = np.concatenate([np.arange(100) < number for number in n_failed])
+    labels = np.repeat([0, 1], 100)
+    number = np.tile(np.arange(100), 2)
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=labels.tolist(),
+        sample_ids=[f"{place:03d}" for place in range(200)],
+        metadata={
+            "early": np.where(number < 30, "yes", "no").tolist(),
+            "odd": np.where(number % 2 == 1, "yes", "no").tolist(),
+        },
+        predictions=np.where(failed, 1 - labels, labels),
+    )
+    return SampleSet(dataset=dataset, rows=np.arange(200))
+
+
+def _candidate(class_name, column, method="values"):
+    rule = ColumnRule(column=column, values=("yes",))
+    found = FailureSlice(
+        class_name=class_name, rule=rule, method=method, found_on=DataUse.nothing()
+    )
+    return BlindCandidate(found=found)
+
+
+def _classes(samples, columns=("early", "odd")):
+    return [
+        (problem, [_candidate(problem.class_name, column) for column in columns])
+        for problem in class_problems(samples.dataset, samples.rows, CRITERION)
+    ]
+
+
+def test_judge_blind__the_best_of_each_class_with_weights_by_failures():
+    samples = _samples()
+    told = judge_blind(_classes(samples), samples, largest_p=0.05, most=10)
+    assert [(test.found.class_name, test.found.rule.column) for test in told] == [
+        ("apple", "early"),
+        ("pear", "early"),
+    ]
+    assert [test.weight for test in told] == [400.0, 100.0]
+    assert all(test.p_value >= test.own_p for test in told)
+
+
+def test_judge_blind__what_is_not_told_still_counts():
+    samples = _samples()
+    every = judge_blind(_classes(samples), samples, largest_p=1.0, most=10)
+    best = judge_blind(_classes(samples), samples, largest_p=1.0, most=1)
+    assert len(every) == 4
+    total = sum(test.weight for test in every)
+    assert best[0].found.slice_id == every[0].found.slice_id
+    expected = every[0].p_value * total / every[0].weight
+    assert best[0].p_value == pytest.approx(expected, rel=1e-9, abs=0.0)
+
+
+def test_judge_blind__a_class_without_failures_or_a_value_that_few_have__no_test():
+    samples = _samples(n_failed=(20, 0))
+    told = judge_blind(_classes(samples), samples, largest_p=1.0, most=10)
+    assert {test.found.class_name for test in told} == {"apple"}
+    assert judge_blind(_classes(samples, ("early",))[:1], samples, largest_p=0.0, most=10) == ()

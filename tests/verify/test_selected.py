@@ -1,0 +1,80 @@
+import pytest
+
+from weakspot.core.evidence import Evidence, Interval, Verdict
+from weakspot.core.selection import adjust_gap
+from weakspot.core.slices import DataUse
+from weakspot.core.statistics import fisher_p
+from weakspot.verify.selected import with_adjusted_gaps
+
+TABLES = {"strong": (18, 20, 10, 100), "weak": (8, 20, 12, 100)}
+
+
+def entry(name, *, verdict=Verdict.CONFIRMED, n_tested=1, **more):
+    failures, n_inside, others, n_outside = TABLES[name]
+    p_value = fisher_p(*TABLES[name])
+    values = {
+        "slice_id": name,
+        "verifier": "holdout",
+        "measured_on": DataUse(name="confirmation", n_samples=120, digest="d"),
+        "n_inside": n_inside,
+        "failures_inside": failures,
+        "n_outside": n_outside,
+        "failures_outside": others,
+        "rate_inside": failures / n_inside,
+        "rate_outside": others / n_outside,
+        "interval_inside": Interval(low=0.0, high=1.0),
+        "interval_outside": Interval(low=0.0, high=1.0),
+        "gap": failures / n_inside - others / n_outside,
+        "p_value": p_value,
+        "q_value": min(1.0, p_value * n_tested),
+        "n_tested": n_tested,
+        "verdict": verdict,
+    }
+    return Evidence(**{**values, **more})
+
+
+def test_with_adjusted_gaps__alone__limit_is_alpha():
+    (adjusted,) = with_adjusted_gaps([entry("weak")], alpha=0.05)
+    assert adjusted.adjusted_gap == adjust_gap(TABLES["weak"], largest_p=0.05).gap
+    assert adjusted.headline_gap == adjusted.adjusted_gap < adjusted.gap
+
+
+def test_with_adjusted_gaps__ten_tested_together__limit_is_a_tenth():
+    (adjusted,) = with_adjusted_gaps([entry("weak", n_tested=10)], alpha=0.05)
+    assert adjusted.adjusted_gap == adjust_gap(TABLES["weak"], largest_p=0.005).gap
+
+
+def test_with_adjusted_gaps__last_one_accepted_sets_the_limit_of_all():
+    weak = entry("weak", q_value=fisher_p(*TABLES["weak"]) * 4 / 2)
+    strong = entry("strong", q_value=fisher_p(*TABLES["strong"]) * 4)
+    _, adjusted = with_adjusted_gaps([strong, weak], alpha=0.05)
+    by_the_last, by_the_first = (
+        adjust_gap(TABLES["weak"], largest_p=limit).gap for limit in (0.05 * 2 / 4, 0.05 / 4)
+    )
+    assert adjusted.adjusted_gap == by_the_last != by_the_first
+
+
+def test_with_adjusted_gaps__weight_moves_the_limit():
+    light = entry("weak", weight=0.5, q_value=fisher_p(*TABLES["weak"]) / 0.5)
+    (adjusted,) = with_adjusted_gaps([light], alpha=0.05)
+    assert adjusted.adjusted_gap == pytest.approx(
+        adjust_gap(TABLES["weak"], largest_p=0.025).gap, abs=1e-12
+    )
+
+
+def test_with_adjusted_gaps__not_confirmed__left_as_it_is():
+    refused = entry("weak", verdict=Verdict.NOT_CONFIRMED)
+    assert with_adjusted_gaps([refused], alpha=0.05) == (refused,)
+
+
+def test_with_adjusted_gaps__groups__counted_instead_of_images():
+    grouped = entry("strong", groups_inside=10, groups_outside=50)
+    (adjusted,) = with_adjusted_gaps([grouped], alpha=0.05)
+    assert adjusted.adjusted_gap == adjust_gap((9, 10, 5, 50), largest_p=0.05).gap
+
+
+def test_with_adjusted_gaps__batches__each_has_its_limit():
+    first = entry("weak", batch=1, n_tested=10)
+    second = entry("weak", batch=2)
+    adjusted = with_adjusted_gaps([first, second], alpha=0.05)
+    assert adjusted[0].adjusted_gap < adjusted[1].adjusted_gap

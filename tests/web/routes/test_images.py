@@ -1,0 +1,204 @@
+import struct
+import zlib
+from dataclasses import replace
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from PIL import Image
+from starlette.testclient import TestClient
+from tests.web.conftest import TOKEN, entered
+
+from weakspot.project.project import Project
+from weakspot.web.application import create_app
+from weakspot.web.auth.bodies import LARGEST_UPLOAD
+from weakspot.web.server_parts import ServerParts
+from weakspot.web.services.workspace import Workspace
+from weakspot.web.state.store import StateStore
+
+
+@pytest.fixture
+def tables(parts) -> str:
+    return parts.workspace.tables_key
+
+
+@pytest.fixture
+def annotator(parts, owner) -> TestClient:
+    study = owner.post("/api/studies", json={"title": "Discs", "classes": ["disc"]}).json()[
+        "study_id"
+    ]
+    made = owner.post(f"/api/studies/{study}/invites", json={"role": "annotator"}).json()
+    client = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
+    client.post("/api/session", json={"invite": made["token"], "name": "Ann"})
+    return client
+
+
+def test_image__row__is_a_jpeg_that_the_browser_keeps(owner, tables):
+    found = owner.get("/api/images/3", params={"tables": tables, "side": 64})
+    assert (found.status_code, found.headers["content-type"]) == (200, "image/jpeg")
+    assert max(Image.open(BytesIO(found.content)).size) <= 64
+    assert found.headers["cache-control"].startswith("private, max-age=31536000")
+    again = owner.get(
+        "/api/images/3",
+        params={"tables": tables, "side": 64},
+        headers={"If-None-Match": found.headers["etag"]},
+    )
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_image__no_such_row__is_not_found(owner, tables):
+    for row in ("900", "999999999999", "9007199254740992"):
+        assert owner.get(f"/api/images/{row}", params={"tables": tables}).status_code == 404, row
+        assert owner.get(f"/api/samples/{row}", params={"tables": tables}).status_code == 404, row
+
+
+def test_image__no_row_number__is_refused(owner, tables):
+    for row in ("-1", "x", "1.5", "9" * 40, "%00", "..%2f..%2fetc%2fpasswd"):
+        assert owner.get(f"/api/images/{row}", params={"tables": tables}).status_code in (
+            404,
+            422,
+        ), row
+
+
+def test_image__side_out_of_bounds__is_refused(owner, tables):
+    for side in ("0", "63", "513", "x", "1e9"):
+        assert (
+            owner.get("/api/images/3", params={"tables": tables, "side": side}).status_code == 422
+        ), side
+
+
+def test_image__other_tables__is_not_found(owner):
+    assert owner.get("/api/images/3", params={"tables": "gone"}).status_code == 404
+    assert owner.get("/api/images/3").status_code == 422
+
+
+def test_image__file_gone__is_not_found(owner, parts, tables, monkeypatch):
+    monkeypatch.setattr("weakspot.media.images.read_location", lambda location: b"no image")
+    assert owner.get("/api/images/7", params={"tables": tables, "side": 320}).status_code == 404
+
+
+def test_image__annotator__sees_their_classes_on_the_discovery_half_only(annotator, parts, tables):
+    workspace = parts.workspace
+    own, other = (int(workspace.problems[title].rows[0]) for title in ("disc", "star"))
+    hidden = int(workspace.confirmation.rows[0])
+    for place in ("images", "samples"):
+        statuses = [
+            annotator.get(f"/api/{place}/{row}", params={"tables": tables}).status_code
+            for row in (own, other, hidden)
+        ]
+        assert statuses == [200, 404, 404]
+    assert annotator.get(f"/api/samples/{own}", params={"tables": tables}).json()["slices"] == []
+
+
+def test_sample__owner__learns_everything_but_the_path(owner, parts, tables):
+    found = owner.get("/api/samples/3", params={"tables": tables})
+    assert found.json()["labels"]
+    assert str(parts.workspace.project.folder) not in found.text
+
+
+def test_image__nobody__is_refused(parts, tables):
+    stranger = TestClient(create_app(parts), base_url="http://127.0.0.1:8765")
+    assert stranger.get("/api/images/3", params={"tables": tables}).status_code == 401
+
+
+@pytest.fixture(scope="module")
+def shared_owner(planted_folder, tmp_path_factory):
+    """The owner of a server that no test changes."""
+    state = StateStore.beside(tmp_path_factory.mktemp("state"))
+    parts = ServerParts(
+        workspace=Workspace(Project.open(planted_folder)), state=state, jobs=None, owner_token=TOKEN
+    )
+    yield entered(TestClient(create_app(parts), base_url="http://127.0.0.1:8765"), TOKEN)
+    state.close()
+
+
+@pytest.fixture(scope="module")
+def planted_image(planted_folder) -> bytes:
+    return next(path for path in sorted(planted_folder.rglob("*.png"))).read_bytes()
+
+
+def _cut_off() -> bytes:
+    stream = BytesIO()
+    Image.new("RGB", (64, 64), (10, 200, 30)).save(stream, "PNG")
+    return stream.getvalue()[:50]
+
+
+def _huge_png() -> bytes:
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return (
+            struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+        )
+
+    header = struct.pack(">IIBBBBB", 2**30, 2**30, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(bytes(100)))
+        + chunk(b"IEND", b"")
+    )
+
+
+def _send(client, data, name="image.png"):
+    return client.post("/api/uploads/image", files={"file": (name, data, "image/png")})
+
+
+def test_upload__sample_of_the_project__is_recognised(shared_owner, planted_folder):
+    workspace = Workspace(Project.open(planted_folder))
+    row = int(workspace.discovery.rows[5])
+    place = workspace.samples.dataset.locations(workspace.discovery.rows[5:6])[0]
+    answer = _send(shared_owner, Path(place).read_bytes())
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    dataset = workspace.samples.dataset
+    assert found["nearest"][0]["row"] == row
+    assert found["nearest"][0]["similarity"] == pytest.approx(1.0, abs=1e-3)
+    assert found["nearest"][0]["label"] == dataset.class_names[dataset.labels[row]]
+    best = max(range(dataset.n_classes), key=lambda code: dataset.probabilities[row][code])
+    assert found["classes"][0]["title"] == dataset.class_names[best]
+    assert found["classes"][0]["probability"] == pytest.approx(
+        float(dataset.probabilities[row][best]), abs=1e-4
+    )
+    assert {near["row"] for near in found["nearest"]} <= set(workspace.discovery.rows.tolist())
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "empty"),
+        (b"some text", "starts with"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'><script>1</script></svg>", "SVG"),
+        (_cut_off(), "truncated"),
+        (_huge_png(), "pixels"),
+        (b"\xff\xd8\xff<html><script>alert(1)</script>", "JPEG"),
+        (b"%PDF-1.4", "PDF"),
+    ],
+    ids=["empty", "text", "svg", "cut off", "huge", "page", "document"],
+)
+def test_upload__no_image__said_and_the_server_lives(shared_owner, planted_image, data, said):
+    answer = _send(shared_owner, data)
+    assert answer.status_code == 422, answer.text
+    assert said in answer.json()["given"]
+    assert _send(shared_owner, planted_image).status_code == 200
+
+
+def test_upload__name_of_a_path__means_nothing(shared_owner, planted_image, planted_folder):
+    before = sorted(planted_folder.rglob("*"))
+    assert _send(shared_owner, planted_image, name="../../etc/passwd").status_code == 200
+    assert sorted(planted_folder.rglob("*")) == before
+
+
+def test_upload__too_large__refused(shared_owner):
+    answer = _send(shared_owner, bytes(LARGEST_UPLOAD))
+    assert answer.status_code == 413
+
+
+def test_upload__nothing_in_it__said(shared_owner):
+    assert shared_owner.post("/api/uploads/image").status_code == 422
+
+
+def test_upload__no_classifier__said(parts, monkeypatch, planted_image):
+    without = replace(parts.workspace.prepared, classifier=None)
+    monkeypatch.setattr(Workspace, "prepared", without)
+    client = entered(TestClient(create_app(parts), base_url="http://127.0.0.1:8765"), TOKEN)
+    answer = _send(client, planted_image)
+    assert (answer.status_code, answer.json()["where"]) == (409, "[classifier]")

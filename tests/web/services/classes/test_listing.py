@@ -1,0 +1,105 @@
+import threading
+
+import numpy as np
+import pytest
+
+from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.errors import ModelError
+from weakspot.testing.fakes import PlantedEmbedder
+from weakspot.web.services.classes.listing import best_scores, class_list, suggestions
+from weakspot.web.services.classes.phrases import phrase_score
+from weakspot.web.services.workspace import MadeBeside
+
+
+def listed(workspace):
+    """The list once its scores are there."""
+    best_scores(workspace)
+    workspace._current.made["beside: best scores"] = MadeBeside(lambda: best_scores(workspace))
+    workspace._current.made["beside: best scores"].get(patience=60)
+    return class_list(workspace)
+
+
+def test_class_list__planted_problem__comes_first_with_its_figures(world_workspace):
+    found = listed(world_workspace)
+    assert (found.is_ranked, found.can_compare) == (True, True)
+    keys = [(not row.is_promising, -row.best_score) for row in found.classes]
+    assert keys == sorted(keys)
+    disc = next(row for row in found.classes if row.title == "disc")
+    problem = world_workspace.problems["disc"]
+    assert (disc.n_samples, disc.n_failed) == (len(problem.rows), problem.n_failed)
+    assert disc.accuracy.interval.low < disc.accuracy.value == problem.n_right / len(problem.rows)
+    assert disc.is_promising == (0.2 <= disc.accuracy.value <= 0.8)
+
+
+def test_class_list__no_text_side__still_lists(open_world):
+    found = class_list(open_world(assistants=NOBODY))
+    assert (found.is_ranked, found.can_compare) == (True, False)
+    assert all(row.best_score is None for row in found.classes)
+
+
+def test_class_list__text_side_that_fails__still_lists(open_world):
+    def broken(texts):
+        raise ModelError("The text side is broken.")
+
+    workspace = open_world(assistants=Assistants(embed_texts=broken))
+    with pytest.raises(ModelError):
+        best_scores(workspace)
+    workspace._current.made["beside: best scores"] = beside = MadeBeside(
+        lambda: best_scores(workspace)
+    )
+    beside._thread.join()
+    assert not class_list(workspace).can_compare
+
+
+def test_suggestions__vocabulary__keep_their_scores_when_used(world_workspace):
+    found = suggestions(world_workspace, "disc")
+    assert (found.source, found.is_complete) == ("vocabulary", True)
+    assert 1 <= len(found.words) <= 10
+    assert "green" in {one.words for one in found.words}
+    assert [one.score for one in found.words] == sorted(
+        (one.score for one in found.words), reverse=True
+    )
+    best = found.words[0]
+    assert phrase_score(world_workspace, "disc", best.words, limit=0).score == pytest.approx(
+        best.score, abs=0.02
+    )
+
+
+def test_suggestions__captions__are_preferred(open_world, green_world):
+    embed = PlantedEmbedder().embed_texts
+    found = suggestions(
+        open_world(assistants=Assistants(embed_texts=embed, captions=green_world.captions)), "disc"
+    )
+    assert "green" in {one.words for one in found.words}
+    assert all("disc" not in one.words for one in found.words)
+
+
+def test_suggestions__slow_captioner__vocabulary_meanwhile(open_world, monkeypatch):
+    may_go_on = threading.Event()
+
+    def slow(rows):
+        may_go_on.wait()
+        return ["a green thing"] * len(rows)
+
+    monkeypatch.setattr("weakspot.web.services.classes.listing.WAIT_SECONDS", 0.0)
+    workspace = open_world(
+        assistants=Assistants(embed_texts=PlantedEmbedder().embed_texts, captions=slow)
+    )
+    found = suggestions(workspace, "disc")
+    may_go_on.set()
+    assert (found.source, found.is_complete) == ("vocabulary", False)
+
+
+def test_suggestions__class_without_failures__has_none(open_world, green_world):
+    dataset = green_world.dataset.with_predictions(
+        predictions=np.asarray(green_world.dataset.labels)
+    )
+    workspace = open_world()
+    samples = workspace.samples
+    found = suggestions(
+        open_world(
+            samples=type(samples)(dataset=dataset, rows=samples.rows, spaces=samples.spaces)
+        ),
+        "disc",
+    )
+    assert found.words == []

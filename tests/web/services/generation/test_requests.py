@@ -1,0 +1,107 @@
+from dataclasses import dataclass
+
+import pytest
+from tests.planted_project import planted_project
+
+from weakspot.core.errors import DataError, RefusedPromptError
+from weakspot.core.roles import Cost
+from weakspot.project.project import Project
+from weakspot.testing.fakes import PlantedImageGenerator
+from weakspot.web.services.generation import requests as generation_requests
+from weakspot.web.services.workspace import Workspace
+
+
+@dataclass(frozen=True, kw_only=True)
+class Charging(PlantedImageGenerator):
+    """Costs money, and generates nothing wet."""
+
+    price: float | None = 0.02
+
+    def cost_of(self, n_images):
+        return (
+            None
+            if self.price is None
+            else Cost(amount=self.price * n_images, currency="EUR", basis="0.02 EUR an image")
+        )
+
+    def check_prompt(self, prompt):
+        if "wet" in prompt or "xqzv" in prompt:
+            raise RefusedPromptError("Nothing wet can be generated.", fix="Say only dry things.")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return planted_project(
+        tmp_path_factory.mktemp("drawing"), 300, more='[generator]\nname = "planted"\n'
+    ).folder
+
+
+@pytest.fixture
+def workspace(folder):
+    return Workspace(Project.open(folder))
+
+
+def _with(monkeypatch, generator):
+    monkeypatch.setattr(
+        generation_requests, "build_generator", lambda *_args, **_options: generator
+    )
+
+
+def test_setup__generator_that_takes_any_words(workspace):
+    found = generation_requests.setup(workspace)
+    assert set(found.class_names) == {"disc", "square", "triangle", "star"}
+    assert (found.generator, found.why_not, found.can_say, found.is_charged) == (
+        "planted",
+        "",
+        "",
+        False,
+    )
+    assert generation_requests.cost(workspace, 100).words == "They cost nothing."
+
+
+def test_setup__generator_that_knows_what_it_can_draw__says_so(workspace, monkeypatch):
+    _with(monkeypatch, Charging())
+    found = generation_requests.setup(workspace)
+    assert found.is_charged
+    assert found.can_say == "Say only dry things."
+    assert (
+        generation_requests.prompt_of(workspace, "disc", "wet").refusal
+        == "Nothing wet can be generated."
+    )
+    assert generation_requests.prompt_of(
+        workspace, "disc", "green"
+    ) == generation_requests.PromptView(prompt="a photo of a green disc", refusal="")
+
+
+def test_cost__charged__amount_before_anything_is_drawn(workspace, monkeypatch):
+    _with(monkeypatch, Charging())
+    found = generation_requests.cost(workspace, 100)
+    assert (found.is_charged, found.amount, found.currency) == (True, 2.0, "EUR")
+    assert "up to 2.00 EUR" in found.words
+
+
+def test_cost__price_not_known__says_so(workspace, monkeypatch):
+    _with(monkeypatch, Charging(price=None))
+    assert generation_requests.cost(workspace, 100).amount is None
+
+
+def test_setup__no_generator__says_why(folder):
+    project = Project.open(folder)
+    settings = project.settings.model_copy(
+        update={"generator": project.settings.generator.model_copy(update={"name": ""})}
+    )
+    workspace = Workspace(Project(folder, settings))
+    assert "No image generator is configured." in generation_requests.setup(workspace).why_not
+    assert "No image generator" in generation_requests.prompt_of(workspace, "disc", "green").refusal
+
+
+def test_setup__predictions_only__says_why(folder):
+    workspace = Workspace(Project.open(folder))
+    prepared = workspace.prepared
+    object.__setattr__(prepared, "classifier", None)
+    assert "only predictions" in generation_requests.setup(workspace).why_not
+
+
+def test_prompt_of__unknown_class__refused(workspace):
+    with pytest.raises(DataError, match="no class"):
+        generation_requests.prompt_of(workspace, "hexagon", "green")

@@ -1,0 +1,171 @@
+import shutil
+
+import pytest
+from pydantic import ValidationError
+from tests.planted_project import planted_project
+
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.run import no_stage_progress
+from weakspot.project.project import Project
+from weakspot.web.services.generation import requests as generation_requests
+from weakspot.web.services.generation import results as generation_results
+from weakspot.web.services.generation.requests import counterfactual, search
+from weakspot.web.services.generation.results import CaptionTrialView, CounterfactualView
+from weakspot.web.services.work import check_arguments
+from weakspot.web.services.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def generated_folder(tmp_path_factory):
+    """A planted project with one series of captions and one search."""
+    project = planted_project(
+        tmp_path_factory.mktemp("generated"), 300, more='[generator]\nname = "planted"\n'
+    )
+    counterfactual(
+        project,
+        {"class_name": "disc", "captions": ["green", "in the dark"], "n_each": 16},
+        no_stage_progress,
+    )
+    search(
+        project,
+        {"class_name": "disc", "budget": 200, "captions": ["it is green"]},
+        no_stage_progress,
+    )
+    return project.folder
+
+
+@pytest.fixture
+def workspace(generated_folder, tmp_path):
+    return Workspace(Project.open(shutil.copytree(generated_folder, tmp_path / "shapes")))
+
+
+def test_counterfactual__kept_with_control_and_images(workspace):
+    (kept,) = generation_requests.kept_counterfactuals(workspace).results
+    assert kept.class_name == "disc"
+    assert [rate.caption for rate in kept.rates] == ["green", "in the dark"]
+    green = kept.rates[0]
+    assert green.share.value > kept.baseline.share.value
+    assert green.change_interval.low <= green.change <= green.change_interval.high
+    assert kept.baseline.words == ""
+    assert green.images
+    failed = sum(one.fails for one in green.images)
+    assert failed == green.share.count
+    content = generation_requests.generated_image(workspace, green.images[0].digest, side=64)
+    assert content is not None
+    assert content.startswith(b"\xff\xd8")
+
+
+def test_search__kept_with_every_caption(workspace):
+    (kept,) = generation_requests.kept_searches(workspace).results
+    assert kept.class_name == "disc"
+    assert kept.n_images <= 200
+    assert kept.trials[0].caption == "it is green."
+    assert kept.trials[0].phrase == "green"
+    assert kept.headline.startswith("Images of “")
+    assert all(
+        generation_requests.generated_image(workspace, digest, side=64)
+        for digest in kept.baseline.digests
+    )
+
+
+def test_counterfactual__asked_again__takes_the_place_of_the_first(workspace):
+    (before,) = generation_requests.kept_counterfactuals(workspace).results
+    told = []
+    given = {"class_name": "disc", "captions": ["green", "in the dark"], "n_each": 16}
+    result = counterfactual(workspace.project, given, lambda stage, done, total: told.append(stage))
+    (after,) = generation_requests.kept_counterfactuals(workspace).results
+    assert result["result_id"] == before.result_id == after.result_id
+    assert after.rates == before.rates
+    assert "draw" in told
+
+
+def test_counterfactual__unknown_class__says_so(workspace):
+    with pytest.raises(DataError, match="no class"):
+        counterfactual(
+            workspace.project, {"class_name": "hexagon", "captions": ["green"]}, no_stage_progress
+        )
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"class_name": "disc", "captions": []},
+        {"class_name": "disc", "captions": ["x"], "n_each": 0},
+        {"path": "/"},
+    ],
+)
+def test_counterfactual__bad_arguments__refused_before_anything_is_drawn(workspace, given):
+    with pytest.raises(ConfigError):
+        check_arguments("counterfactual", given)
+    with pytest.raises(ValidationError):
+        counterfactual(workspace.project, given, no_stage_progress)
+
+
+def test_kept__damaged_file__is_left_out(workspace):
+    folder = workspace.project.store.data / generation_results.FOLDER / "counterfactuals"
+    (folder / "damaged.json").write_text('{"result_id": 1')
+    assert len(generation_requests.kept_counterfactuals(workspace).results) == 1
+
+
+def test_keep__many_results__the_oldest_are_forgotten(workspace, monkeypatch):
+    monkeypatch.setattr(generation_results, "MOST_KEPT", 1)
+    counterfactual(
+        workspace.project,
+        {"class_name": "disc", "captions": ["green"], "n_each": 16},
+        no_stage_progress,
+    )
+    (kept,) = generation_requests.kept_counterfactuals(workspace).results
+    assert [rate.caption for rate in kept.rates] == ["green"]
+
+
+@pytest.mark.parametrize("digest", ["", "../../weakspot.toml", "0" * 64, "A" * 64, "0" * 63 + "/"])
+def test_drawn_image__no_such_content__nothing(workspace, digest):
+    assert generation_requests.generated_image(workspace, digest, side=64) is None
+
+
+def test_drawn_image__file_with_other_content__nothing(workspace):
+    path = workspace.project.store.generated / "images" / "00" / ("0" * 64 + ".png")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(b"secret")
+    assert generation_requests.generated_image(workspace, "0" * 64, side=64) is None
+
+
+def test_kept__of_an_earlier_version__figures_are_read(workspace):
+    share = {"count": 1, "total": 4, "value": 0.25, "low": 0.05, "high": 0.7}
+    taken_for = [{"label": "star", "count": 2}]
+    rate = {"caption": "red", "prompt": "a red disc", "rate": share, "taken_for": taken_for}
+    rate |= {"change": 0.25, "change_low": -0.4, "change_high": 0.7, "p_after_looks": 1.0}
+    unchanged = {**rate, "caption": "", "p_after_looks": None, "change": None}
+    unchanged |= {"change_low": None, "change_high": None}
+    series = CounterfactualView.model_validate(
+        {
+            "result_id": "a",
+            "created": "",
+            "class_name": "disc",
+            "generator": "planted",
+            "criterion": "",
+        }
+        | {"n_each": 4, "n_looks": 2, "explanation": [], "notes": []}
+        | {
+            "baseline": unchanged | {"words": "", "note": "", "pictures": []},
+            "rates": [rate | {"words": "", "note": "", "pictures": []}],
+        }
+    )
+    (green,) = series.rates
+    assert (green.share.interval.high, green.wrong_labels) == (0.7, {"star": 2})
+    assert (green.change_interval.low, series.baseline.change_interval) == (-0.4, None)
+    assert series.generator_id == "planted"
+    trial = CaptionTrialView.model_validate(
+        {
+            "caption": "red",
+            "prompt": "",
+            "step": "user",
+            "rate": share,
+            "ratio": 2.5,
+            "q_value": 1.0,
+        }
+        | {"is_proven": False, "stopped_because": "budget", "taken_for": taken_for, "note": ""}
+        | {"phrase": "red", "words": "", "digests": []}
+    )
+    assert (trial.ratio.value, trial.wrong_labels) == (2.5, {"star": 2})

@@ -1,0 +1,160 @@
+"""The first page: figures of the record, words of the report."""
+
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.errors import StoreError
+from weakspot.pipeline.settings import Settings
+from weakspot.project.project import Project
+from weakspot.report.document import build_document
+from weakspot.web.services.overview.page import OTHERS, confusion, overview, run_facts
+from weakspot.web.services.overview.runs import discoverer_choices, run_list, worst_images
+from weakspot.web.services.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def workspace(fruit_folder) -> Workspace:
+    return Workspace(Project.open(fruit_folder))
+
+
+def test_overview__newest_run__numbers_of_the_record_and_words_of_the_report(workspace):
+    record = workspace.project.run_record()
+    shown = overview(workspace)
+    document = build_document(record)
+    assert shown.run is not None
+    assert (shown.run.headline, shown.run.summary) == (document.headline, list(document.summary))
+    found, evidence = record.published()[0]
+    worst = shown.run.worst[0]
+    assert (worst.title, worst.evidence) == (found.title, evidence)
+    assert worst.words.sentence == document.findings[0].sentence
+    assert shown.run.accuracy is not None
+    assert record.classifier is not None
+    assert (shown.run.accuracy.total - shown.run.accuracy.count, shown.run.accuracy.total) == (
+        record.classifier.n_failed,
+        320,
+    )
+    assert {one.split: one.n_samples for one in shown.splits} == {
+        "train": 160,
+        "validation": 320,
+        "test": 160,
+    }
+    assert shown.discovery is not None
+    assert shown.discovery.total == len(workspace.discovery)
+    assert shown.discovery.count == sum(problem.n_right for problem in workspace.problems.values())
+    assert (shown.project, shown.n_quarantined, shown.has_report) == ("fruit", 0, False)
+
+
+def test_overview__confusion__counts_all_evaluated_samples(workspace):
+    table = overview(workspace).confusion
+    assert table is not None
+    assert table.titles == ["apple", "pear"]
+    assert np.sum(table.counts) == table.n_samples == 320
+    facts = workspace.project.run_record().classifier
+    assert facts is not None
+    assert (table.counts[0][1], table.counts[1][0]) == (
+        facts.per_class["apple"][1],
+        facts.per_class["pear"][1],
+    )
+
+
+def test_overview__unknown_run__refused(workspace):
+    with pytest.raises(StoreError, match="no such run"):
+        overview(workspace, "nothing")
+
+
+def test_overview__run_written_again__shown_as_it_is_now(fruit_folder, tmp_path):
+    import shutil
+
+    project = Project.open(shutil.copytree(fruit_folder, tmp_path / "fruit"))
+    workspace = Workspace(project)
+    assert overview(workspace).run is not None
+    record = project.run_record()
+    project.store.runs.save(record.model_copy(update={"evidence": ()}))
+    shown = overview(workspace).run
+    assert shown is not None
+    assert shown.worst == []
+    assert shown.headline.startswith("No slice was found to test")
+
+
+def test_overview__no_run__says_what_is_there_without_any_model(tmp_path):
+    from PIL import Image
+
+    Image.new("RGB", (8, 8)).save(tmp_path / "a.png")
+    (tmp_path / "manifest.csv").write_text("path,label,split\na.png,apple,validation\n")
+    (tmp_path / "weakspot.toml").write_text(
+        '[data]\nsource = "manifest.csv"\n[classifier]\nname = "onnx"\noptions = {path = "no"}\n'
+    )
+    project = Project.open(tmp_path)
+    (tmp_path / ".weakspot").mkdir()
+    before = overview(Workspace(project))
+    assert (before.run, before.splits) == (None, [])
+    project.ingest()
+    shown = overview(Workspace(project))
+    assert (shown.run, shown.confusion, shown.n_classes) == (None, None, 1)
+    assert [one.n_samples for one in shown.splits] == [1]
+
+
+def test_run_facts__many_slices__methods_are_counted(workspace):
+    record = workspace.project.run_record()
+    method = run_facts(record).methods[0]
+    assert (method.method, method.n_found, method.n_confirmed) == (
+        "directions",
+        len(record.slices),
+        len(record.published()),
+    )
+
+
+def test_run_list__one_run__figures_of_the_record(workspace):
+    record = workspace.project.run_record()
+    (run,) = run_list(workspace).runs
+    assert (run.run_id, run.n_slices, run.n_published, run.is_repaired) == (
+        record.run_id,
+        len(record.slices),
+        1,
+        False,
+    )
+
+
+def test_worst_images__confirmed_slice__failures_of_the_discovery_half(workspace):
+    record = workspace.project.run_record()
+    shown = worst_images(workspace, record.run_id)
+    samples = shown.slices[record.published()[0][0].slice_id]
+    assert shown.tables == workspace.tables_key
+    assert len(samples) == 3
+    assert {one.row for one in samples} <= set(workspace.discovery.rows.tolist())
+    assert {(one.label, one.answer, one.is_failure) for one in samples} == {("apple", "pear", True)}
+
+
+def test_discoverer_choices__defaults__configured_one_is_marked_and_baselines_are_left_out():
+    found = {one.name: one for one in discoverer_choices(Settings()).methods}
+    assert found["directions"].is_configured
+    assert not found["keywords"].is_configured
+    assert found["hypothesis"].why_not
+    assert "loss" not in found
+    assert all(one.sentence for one in found.values())
+
+
+def test_confusion__many_classes__most_confused_alone_and_the_rest_as_one():
+    names = [f"class {number}" for number in range(100)]
+    labels = np.repeat(np.arange(100), 10)
+    said = labels.copy()
+    said[labels == 7] = 8
+    dataset = dataset_from_columns(
+        class_names=names, labels=labels, splits=["validation"] * 1000, predictions=said
+    )
+    table = confusion(dataset, ("validation",))
+    assert table is not None
+    assert (len(table.titles), table.titles[-1], table.n_classes) == (31, OTHERS, 100)
+    seven, eight = table.titles.index("class 7"), table.titles.index("class 8")
+    assert (table.counts[seven][eight], table.counts[seven][seven], table.counts[-1][-1]) == (
+        10,
+        0,
+        700,
+    )
+    assert np.sum(table.counts) == 1000
+
+
+def test_confusion__several_labels__none():
+    dataset = dataset_from_columns(class_names=["a"], label_lists=[[0]], splits=["validation"])
+    assert confusion(dataset, ("validation",)) is None

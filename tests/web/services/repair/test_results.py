@@ -1,0 +1,116 @@
+"""What can be repaired, what repairs did, and what can be taken away."""
+
+import io
+import shutil
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from weakspot.core.errors import StoreError
+from weakspot.core.run import no_stage_progress
+from weakspot.project.project import Project
+from weakspot.report.repairs import repair_section
+from weakspot.web.services import loop_work
+from weakspot.web.services.repair.downloads import DownloadName, downloads, open_download
+from weakspot.web.services.repair.results import repair_options, repair_results
+from weakspot.web.services.workspace import Workspace
+
+
+@pytest.fixture(scope="module")
+def repaired(fruit_folder, tmp_path_factory) -> Workspace:
+    project = Project.open(
+        Path(shutil.copytree(fruit_folder, tmp_path_factory.mktemp("repaired") / "fruit"))
+    )
+    loop_work.repair(project, {"is_comparison": True}, no_stage_progress)
+    return Workspace(Project.open(project.folder))
+
+
+def test_repair_options__fruit__slices_and_strategies_with_reasons(fruit_folder):
+    workspace = Workspace(Project.open(fruit_folder))
+    shown = repair_options(workspace)
+    found, evidence = workspace.project.run_record().published()[0]
+    assert [(one.title, one.evidence, one.words.explained) for one in shown.slices] == [
+        (found.title, evidence, "")
+    ]
+    strategies = {one.name: one for one in shown.strategies}
+    assert shown.strategies[0].is_configured
+    assert strategies["slice-balanced"].why_not == ""
+    assert "pool" in strategies["pool-deepest"].why_not
+    assert "groups" in strategies["group-dro"].why_not
+    assert "synthetic" in strategies["synthetic"].why_not
+    assert all(one.sentence for one in shown.strategies)
+    assert (shown.why_not, shown.n_pool, "random choice" in shown.baselines) == ("", 0, True)
+
+
+def test_repair_options__nothing_confirmed__says_so(fruit_folder, tmp_path):
+    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+    project.store.runs.save(project.run_record().model_copy(update={"evidence": ()}))
+    assert "nothing to repair" in repair_options(Workspace(project)).why_not
+
+
+def test_repair_results__comparison__words_and_figures_of_the_report(repaired):
+    record = repaired.project.run_record()
+    shown = repair_results(repaired)
+    section = repair_section(record.repairs[0])
+    first, told = shown.repairs[0], shown.repairs[0].section
+    assert [*told.sentences, *first.worse] == list(section.sentences)
+    assert first.worse[0].startswith(("Got worse", "Lower", "No group got worse"))
+    assert [arm.arm for arm in told.arms] == [arm.arm for arm in section.arms]
+    assert {arm.arm for arm in told.arms} | {row.strategy for row in shown.comparison} <= set(
+        shown.names
+    )
+    assert (told.rows, told.accounting) == (section.rows, section.accounting)
+    assert told.rows[0].kind == "overall"
+    assert len(shown.comparison) > len(shown.repairs) > 2
+    assert shown.comparison[0].is_chosen
+    assert told.aftermath
+
+
+def test_repair_results__written__without_places_of_files(repaired):
+    assert repaired.project.run_record().repairs[0].files
+    written = repair_results(repaired).model_dump_json()
+    assert "handed-back" not in written
+    assert str(repaired.project.folder) not in written
+
+
+def test_repair_results__nothing_repaired__empty(fruit_folder):
+    shown = repair_results(Workspace(Project.open(fruit_folder)))
+    assert (shown.repairs, shown.comparison, shown.note) == ((), (), "")
+
+
+def test_downloads__repaired__head_plan_and_model_can_be_read(repaired):
+    listed = {file.name: file for file in downloads(repaired).files}
+    assert {
+        DownloadName.HEAD,
+        DownloadName.PLAN,
+        DownloadName.MODEL,
+        DownloadName.WEIGHTS,
+        DownloadName.README,
+    } <= set(listed)
+    head = b"".join(open_download(repaired, DownloadName.HEAD).chunks())
+    assert len(head) == listed[DownloadName.HEAD].size
+    model = open_download(repaired, DownloadName.MODEL)
+    content = b"".join(model.chunks())
+    assert len(content) == model.size
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        assert archive.testzip() is None
+        assert archive.namelist() == ["fruit_repaired.onnx"]
+
+
+def test_downloads__plain_repair_of_the_command_line__head_alone(fruit_folder, tmp_path):
+    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+    project.repair()
+    workspace = Workspace(project)
+    assert [file.name for file in downloads(workspace).files] == [DownloadName.HEAD]
+    with pytest.raises(StoreError, match="no such file"):
+        open_download(workspace, DownloadName.PLAN)
+
+
+def test_downloads__link_in_the_place_of_a_file__is_not_followed(fruit_folder, tmp_path):
+    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+    record = project.repair()
+    head = project.store.runs.folder / record.run_id / "repaired_head.safetensors"
+    head.unlink()
+    head.symlink_to(project.folder / "weakspot.toml")
+    assert downloads(Workspace(project)).files == []

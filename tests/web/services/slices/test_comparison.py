@@ -1,0 +1,93 @@
+import csv
+import os
+import shutil
+
+import pytest
+
+from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.run import no_stage_progress
+from weakspot.project.project import Project
+from weakspot.web.services.slices.comparison import compare, other_models, slice_comparison
+from weakspot.web.services.slices.table import slice_table
+from weakspot.web.services.workspace import Workspace
+
+
+@pytest.fixture
+def compared(sliced, sliced_folder, tmp_path):
+    """The project beside one whose classifier is right on every apple, not compared yet."""
+    other = tmp_path / "sturdier"
+    shutil.copytree(
+        sliced_folder,
+        other,
+        copy_function=os.link,
+        ignore=shutil.ignore_patterns(".weakspot", "manifest.csv"),
+    )
+    with (sliced_folder / "manifest.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    with (other / "manifest.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(
+            {**row, "prediction": "apple"} if row["label"] == "apple" else row for row in rows
+        )
+    Project.open(other).ingest()
+    return Workspace(sliced.project, others=(other,))
+
+
+def _green(workspace):
+    return next(line for line in slice_table(workspace).slices if line.words == "green")
+
+
+def test_compare__with_another_project__measures_the_slice_on_both(compared):
+    (other,) = other_models(compared).others
+    assert (other.name, other.n_samples) == ("sturdier", None)
+    result = compare(compared.project, {"other": "sturdier"}, no_stage_progress)
+    assert result == {"other": "sturdier", "n_samples": 400, "n_slices": 1}
+    found, line = (
+        slice_comparison(compared, _green(compared).slice_id, "sturdier"),
+        _green(compared),
+    )
+    assert (found.own.inside.count, found.own.inside.total) == (
+        line.inside.count,
+        line.inside.total,
+    )
+    assert (found.own.holds, found.other.holds, found.other.inside.count) == (True, False, 0)
+    assert (found.both_fail, found.only_own_fails, found.only_other_fails) == (
+        0,
+        line.inside.count,
+        0,
+    )
+    assert found.neither_fails == found.n_members - found.only_own_fails
+    assert found.interval.low <= found.difference <= found.interval.high
+    assert "sturdier is not shown to fail" in found.sentence
+    (other,) = other_models(compared).others
+    assert other.n_samples == 400
+    assert other.slice_ids == [line.slice_id]
+    assert other.failure_rate > other.other_rate
+
+
+def test_slice_comparison__before_or_without_one__says_what_to_do(compared):
+    green = _green(compared).slice_id
+    with pytest.raises(DataError, match="not compared yet"):
+        slice_comparison(compared, green, "sturdier")
+    with pytest.raises(DataError, match="no such project"):
+        slice_comparison(compared, green, "../sturdier")
+    other_models(compared)
+    compare(compared.project, {"other": "sturdier"}, no_stage_progress)
+    shelf = next(line for line in slice_table(compared).slices if line.words == "on a shelf")
+    with pytest.raises(DataError, match="took no part"):
+        slice_comparison(compared, shelf.slice_id, "sturdier")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "kind"),
+    [({}, ConfigError), ({"other": 3}, ConfigError), ({"other": "/etc"}, DataError)],
+)
+def test_compare__with_what_was_not_given_to_the_server__is_refused(compared, arguments, kind):
+    other_models(compared)
+    with pytest.raises(kind):
+        compare(compared.project, arguments, no_stage_progress)
+
+
+def test_other_models__of_a_project_that_is_served_alone__are_none(sliced):
+    assert other_models(sliced).others == []

@@ -1,0 +1,100 @@
+import base64
+
+import numpy as np
+import pytest
+
+from weakspot.core.errors import DataError
+from weakspot.core.slices import DataUse
+from weakspot.web.services.slices.samples import (
+    Shown,
+    half_of,
+    look_at,
+    sample_page,
+    slice_scores,
+)
+from weakspot.web.services.slices.table import run_of, slice_table
+
+
+def _found(workspace, words):
+    record = run_of(workspace)
+    line = next(line for line in slice_table(workspace).slices if line.words == words)
+    return record, record.slice_by_id(line.slice_id)
+
+
+@pytest.mark.parametrize("kind", list(Shown))
+def test_sample_page__of_any_kind__shows_only_the_discovery_half_of_the_class(sliced, kind):
+    record, found = _found(sliced, "green")
+    page = sample_page(sliced, record, found, kind, offset=0, limit=500)
+    assert set(page.rows) <= set(sliced.discovery.rows.tolist())
+    assert not set(page.rows) & set(sliced.confirmation.rows.tolist())
+    assert {
+        sliced.samples.dataset.class_names[code]
+        for code in sliced.samples.dataset.labels[page.rows]
+    } <= {"apple"}
+    assert len(page.rows) == page.total == len(set(page.rows))
+
+
+def test_sample_page__members_and_outside__are_the_whole_class_deepest_first(sliced):
+    record, found = _found(sliced, "far along")
+    members, outside = (
+        sample_page(sliced, record, found, kind, offset=0, limit=500)
+        for kind in (Shown.MEMBERS, Shown.OUTSIDE)
+    )
+    assert all(members.inside)
+    assert not any(outside.inside)
+    assert members.scores == sorted(members.scores, reverse=True)
+    assert outside.scores == sorted(outside.scores, reverse=True)
+    assert members.total + outside.total == len(sliced.problem("apple").rows)
+
+
+def test_sample_page__counter_examples__are_right_members_then_failures_outside(sliced):
+    record, found = _found(sliced, "green")
+    page = sample_page(sliced, record, found, Shown.COUNTER, offset=0, limit=500)
+    first, second = slice(0, page.n_first), slice(page.n_first, None)
+    assert all(page.inside[first])
+    assert not any(page.failed[first])
+    assert not any(page.inside[second])
+    assert all(page.failed[second])
+    assert {
+        answer for answer, failed in zip(page.answers, page.failed, strict=True) if not failed
+    } == {"apple"}
+
+
+def test_sample_page__by_parts__is_the_same_as_at_once(sliced):
+    record, found = _found(sliced, "green")
+    whole = sample_page(sliced, record, found, Shown.MEMBERS, offset=0, limit=500).rows
+    parts = [
+        sample_page(sliced, record, found, Shown.MEMBERS, offset=offset, limit=7).rows
+        for offset in range(0, len(whole), 7)
+    ]
+    assert [row for part in parts for row in part] == whole
+    assert sample_page(sliced, record, found, Shown.MEMBERS, offset=10**9, limit=7).rows == []
+
+
+def test_slice_scores__unpacked__give_the_counts_of_the_slice(sliced):
+    record, found = _found(sliced, "far along")
+    packed = slice_scores(sliced, record, found)
+    scores = np.frombuffer(base64.b64decode(packed.scores), dtype="<f4")
+    failed = np.frombuffer(base64.b64decode(packed.failed), dtype=np.uint8)
+    failures, n_inside, *_ = look_at(sliced, record, found).counts
+    assert len(scores) == len(failed) == packed.n_samples
+    assert (
+        int(failed[scores >= packed.threshold].sum()),
+        int((scores >= packed.threshold).sum()),
+    ) == (failures, n_inside)
+
+
+def test_slice_scores__of_a_rule_without_threshold__are_refused(sliced):
+    record, found = _found(sliced, "green")
+    with pytest.raises(DataError, match="threshold"):
+        slice_scores(sliced, record, found)
+
+
+def test_half_of__a_slice_that_was_found_on_other_samples__is_refused(sliced):
+    _, found = _found(sliced, "green")
+    other = found.model_copy(update={"found_on": DataUse(name="other", n_samples=1, digest="x")})
+    with pytest.raises(DataError, match="other samples"):
+        half_of(sliced, other)
+    swapped = found.model_copy(update={"found_on": DataUse.of(sliced.confirmation)})
+    with pytest.raises(DataError, match="other samples"):
+        half_of(sliced, swapped)

@@ -1,0 +1,71 @@
+import pytest
+from pydantic import ValidationError
+from tests.planted_project import planted_project
+
+from weakspot.core.errors import DataError
+from weakspot.core.run import no_stage_progress
+from weakspot.project.project import Project
+from weakspot.web.services.studies.repairs import ask_for_repairs, repairs, repairs_of
+from weakspot.web.services.workspace import Workspace
+
+STUDY = {"study": "abc"}
+GREEN = ("disc", "green", None)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory) -> Project:
+    return planted_project(tmp_path_factory.mktemp("repairs"), 900)
+
+
+def test_repairs__the_planted_words__measure_the_worst_group_before_and_after(project):
+    ask_for_repairs(project, "abc", [GREEN])
+    assert repairs(project, STUDY, no_stage_progress) == {
+        "study": "abc",
+        "n_phrases": 1,
+        "n_repaired": 1,
+    }
+    found = repairs_of(Workspace(project), "abc")[GREEN]
+    assert 0 < found.worst_before <= found.worst_after < 1
+    assert found.note == ""
+
+
+def test_repairs__started_again__does_only_what_is_missing(project):
+    told = []
+    ask_for_repairs(project, "again", [GREEN])
+    repairs(project, {"study": "again"}, no_stage_progress)
+    journal = project.store.data / "studies" / "again.jsonl"
+    with journal.open("a") as stream:
+        stream.write('{"key": "cut off by a ki')
+    ask_for_repairs(project, "again", [GREEN, ("disc", "red", None)])
+    result = repairs(project, {"study": "again"}, lambda *step: told.append(step))
+    assert result["n_repaired"] == 1
+    assert told[-1] == ("repairs", 1, 1)
+    assert set(repairs_of(Workspace(project), "again")) == {GREEN, ("disc", "red", None)}
+
+
+def test_repairs__words_that_cannot_be_repaired_by__become_a_note(project):
+    odd = [("disc", "green", 1.9), ("no such class", "green", None)]
+    ask_for_repairs(project, "odd", odd)
+    repairs(project, {"study": "odd"}, no_stage_progress)
+    found = repairs_of(Workspace(project), "odd")
+    assert all(found[triple].worst_after is None and found[triple].note for triple in odd)
+
+
+def test_repairs_of__other_settings__are_not_shown(project):
+    ask_for_repairs(project, "abc", [GREEN])
+    repairs(project, STUDY, no_stage_progress)
+    other = Project(
+        project.folder, project.settings.model_copy(update={"seed": project.settings.seed + 1})
+    )
+    assert repairs_of(Workspace(other), "abc") == {}
+
+
+def test_repairs__nothing_asked_for__is_refused(project):
+    with pytest.raises(DataError, match="Nothing was asked"):
+        repairs(project, {"study": "unknown"}, no_stage_progress)
+
+
+@pytest.mark.parametrize("study", ["../../etc", "a/b", "", "a\x00", 3])
+def test_repairs__study_that_is_no_identifier__is_refused(project, study):
+    with pytest.raises(ValidationError):
+        repairs(project, {"study": study}, no_stage_progress)
