@@ -4,10 +4,8 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
 from weakspot.core.run import RunRecord
-from weakspot.core.statistics import change_interval
 from weakspot.report.repair_wording import fine_interval, fine_points, p_words
 from weakspot.report.repairs import RepairSection, arms_in_order, repair_section
 from weakspot.report.strategies import Move, StrategyRow, compare_strategies
@@ -129,7 +127,8 @@ def _ends(section: RepairSection) -> Iterator[str]:
 
 
 def _block(change: GroupChange, arms: Sequence[RepairArm]) -> Iterator[str]:
-    yield from _wrapped(f"{change.group} ({change.n_samples:,} samples)")
+    groups = "" if change.n_groups is None else f" in {change.n_groups:,} groups"
+    yield from _wrapped(f"{change.group} ({change.n_samples:,} samples{groups})")
     if not change.n_samples:
         yield "    no such samples were measured"
         return
@@ -143,8 +142,7 @@ def _block(change: GroupChange, arms: Sequence[RepairArm]) -> Iterator[str]:
 
 
 def _after(change: GroupChange) -> str:
-    low, high = change_interval(change.gained, change.lost, change.n_samples)
-    moved = f"{fine_points(change.change)} ({fine_interval(Interval(low=low, high=high))})"
+    moved = f"{fine_points(change.change)} ({fine_interval(change.interval_of_change)})"
     chance = f", {p_words(change.p_value)}" if change.gained or change.lost else ""
     return f"{percent(change.accuracy_after).rjust(6)}  {_counts(change.right_after, change)}  {moved}{chance}"
 

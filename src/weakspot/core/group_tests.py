@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray
+from weakspot.core.group_dealing import size_bins
 from weakspot.core.groups import several_to_a_group
 from weakspot.core.seeding import generator
 from weakspot.core.statistics import change_interval, fisher_p, mcnemar_p, wilson_interval
@@ -21,7 +22,6 @@ N_DRAWS = 19_999
 MOST_GROUPS_DRAWN = 4_000
 MOST_FAILING_EXACT = 800
 MOST_STEPS_EXACT = 200_000_000
-LEAST_PER_BIN = 5
 DRAWN_AT_ONCE = 512
 
 Alternative = Literal["two-sided", "gained", "lost"]
@@ -39,13 +39,17 @@ class GroupTest:
     Args:
         failed: which samples failed [n].
         groups: number of the group of every sample [n]; None: every sample is a group of its own.
+        n_draws: how many permutations are drawn where they are not summed exactly.
 
     >>> test = GroupTest(np.array([1, 1, 0, 0, 0, 0], dtype=bool), np.array([0, 0, 1, 1, 2, 2]))
     >>> round(test.p_value(np.array([1, 1, 0, 0, 0, 0], dtype=bool)), 4)
     0.3333
     """
 
-    def __init__(self, failed: BoolArray, groups: IntArray | None) -> None:
+    def __init__(
+        self, failed: BoolArray, groups: IntArray | None, *, n_draws: int = N_DRAWS
+    ) -> None:
+        self._n_draws = n_draws
         self._failed = np.asarray(failed, dtype=np.bool_)
         several = None if groups is None else several_to_a_group(groups)
         self.has_groups = several is not None
@@ -98,16 +102,8 @@ class GroupTest:
 
     @cached_property
     def bins(self) -> list[IntArray]:
-        """Return the groups of about the same size; a bin of very few is taken together with the next smaller one."""
-        order = np.ceil(np.log2(self._sizes)).astype(np.int64)
-        bins: list[IntArray] = []
-        for number in np.unique(order):
-            own = np.flatnonzero(order == number)
-            if bins and min(len(own), len(bins[-1])) < LEAST_PER_BIN:
-                bins[-1] = np.concatenate([bins[-1], own])
-            else:
-                bins.append(own)
-        return bins
+        """Return the groups of about the same size."""
+        return size_bins(self._sizes)
 
     @cached_property
     def _can_be_exact(self) -> bool:
@@ -147,9 +143,9 @@ class GroupTest:
         observed = members @ self.scores - 1e-6
         n_reached = np.ones(len(members), dtype=np.int64)
         random = generator(0, "groups", self._fingerprint)
-        for drawn in self.draws(N_DRAWS, random):
+        for drawn in self.draws(self._n_draws, random):
             n_reached += np.count_nonzero(members @ drawn.T >= observed[:, None], axis=1)
-        return [float(count) for count in n_reached / (N_DRAWS + 1)]
+        return [float(count) for count in n_reached / (self._n_draws + 1)]
 
     def draws(self, n_draws: int, random: np.random.Generator) -> Iterator[DoubleArray]:
         """Yield the scores of groups [b, g] dealt out anew among groups of about the same size, as often as asked for in all."""

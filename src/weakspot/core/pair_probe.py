@@ -12,6 +12,7 @@ import numpy as np
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
 from weakspot.core.dataset import Task
 from weakspot.core.failures import Side
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.samples import SampleSet
 
 N_FOLDS = 5
@@ -33,6 +34,7 @@ class PairProbe:
         axis: [d], larger products are nearer to the rival.
         own_place: median and spread of the class along the axis, measured on samples that the axis was not fitted on.
         rival_place: the same of the rival.
+        groups: number of the group of every sample of both [n + m], None if every one is its own.
     """
 
     own: DoubleArray
@@ -40,27 +42,48 @@ class PairProbe:
     axis: DoubleArray
     own_place: tuple[float, float]
     rival_place: tuple[float, float]
+    groups: IntArray | None = None
 
     @classmethod
     def of(
         cls, training: SampleSet, own: IntArray, rival: IntArray, space: str
     ) -> "PairProbe | None":
         """Return the probe of two sets of training rows, None if either has too few embeddings."""
-        first, second = (unit_embeddings(training, rows, space) for rows in (own, rival))
+        (first, first_rows), (second, second_rows) = (
+            _known_embeddings(training, rows, space) for rows in (own, rival)
+        )
         if min(len(first), len(second)) < LEAST_ROWS:
             return None
         axis = _axis(first, second)
         along, other = np.empty(len(first)), np.empty(len(second))
+        groups = several_to_a_group(
+            training.dataset.groups[np.concatenate([first_rows, second_rows])]
+        )
+        # A group is judged by an axis that saw none of its images.
+        first_folds, second_folds = (
+            (np.arange(len(first)) % N_FOLDS, np.arange(len(second)) % N_FOLDS)
+            if groups is None
+            else (groups[: len(first)] % N_FOLDS, groups[len(first) :] % N_FOLDS)
+        )
+        if min(len(np.unique(first_folds)), len(np.unique(second_folds))) < 2:  # noqa: PLR2004 - one to fit, one to judge
+            return None
         for fold in range(N_FOLDS):
-            part = np.s_[fold::N_FOLDS]
-            fitted = _axis(np.delete(first, part, axis=0), np.delete(second, part, axis=0))
-            along[part], other[part] = first[part] @ fitted, second[part] @ fitted
+            part, others = first_folds == fold, second_folds == fold
+            fitted = _axis(first[~part], second[~others])
+            along[part], other[others] = first[part] @ fitted, second[others] @ fitted
         places = _place(along), _place(other)
         if places[1][0] <= places[0][0]:
             # Told apart no better than by chance: everything lies in the bulk of both.
             middle = float(np.median(np.concatenate([along, other])))
             places = (middle, places[0][1]), (middle, places[1][1])
-        return cls(own=first, rival=second, axis=axis, own_place=places[0], rival_place=places[1])
+        return cls(
+            own=first,
+            rival=second,
+            axis=axis,
+            own_place=places[0],
+            rival_place=places[1],
+            groups=groups,
+        )
 
     def is_rival_only(self, embeddings: DoubleArray) -> BoolArray:
         """Return which unit embeddings [n, d] lie in the bulk of the rival and outside that of the class."""
@@ -87,15 +110,24 @@ class PairProbe:
         around = np.unique(_nearest(embeddings @ both.T, n_neighbours))
         similarities = both[around] @ both.T
         similarities[np.arange(len(around)), around] = -np.inf
+        if self.groups is not None:
+            similarities[self.groups[around][:, None] == self.groups[None, :]] = -np.inf
         votes = is_rival[_nearest(similarities, n_neighbours)].mean(axis=1)
         return float(np.mean((votes > MOST) == is_rival[around]))
 
 
 def unit_embeddings(samples: SampleSet, rows: IntArray, space: str) -> DoubleArray:
     """Return the unit embeddings of rows that have one, of an even part where there are very many."""
+    return _known_embeddings(samples, rows, space)[0]
+
+
+def _known_embeddings(
+    samples: SampleSet, rows: IntArray, space: str
+) -> tuple[DoubleArray, IntArray]:
     chosen = rows[np.arange(MOST_ROWS) * len(rows) // MOST_ROWS] if len(rows) > MOST_ROWS else rows
     found: FloatArray = unit_rows(samples.embeddings(space, chosen))
-    return np.asarray(found[np.isfinite(found).all(axis=1)], dtype=np.float64)
+    is_known = np.isfinite(found).all(axis=1)
+    return np.asarray(found[is_known], dtype=np.float64), chosen[is_known]
 
 
 def pair_rows(

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 from weakspot.core.evidence import Interval
 from weakspot.core.record import Record
 from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.statistics import change_interval
 
 Solver = Literal["exact", "sgd"]
 
@@ -65,7 +66,9 @@ class GroupChange(Record):
         lost: right before, wrong after.
         interval_before: interval of the accuracy before.
         interval_after: interval of the accuracy after.
-        p_value: McNemar's exact test of gained against lost.
+        p_value: McNemar's exact test of gained against lost, or the exact test of groups where several samples belong together.
+        n_groups: how many groups its samples form, None if every sample is on its own.
+        interval_of_groups: interval of the change that counts groups, None if every sample is on its own.
     """
 
     group: str
@@ -78,6 +81,16 @@ class GroupChange(Record):
     interval_before: Interval
     interval_after: Interval
     p_value: float
+    n_groups: int | None = None
+    interval_of_groups: Interval | None = None
+
+    @property
+    def interval_of_change(self) -> Interval:
+        """Return the interval of the change of accuracy."""
+        if self.interval_of_groups is not None:
+            return self.interval_of_groups
+        low, high = change_interval(self.gained, self.lost, self.n_samples)
+        return Interval(low=low, high=high)
 
     @property
     def accuracy_before(self) -> float:
@@ -106,7 +119,7 @@ class Spread(Record):
         average_after: mean accuracy over groups after.
         gap_before: overall accuracy minus the lowest before.
         gap_after: overall accuracy minus the lowest after.
-        worst_change: interval of the change of the lowest accuracy, by a paired bootstrap over samples.
+        worst_change: interval of the change of the lowest accuracy, by a paired bootstrap over samples, or over groups of samples.
         gap_change: interval of the change of the gap, by the same.
     """
 

@@ -227,7 +227,11 @@ class HypothesisDiscoverer:
             return [None] * len(similarities)
         draws = generator(seed, METHOD, problem.title)
         null = error_score_null(
-            similarities, problem.failed, n_permutations=self.n_permutations, generator=draws
+            similarities,
+            problem.failed,
+            n_permutations=self.n_permutations,
+            generator=draws,
+            groups=problem.groups,
         )
         return [float(value) for value in null.p_value]
 

@@ -172,8 +172,9 @@ class PhraseHalf:
         similarities, failed = phrase[None] @ self.embeddings.T, self.problem.failed
         best = error_scores(similarities, failed)
         affordable = max(FEWEST_SHUFFLES, MOST_SHUFFLED // max(len(failed), 1))
+        n_shuffles, groups = min(n_shuffles, affordable), self.problem.groups
         null = error_score_null(
-            similarities, failed, n_permutations=min(n_shuffles, affordable), generator=draws
+            similarities, failed, n_permutations=n_shuffles, generator=draws, groups=groups
         )
         exact = similarities[0].astype(np.float64)
         inside: BoolArray = exact >= cut

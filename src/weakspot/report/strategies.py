@@ -6,7 +6,7 @@ from typing import Any
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
-from weakspot.core.statistics import adjusted_p_values, change_interval, mcnemar_p
+from weakspot.core.statistics import adjusted_p_values, mcnemar_p
 from weakspot.report.repair_wording import fallen_groups, labelling_sentence
 from weakspot.report.repairs import main_arm
 from weakspot.report.wording import CERTAIN, arm_name
@@ -27,7 +27,7 @@ class Move:
         gained: wrong before, right after.
         lost: right before, wrong after.
         n_samples: samples of all groups; one in two groups counts twice.
-        p_value: McNemar's exact test, of the groups that moved the same way as all together.
+        p_value: the exact test, of the groups that moved the same way as all together.
     """
 
     change: float
@@ -45,13 +45,16 @@ class Move:
         if not n_samples:
             return None
         gained, lost = sum(one.gained for one in groups), sum(one.lost for one in groups)
-        bounds = [change_interval(one.gained, one.lost, one.n_samples) for one in groups]
+        bounds = [one.interval_of_change for one in groups]
         low, high = (
-            sum(one.n_samples * bound[end] for one, bound in zip(groups, bounds, strict=True))
-            for end in (0, 1)
+            sum(
+                one.n_samples * getattr(bound, end)
+                for one, bound in zip(groups, bounds, strict=True)
+            )
+            for end in ("low", "high")
         )
         alike = [
-            mcnemar_p(one.gained, one.lost)
+            one.p_value if one.n_groups is not None else mcnemar_p(one.gained, one.lost)
             for one in groups
             if (one.gained - one.lost) * (gained - lost) > 0
         ]

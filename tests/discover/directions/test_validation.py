@@ -36,12 +36,12 @@ def _order(n_rows, seed=0):
 
 def test_fold_numbers__every_fold_has_both_sides():
     failed = np.arange(50) < 7
-    folds, n_folds = fold_numbers(failed, _order(50), 5)
+    folds, n_folds = fold_numbers(failed, _order(50), 5, np.arange(50))
     assert n_folds == 5
     assert all(failed[folds == fold].sum() in (1, 2) for fold in range(5))
     assert all((~failed)[folds == fold].sum() in (8, 9) for fold in range(5))
-    assert fold_numbers(np.arange(9) < 3, _order(9), 5)[1] == 3
-    assert fold_numbers(np.arange(9) < 1, _order(9), 5)[1] == 2
+    assert fold_numbers(np.arange(9) < 3, _order(9), 5, np.arange(9))[1] == 3
+    assert fold_numbers(np.arange(9) < 1, _order(9), 5, np.arange(9))[1] == 2
 
 
 def test_order_within__keeps_the_order_of_those_kept():
@@ -85,7 +85,7 @@ def test_nested_scores__a_sample_takes_no_part_in_its_own_score():
     moved = embeddings.copy()
     moved[7] = -moved[7]
     after = nested_scores(source_of(moved), failed, order, PLAN)
-    folds, _ = fold_numbers(failed, order, 5)
+    folds, _ = fold_numbers(failed, order, 5, np.arange(60))
     same_fold = (folds == folds[7]) & (np.arange(60) != 7)
     assert after[same_fold] == pytest.approx(before[same_fold], abs=1e-6)
     assert np.abs(after[folds != folds[7]] - before[folds != folds[7]]).max() > 1e-4
@@ -154,4 +154,4 @@ def test_best_accuracies__one_group_is_the_nested_accuracy():
     embeddings, failed = _class()
     source, order = source_of(embeddings), _order(60)
     expected = accuracy_of(failed, nested_scores(source, failed, order, PLAN), 0.0)
-    assert best_accuracies(source.values, failed[None], order[None], PLAN, 1).tolist() == [expected]
+    assert best_accuracies(source, failed[None], order[None], PLAN, 1).tolist() == [expected]

@@ -4,9 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray
 from weakspot.core.combinations.cells import LEAST_WORK_PER_THREAD, Cover
 from weakspot.core.combinations.counting import CombinationCounter, Combinations, CountedPiece
+from weakspot.core.group_dealing import deal_anew
 
 MOST_DEALT = 4_000_000
 
@@ -41,9 +42,13 @@ class ShuffledFailures:
     Args:
         counter: the combinations.
         failed: [n] which samples really failed.
+        groups: [n] number of the group of every sample, failures of which are dealt out together; None: each is its own.
     """
 
-    def __init__(self, counter: CombinationCounter, failed: BoolArray) -> None:
+    def __init__(
+        self, counter: CombinationCounter, failed: BoolArray, groups: IntArray | None = None
+    ) -> None:
+        self._failed, self._groups = failed, groups
         found = counter.count(failed)
         self._columns, self._n_threads = counter.columns, counter.n_threads
         self._n_samples, self._n_failed = found.n_samples, found.n_failed
@@ -64,13 +69,19 @@ class ShuffledFailures:
         at_a_time = max(1, MOST_DEALT // max(self._n_samples, 1))
         for start in range(0, n_shuffles, at_a_time):
             part = maxima[start : start + at_a_time]
-            places = np.broadcast_to(
-                np.arange(self._n_samples, dtype=np.int32), (len(part), self._n_samples)
-            )
-            self._raise(
-                np.ascontiguousarray(draws.permuted(places, axis=1)[:, : self._n_few]), part
-            )
+            self._raise(self._dealt(len(part), draws), part)
         return maxima
+
+    def _dealt(self, n_shuffles: int, draws: np.random.Generator) -> AnyArray:
+        """Return the samples of the smaller side after every shuffle [n_shuffles, k]."""
+        if self._groups is not None:
+            dealt = deal_anew(self._failed, self._groups, n_shuffles, draws)
+            places = np.nonzero(dealt != self._holds_right)[1].astype(np.int32)
+            return places.reshape(n_shuffles, self._n_few)
+        places = np.broadcast_to(
+            np.arange(self._n_samples, dtype=np.int32), (n_shuffles, self._n_samples)
+        )
+        return np.ascontiguousarray(draws.permuted(places, axis=1)[:, : self._n_few])
 
     def _raise(self, rows: AnyArray, maxima: DoubleArray) -> None:
         work = rows.size * sum(len(cover.blocks) for _, cover, _ in self._pieces)

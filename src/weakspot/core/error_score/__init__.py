@@ -16,6 +16,7 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.errors import InputError
+from weakspot.core.group_dealing import deal_anew
 
 BLOCK_VALUES = 1 << 18
 PRODUCT_VALUES = 1 << 24
@@ -119,6 +120,7 @@ def error_score_null(
     *,
     n_permutations: int,
     generator: np.random.Generator,
+    groups: IntArray | None = None,
 ) -> ErrorScoreNull:
     """Return how often shuffled predictions score as well, for each phrase and for the best of all phrases.
 
@@ -130,18 +132,22 @@ def error_score_null(
         failed: which samples failed [n].
         n_permutations: number of shuffles.
         generator: what shuffles.
+        groups: number of the group of every sample [n], failures of which are dealt out together; None: each is its own.
     """
     values = _checked(similarities, failed)
     if not np.isfinite(values).all():
         raise InputError(NOT_FINITE, fix=LEAVE_OUT)
     if n_permutations < 1:
         raise InputError("A null distribution needs at least one shuffle.", given=n_permutations)
-    predictions = [failed, *(generator.permutation(failed) for _ in range(n_permutations))]
-    groups = [
-        predictions[start : start + SHUFFLES_AT_ONCE]
+    predictions = (
+        [failed, *(generator.permutation(failed) for _ in range(n_permutations))]
+        if groups is None
+        else [failed, *deal_anew(failed, groups, n_permutations, generator)]
+    )
+    shuffles = [
+        np.stack(predictions[start : start + SHUFFLES_AT_ONCE], axis=1).astype(np.uint8)
         for start in range(0, len(predictions), SHUFFLES_AT_ONCE)
     ]
-    shuffles = [np.stack(group, axis=1).astype(np.uint8) for group in groups]
     sums = _in_threads(lambda row: _shuffled_sums(row, shuffles, int(failed.sum())), list(values))
     found = np.stack(sums) if sums else np.zeros((0, 1 + n_permutations), dtype=np.int64)
     best = found.max(axis=0, initial=0)

@@ -159,6 +159,7 @@ class AttributesDiscoverer:
             slicing.codes(problem.rows[order]),
             problem.failed[order],
             generator(seed, METHOD, problem.title),
+            None if problem.groups is None else problem.groups[order],
         )
 
     def _remarks(self, problem: ClassProblem, found: SearchResult, n_kept: int) -> list[str]:

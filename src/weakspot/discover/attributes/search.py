@@ -1,21 +1,25 @@
 """The few combinations of attribute values that explain most failures of one class."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray
 from weakspot.core.combinations import (
     CombinationCounter,
     ShuffledFailures,
     affordable_order,
     scores_of,
 )
+from weakspot.core.group_tests import GroupTest
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.statistics import fisher_p
 
 SHUFFLES_AT_A_TIME = 20
 ENOUGH_EXCEEDING = 10
+TESTED_AT_ONCE = 50
+REFINING_DRAWS = 4_999
 
 Values = tuple[tuple[int, int], ...]
 """(attribute, code) of every value of a combination."""
@@ -36,11 +40,22 @@ class Round:
         codes: [n, a], 0 where nothing is known.
         failed: [n].
         order: values in a combination, at most.
+        groups: [n] number of the group of every sample; None: each is its own.
         min_support: combinations of fewer samples are left out.
     """
 
-    def __init__(self, codes: AnyArray, failed: BoolArray, *, order: int, min_support: int) -> None:
+    def __init__(
+        self,
+        codes: AnyArray,
+        failed: BoolArray,
+        groups: IntArray | None = None,
+        *,
+        order: int,
+        min_support: int,
+    ) -> None:
         self._codes, self._failed = codes, failed
+        self._groups = None if groups is None else several_to_a_group(groups)
+        self._group_p: dict[int, float] = {}
         self._counter = CombinationCounter.of(codes, max_order=order, min_support=min_support)
         self.found = self._counter.count(failed)
         self.scores: DoubleArray = scores_of(self.found)
@@ -67,8 +82,12 @@ class Round:
         return int(np.flatnonzero(is_same)[0])
 
     def p_value(self, place: int) -> float:
-        """Return the p-value of Fisher's test against all other samples."""
+        """Return the p-value against all other samples: of Fisher's test, or of the test of groups."""
         found = self.found
+        if self._groups is not None:
+            if place not in self._group_p:
+                self.test_groups([place])
+            return self._group_p[place]
         failed, n_inside = int(found.failed_inside[place]), int(found.n_inside[place])
         return fisher_p(failed, n_inside, found.n_failed - failed, found.n_samples - n_inside)
 
@@ -82,10 +101,24 @@ class Round:
         for dropped in range(len(values)):
             parent = values[:dropped] + values[dropped + 1 :]
             around = have_all(self._codes, parent) & ~inside
-            p_value = fisher_p(failed, n_inside, int(self._failed[around].sum()), int(around.sum()))
+            if self._groups is None:
+                p_value = fisher_p(
+                    failed, n_inside, int(self._failed[around].sum()), int(around.sum())
+                )
+            else:
+                near = inside | around
+                test = GroupTest(self._failed[near], self._groups[near], n_draws=REFINING_DRAWS)
+                p_value = test.p_value(inside[near])
             if p_value * self._n_alternatives(parent) > largest_p:
                 return False
         return True
+
+    def test_groups(self, places: Sequence[int]) -> None:
+        """Find the p-values of some combinations at once, which costs hardly more than one of them."""
+        if self._groups is not None:
+            insides = [have_all(self._codes, self.values(place)) for place in places]
+            found = GroupTest(self._failed, self._groups).p_values(insides)
+            self._group_p.update(zip(places, found, strict=True))
 
     def _n_alternatives(self, parent: Values) -> int:
         singles = self.found.attributes[self.found.orders == 1, 0]
@@ -94,7 +127,7 @@ class Round:
     def chance(self, place: int, n_shuffles: int, draws: np.random.Generator) -> float:
         """Return the chance that the best of all combinations has as much evidence; shuffling ends early when it is large.
 
-        Without shuffles it is the p-value of Fisher's test times the number of combinations.
+        Without shuffles it is the p-value of the test times the number of combinations.
         """
         if not n_shuffles:
             return min(1.0, self.p_value(place) * len(self.found))
@@ -102,7 +135,9 @@ class Round:
         while (
             len(self._maxima) < n_shuffles and np.sum(self._maxima >= observed) < ENOUGH_EXCEEDING
         ):
-            self._shuffled = self._shuffled or ShuffledFailures(self._counter, self._failed)
+            self._shuffled = self._shuffled or ShuffledFailures(
+                self._counter, self._failed, self._groups
+            )
             n_more = min(SHUFFLES_AT_A_TIME, n_shuffles - len(self._maxima))
             self._maxima = np.concatenate([self._maxima, self._shuffled.maxima(n_more, draws)])
         return float(1 + np.sum(self._maxima >= observed)) / (1 + len(self._maxima))
@@ -172,12 +207,18 @@ class CombinationSearch:
     refine_p: float
     n_permutations: int
 
-    def run(self, codes: AnyArray, failed: BoolArray, draws: np.random.Generator) -> SearchResult:
-        """Search the samples of a class, given codes [n, a] and failures [n]."""
+    def run(
+        self,
+        codes: AnyArray,
+        failed: BoolArray,
+        draws: np.random.Generator,
+        groups: IntArray | None = None,
+    ) -> SearchResult:
+        """Search the samples of a class, given codes [n, a], failures [n] and groups [n] if there are any."""
         order = affordable_order(
             codes, max_order=self.max_order, min_support=self.min_support, most=MOST_CONSIDERED
         )
-        everything = Round(codes, failed, order=order, min_support=self.min_support)
+        everything = Round(codes, failed, groups, order=order, min_support=self.min_support)
         left_over, this_round = np.ones(len(failed), dtype=np.bool_), everything
         findings: list[Finding] = []
         while self._goes_on(failed, left_over, len(findings)):
@@ -187,7 +228,11 @@ class CombinationSearch:
             findings.append(self._finding(place, this_round, everything, draws))
             left_over &= ~have_all(codes, findings[-1].values)
             this_round = Round(
-                codes[left_over], failed[left_over], order=order, min_support=self.min_support
+                codes[left_over],
+                failed[left_over],
+                None if groups is None else groups[left_over],
+                order=order,
+                min_support=self.min_support,
             )
         return SearchResult(
             findings=tuple(findings), n_considered=len(everything.found), order=order
@@ -213,7 +258,10 @@ class CombinationSearch:
             found.orders[candidates],
             -np.round(scores[candidates], 9),
         )
-        for place in candidates[np.lexsort(ranks)][:MOST_TRIED].tolist():
+        tried = candidates[np.lexsort(ranks)][:MOST_TRIED].tolist()
+        for rank, place in enumerate(tried):
+            if rank % TESTED_AT_ONCE == 0:
+                this_round.test_groups(tried[rank : rank + TESTED_AT_ONCE])
             values = this_round.values(place)
             if (
                 this_round.p_value(place) > self.max_p

@@ -22,6 +22,7 @@ from weakspot.core.bounds import (
 )
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
 from weakspot.core.run import ClassNote
@@ -196,6 +197,7 @@ class DirectionsDiscoverer:
         data = class_data(
             embeddings[kept],
             problem.failed[kept],
+            None if problem.groups is None else several_to_a_group(problem.groups[kept]),
             max_null_samples=self.max_null_samples,
             draws=draws,
         )

@@ -146,13 +146,16 @@ def forced_regions(gram: FloatArray, failed: BoolArray, n_groups: int) -> IntArr
 
 @compiled
 def best_accuracies(
-    gram: FloatArray, predictions: BoolArray, orders: IntArray, plan: Plan, n_groups: int
+    source: Source, predictions: BoolArray, orders: IntArray, plan: Plan, n_groups: int
 ) -> DoubleArray:
-    """Return for every row of predictions [r, n] the accuracy of the best group when failures are divided as often as wanted."""
-    found, source = np.zeros(len(predictions)), Source(gram, True)  # noqa: FBT003
+    """Return for every row of predictions [r, n] the accuracy of the best group when failures are divided as often as wanted.
+
+    The source is a Gram matrix.
+    """
+    found = np.zeros(len(predictions))
     for place in range(len(predictions)):
         failed = predictions[place]
-        regions = forced_regions(gram, failed, n_groups)
+        regions = forced_regions(source.values, failed, n_groups)
         for group in range(n_groups):
             found[place] = max(
                 found[place], group_accuracy(source, failed, regions, group, orders[place], plan)

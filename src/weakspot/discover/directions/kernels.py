@@ -24,10 +24,17 @@ HALVINGS = 30
 
 
 class Source(NamedTuple):
-    """What is known of samples: their Gram matrix [n, n] or, if that would be too large, their embeddings [n, d]."""
+    """What is known of samples.
+
+    Args:
+        values: their Gram matrix [n, n] or, if that would be too large, their embeddings [n, d].
+        is_gram: which of both.
+        groups: number of the group of every sample [n]; folds keep groups whole.
+    """
 
     values: FloatArray
     is_gram: bool
+    groups: IntArray
 
 
 class Dual(NamedTuple):

@@ -8,12 +8,15 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, DoubleArray, IntArray
 from weakspot.core.class_embeddings import separating_cut
+from weakspot.core.group_dealing import deal_anew, dealt_first
+from weakspot.core.group_dealing.kernels import count_sides
 from weakspot.core.rules import LinearRule
 from weakspot.core.statistics import permutation_p
 from weakspot.discover.directions.grouping import best_accuracies, chance_shares, widest_split
 from weakspot.discover.directions.kernels import Source
 from weakspot.discover.directions.sources import ClassData
 from weakspot.discover.directions.validation import (
+    LEAST_PER_SIDE,
     Plan,
     chosen_model,
     group_accuracy,
@@ -80,9 +83,7 @@ class ClassSearch:
         n_groups = int(regions.max()) + 1
         if n_groups > 1:
             kept = [
-                found
-                for found in self._judged(data, regions, draws)
-                if self._is_clear(found, len(data.failed))
+                found for found in self._judged(data, regions, draws) if self._is_clear(found, data)
             ]
             if len(kept) > 1:
                 return sorted(kept, key=lambda found: -found.strength), n_groups
@@ -98,7 +99,7 @@ class ClassSearch:
             n_rows, n_leaving = int(np.sum(groups == chosen)), len(leaving)
             if chosen < 0 or min(n_leaving, n_rows - n_leaving) < LEAST_GROUP:
                 break
-            shares = chance_shares(data.gram, _orders(draws, SPLIT_DRAWS, len(groups)), n_rows)
+            shares = chance_shares(data.gram, _drawn_kinds(data, draws), n_rows)
             if permutation_p(share - ROUNDING, shares) > self.max_p:
                 break
             groups[leaving] = group
@@ -144,7 +145,8 @@ class ClassSearch:
         length = float(np.linalg.norm(weights))
         length = length if length > LEAST_LENGTH else 1.0
         threshold = 0.0
-        if self.cut == "held-out":
+        n_failing, n_right = count_sides(failed, source.groups)
+        if self.cut == "held-out" and min(n_failing, n_right) >= LEAST_PER_SIDE:
             fixed = self.plan._replace(costs=self.plan.costs[chosen : chosen + 1])
             cut = separating_cut(
                 nested_scores(source, failed, draws.permutation(len(rows)), fixed), failed
@@ -173,7 +175,7 @@ class ClassSearch:
         failed, places, n_groups = data.failed[data.places], data.places, len(strengths)
         observed = np.array(strengths)
         if not data.is_whole:
-            order, source = draws.permutation(len(places)), Source(data.gram, is_gram=True)
+            order, source = draws.permutation(len(places)), data.chance_source
             observed = np.array(
                 [
                     group_accuracy(source, failed, regions[places], group, order, self.plan)
@@ -183,22 +185,41 @@ class ClassSearch:
         exceeded, n_generated = np.zeros(n_groups, dtype=np.int64), 0
         while n_generated < self.n_permutations and exceeded.min() < ENOUGH_EXCEEDED:
             size = min(NULL_BATCH, self.n_permutations - n_generated)
-            predictions = draws.permuted(np.tile(failed, (size, 1)), axis=1)
+            predictions = (
+                deal_anew(failed, data.chance_source.groups, size, draws)
+                if data.has_groups
+                else draws.permuted(np.tile(failed, (size, 1)), axis=1)
+            )
             best = best_accuracies(
-                data.gram, predictions, _orders(draws, size, len(failed)), self.plan, n_groups
+                data.chance_source,
+                predictions,
+                _orders(draws, size, len(failed)),
+                self.plan,
+                n_groups,
             )
             exceeded += np.sum(best[:, None] >= observed - ROUNDING, axis=0)
             n_generated += size
         return [float(1 + count) / (1 + n_generated) for count in exceeded]
 
-    def _is_clear(self, found: Direction, n_samples: int) -> bool:
+    def _is_clear(self, found: Direction, data: ClassData) -> bool:
         if found.strength <= self.min_strength:
             return False
         if found.strength_p is not None:
             return found.strength_p <= self.max_p
+        n_samples, n_units = len(data.failed), len(np.unique(data.source.groups))
         error = 0.25 * np.sqrt(1.0 / found.n_failures + 1.0 / max(n_samples - found.n_failures, 1))
+        error *= np.sqrt(n_samples / n_units)
         return bool(found.strength > 0.5 + Z_ONE_SIDED * error)
 
 
 def _orders(draws: np.random.Generator, n_orders: int, n_samples: int) -> AnyArray:
     return draws.permuted(np.tile(np.arange(n_samples), (n_orders, 1)), axis=1)
+
+
+def _drawn_kinds(data: ClassData, draws: np.random.Generator) -> AnyArray:
+    """Return orders of the samples by which chance is measured, whose first ones are as failures might have been."""
+    if not data.has_groups:
+        return _orders(draws, SPLIT_DRAWS, len(data.places))
+    groups = data.chance_source.groups
+    dealt = deal_anew(data.failed[data.places], groups, SPLIT_DRAWS, draws)
+    return dealt_first(dealt, groups, draws)

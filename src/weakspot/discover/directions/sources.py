@@ -76,15 +76,18 @@ GRAM_ROWS = 1_500
 TOLERANCE = 1e-3
 
 
-def source_of(embeddings: FloatArray, *, largest_gram: int = GRAM_ROWS) -> Source:
-    """Return the Gram matrix of embeddings [n, d], or the embeddings themselves if there are too many."""
+def source_of(
+    embeddings: FloatArray, groups: IntArray | None = None, *, largest_gram: int = GRAM_ROWS
+) -> Source:
+    """Return the Gram matrix of embeddings [n, d], or the embeddings themselves if there are too many; and groups [n]."""
     values = np.ascontiguousarray(embeddings, dtype=np.float32)
+    own = np.arange(len(values)) if groups is None else np.ascontiguousarray(groups, dtype=np.int64)
     if len(values) > largest_gram:
-        return Source(values, is_gram=False)
+        return Source(values, is_gram=False, groups=own)
     gram = (
         gram_of(values) if len(values) <= OWN_GRAM_ROWS else np.ascontiguousarray(values @ values.T)
     )
-    return Source(gram, is_gram=True)
+    return Source(gram, is_gram=True, groups=own)
 
 
 def plan_of(
@@ -105,14 +108,20 @@ class ClassData:
         failed: which samples failed [n].
         source: the same embeddings for the solver.
         places: of the samples by which chance is measured: all, or a part of a large class [k].
-        gram: Gram matrix [k, k] of these.
+        chance_source: Gram matrix [k, k] and groups of these.
+        has_groups: whether several samples belong together.
     """
 
     embeddings: FloatArray
     failed: BoolArray
     source: Source
     places: IntArray
-    gram: FloatArray
+    chance_source: Source
+    has_groups: bool = False
+
+    @property
+    def gram(self) -> FloatArray:
+        return self.chance_source.values
 
     @property
     def is_whole(self) -> bool:
@@ -120,12 +129,26 @@ class ClassData:
 
 
 def class_data(
-    embeddings: FloatArray, failed: BoolArray, *, max_null_samples: int, draws: np.random.Generator
+    embeddings: FloatArray,
+    failed: BoolArray,
+    groups: IntArray | None = None,
+    *,
+    max_null_samples: int,
+    draws: np.random.Generator,
 ) -> ClassData:
-    source = source_of(embeddings)
+    source = source_of(embeddings, groups)
     places = stratified_part(failed, max_null_samples, draws)
     is_same = source.is_gram and len(places) == len(failed)
-    gram = (
-        source.values if is_same else source_of(embeddings[places], largest_gram=len(places)).values
+    chance_source = (
+        source
+        if is_same
+        else source_of(embeddings[places], source.groups[places], largest_gram=len(places))
     )
-    return ClassData(embeddings=embeddings, failed=failed, source=source, places=places, gram=gram)
+    return ClassData(
+        embeddings=embeddings,
+        failed=failed,
+        source=source,
+        places=places,
+        chance_source=chance_source,
+        has_groups=groups is not None,
+    )

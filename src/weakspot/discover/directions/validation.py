@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.group_dealing.kernels import count_sides, fold_numbers
 from weakspot.discover.directions.kernels import Source, svm_path
 from weakspot.discover.directions.products import compiled, weighted_sum
 
@@ -40,19 +41,6 @@ def n_failures(failed: BoolArray) -> int:
 
 
 @compiled
-def fold_numbers(failed: BoolArray, order: IntArray, n_folds: int) -> tuple[IntArray, int]:
-    """Return the fold of every sample [n], dealt out along the order within each side, and how many: fewer if a side is small."""
-    n_failed = n_failures(failed)
-    n_possible = max(2, min(n_folds, n_failed, len(failed) - n_failed))
-    found, dealt = np.empty(len(failed), np.int64), np.zeros(2, np.int64)
-    for rank in range(len(order)):
-        side = int(failed[order[rank]])
-        found[order[rank]] = dealt[side] % n_possible
-        dealt[side] += 1
-    return found, n_possible
-
-
-@compiled
 def _places(labels: IntArray, label: int, is_kept: bool) -> IntArray:  # noqa: FBT001 - compiled code knows no keywords
     found, n_found = np.empty(len(labels), np.int64), 0
     for place in range(len(labels)):
@@ -77,7 +65,10 @@ def part_of(source: Source, rows: IntArray) -> Source:
     for place in range(len(rows)):
         for other in range(found.shape[1]):
             found[place, other] = values[rows[place], rows[other] if source.is_gram else other]
-    return Source(found, source.is_gram)
+    groups = np.empty(len(rows), np.int64)
+    for place in range(len(rows)):
+        groups[place] = source.groups[rows[place]]
+    return Source(found, source.is_gram, groups)
 
 
 @compiled
@@ -118,7 +109,7 @@ def length_of(part: Source, signed: DoubleArray) -> float:
 
 @compiled
 def accuracy_of(failed: BoolArray, scores: DoubleArray, bias: float) -> float:
-    """Return the balanced accuracy of calling samples failures whose score and bias are not negative; both sides must occur."""
+    """Return the balanced accuracy of calling samples failures whose score and bias are not negative; a missing side counts half."""
     caught, passed, n_failed = 0, 0, 0
     for place in range(len(failed)):
         if failed[place]:
@@ -126,18 +117,19 @@ def accuracy_of(failed: BoolArray, scores: DoubleArray, bias: float) -> float:
             caught += scores[place] + bias >= 0.0
         else:
             passed += scores[place] + bias < 0.0
-    return (caught / n_failed + passed / (len(failed) - n_failed)) / 2.0
+    n_right = len(failed) - n_failed
+    return ((caught / n_failed if n_failed else 0.5) + (passed / n_right if n_right else 0.5)) / 2.0
 
 
 @compiled
 def best_cost(source: Source, failed: BoolArray, orders: IntArray, plan: Plan) -> int:
     """Return the smallest cost whose accuracy over the folds of all orders [r, n] is about the best; the middle one if unsure."""
-    n_failed = n_failures(failed)
-    if len(plan.costs) == 1 or min(n_failed, len(failed) - n_failed) < LEAST_PER_SIDE:
+    n_failing, n_right = count_sides(failed, source.groups)
+    if len(plan.costs) == 1 or min(n_failing, n_right) < LEAST_PER_SIDE:
         return len(plan.costs) // 2
     totals = np.zeros(len(plan.costs))
     for draw in range(len(orders)):
-        folds, n_folds = fold_numbers(failed, orders[draw], plan.n_folds)
+        folds, n_folds = fold_numbers(failed, orders[draw], plan.n_folds, source.groups)
         for fold in range(n_folds):
             kept, held_out = _places(folds, fold, False), _places(folds, fold, True)  # noqa: FBT003
             part, predictions = part_of(source, kept), taken(failed, held_out)
@@ -146,7 +138,7 @@ def best_cost(source: Source, failed: BoolArray, orders: IntArray, plan: Plan) -
                 scores = held_out_scores(source, kept, held_out, part, signed[cost])
                 totals[cost] += accuracy_of(predictions, scores, biases[cost]) / n_folds
     best = totals.max() / len(orders)
-    error = 0.5 * np.sqrt(best * (1.0 - best) * (1.0 / n_failed + 1.0 / (len(failed) - n_failed)))
+    error = 0.5 * np.sqrt(best * (1.0 - best) * (1.0 / n_failing + 1.0 / n_right))
     for cost in range(len(totals)):
         if totals[cost] / len(orders) >= best - plan.slack * error - LEAST_GAIN:
             return cost
@@ -182,9 +174,12 @@ def order_within(order: IntArray, kept: IntArray) -> IntArray:
 
 @compiled
 def nested_scores(source: Source, failed: BoolArray, order: IntArray, plan: Plan) -> DoubleArray:
-    """Return a score [n] of every sample along a unit direction that never saw it, with a cost that was chosen without it."""
+    """Return a score [n] of every sample along a unit direction that never saw its group, with a cost that was chosen without it.
+
+    Each side must have two groups at least.
+    """
     found = np.empty(len(failed))
-    folds, n_folds = fold_numbers(failed, order, plan.n_outer_folds)
+    folds, n_folds = fold_numbers(failed, order, plan.n_outer_folds, source.groups)
     for fold in range(n_folds):
         kept, held_out = _places(folds, fold, False), _places(folds, fold, True)  # noqa: FBT003
         part = part_of(source, kept)
@@ -220,10 +215,11 @@ def group_accuracy(
     """
     rows = group_rows(failed, regions, group)
     predictions = taken(failed, rows)
-    n_failed = n_failures(predictions)
-    if n_failed < LEAST_PER_SIDE or len(rows) - n_failed < LEAST_PER_SIDE:
+    n_failed, part = n_failures(predictions), part_of(source, rows)
+    n_failing, n_right = count_sides(predictions, part.groups)
+    if n_failing < LEAST_PER_SIDE or n_right < LEAST_PER_SIDE:
         return 0.5
-    scores = nested_scores(part_of(source, rows), predictions, order_within(order, rows)[0], plan)
+    scores = nested_scores(part, predictions, order_within(order, rows)[0], plan)
     inside, inside_scores, n_inside = np.empty(len(rows), np.bool_), np.empty(len(rows)), 0
     for place in range(len(rows)):
         if regions[rows[place]] == group:

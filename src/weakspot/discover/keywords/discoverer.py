@@ -246,6 +246,7 @@ class KeywordsDiscoverer:
             words.has_caption,
             n_permutations=self.n_permutations,
             draws=generator(seed, METHOD, words.problem.title),
+            groups=words.problem.groups,
         )
 
     def _slices(
@@ -350,7 +351,7 @@ def _rank(found: Suggestion) -> tuple[float, float, int, str]:
 def _contrasts(words: _ClassWords) -> dict[str, CaptionContrast]:
     return {
         candidate.keyword: caption_contrast(
-            candidate.containing, words.has_caption, words.problem.failed
+            candidate.containing, words.has_caption, words.problem.failed, words.problem.groups
         )
         for candidate in words.candidates
         if candidate.containing is not None

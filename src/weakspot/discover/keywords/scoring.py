@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, FloatArray
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray
 from weakspot.core.error_score import error_score_null, error_scores
-from weakspot.core.statistics import fisher_p
+from weakspot.core.group_tests import group_p
 from weakspot.discover.keywords.candidates import Candidate
 
 HALF = 0.5
@@ -23,7 +23,7 @@ class CaptionContrast:
         n_right: other samples whose caption contains it.
         accuracy: share of the samples with such a caption that did not fail.
         log_odds: logarithm of the odds ratio, half a caption added to each count, over its standard error.
-        p_value: Fisher's one-sided exact test.
+        p_value: Fisher's one-sided exact test, or that of groups.
         association: phi coefficient of containing and failing, -1 to 1.
     """
 
@@ -62,9 +62,12 @@ class Suggestion:
 
 
 def caption_contrast(
-    containing: BoolArray, has_caption: BoolArray, failed: BoolArray
+    containing: BoolArray,
+    has_caption: BoolArray,
+    failed: BoolArray,
+    groups: IntArray | None = None,
 ) -> CaptionContrast:
-    """Compare captions of failures with captions of other samples; samples without a caption are left out."""
+    """Compare captions of failures with captions of other samples; samples without a caption are left out, groups [n] count once."""
     said, wrong = containing[has_caption], failed[has_caption]
     n_wrong, n_others = int(wrong.sum()), int((~wrong).sum())
     in_wrong, in_others = int((said & wrong).sum()), int((said & ~wrong).sum())
@@ -76,9 +79,7 @@ def caption_contrast(
         log_odds=float(
             np.log(cells[0] * cells[3] / (cells[1] * cells[2])) / np.sqrt(np.sum(1.0 / cells))
         ),
-        p_value=fisher_p(
-            in_wrong, in_wrong + in_others, n_wrong - in_wrong, len(said) - in_wrong - in_others
-        ),
+        p_value=group_p(said, wrong, None if groups is None else groups[has_caption]),
         association=association(said, wrong),
     )
 
@@ -110,7 +111,7 @@ def meaning_cut(
     )
 
 
-def scored(
+def scored(  # noqa: PLR0913 - what is measured of a keyword
     candidates: Sequence[Candidate],
     similarities: FloatArray,
     failed: BoolArray,
@@ -118,6 +119,7 @@ def scored(
     *,
     n_permutations: int,
     draws: np.random.Generator,
+    groups: IntArray | None = None,
 ) -> tuple[Suggestion, ...]:
     """Measure candidates, in their order.
 
@@ -128,6 +130,7 @@ def scored(
         has_caption: which samples have a caption [n].
         n_permutations: how often predictions are shuffled; 0 for never.
         draws: what shuffles.
+        groups: number of the group of every sample [n]; None: each is its own.
     """
     scores = error_scores(similarities, failed)
     cuts = [
@@ -140,7 +143,7 @@ def scored(
     family: list[float | None] = [None] * len(candidates)
     if n_permutations:
         null = error_score_null(
-            similarities, failed, n_permutations=n_permutations, generator=draws
+            similarities, failed, n_permutations=n_permutations, generator=draws, groups=groups
         )
         single, family = (
             [float(value) for value in null.p_value],
@@ -157,7 +160,7 @@ def scored(
             clip_score=float(gaps[place]),
             captions=None
             if candidate.containing is None
-            else caption_contrast(candidate.containing, has_caption, failed),
+            else caption_contrast(candidate.containing, has_caption, failed, groups),
         )
         for place, candidate in enumerate(candidates)
     )

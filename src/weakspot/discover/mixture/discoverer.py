@@ -14,6 +14,8 @@ from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.bounds import Bounds, Count, NonNegative, Positive, check_bounds
 from weakspot.core.class_embeddings import obstacle
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.group_dealing import deal_folds
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import MixtureRule
@@ -183,9 +185,13 @@ class MixtureDiscoverer:
             reduced, group.labels, group.predictions, n_labels=len(group.problems)
         )
         mixture = self._mixture(material, group, draws)
-        odds = held_out_odds(
-            material, mixture, self._fit_settings(), draws.permutation(len(material)) % N_FOLDS
+        together = several_to_a_group(samples.dataset.groups[group.rows])
+        folds = (
+            draws.permutation(len(material)) % N_FOLDS
+            if together is None
+            else deal_folds(together, N_FOLDS, draws)
         )
+        odds = held_out_odds(material, mixture, self._fit_settings(), folds)
         return FittedGroup(group=group, reduction=reduction, mixture=mixture, odds=odds)
 
     def _mixture(self, material: Material, group: Group, draws: np.random.Generator) -> Mixture:

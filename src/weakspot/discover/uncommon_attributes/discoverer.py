@@ -18,7 +18,6 @@ from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.core.statistics import fisher_p
 from weakspot.discover.uncommon_attributes.search import Proposer, Search, searched, seed_failures
 from weakspot.lexicon.captions import Caption, plain_caption
 from weakspot.lexicon.uncommon_vocabulary import Axis, uncommon_axes
@@ -164,13 +163,11 @@ class UncommonAttributesDiscoverer:
             chosen=place,
             offsets=search.offsets,
         )
-        right = ~problem.failed
         n_seed, n_held_out = int(search.seeds.sum()), int(search.held_out.sum())
         shown_by_seeds, shown_by_held_out = (
             int((shows & search.seeds).sum()),
             int((shows & search.held_out).sum()),
         )
-        inside = shown_by_held_out + int((shows & right).sum())
         caption = search.captions[place]
         parameters: dict[str, JsonValue] = {
             **asdict(self),
@@ -194,12 +191,7 @@ class UncommonAttributesDiscoverer:
             found_on=use,
             strength=strength,
             # Held-out failures against samples that did not fail: neither had a say in choosing the value.
-            strength_p=fisher_p(
-                shown_by_held_out,
-                inside,
-                n_held_out - shown_by_held_out,
-                n_held_out + int(right.sum()) - inside,
-            ),
+            strength_p=search.chance(place),
             n_found=int(rule.members(samples, problem.rows).sum()),
             names=(
                 SliceName(

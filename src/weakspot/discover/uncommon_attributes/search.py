@@ -14,6 +14,7 @@ from weakspot.core.assistants import EmbedTexts, Propose
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import WeakspotError
 from weakspot.core.failures import ClassProblem, predicted_classes
+from weakspot.core.group_tests import group_p
 from weakspot.lexicon.captions import Caption, counted, plain_caption
 from weakspot.lexicon.uncommon_vocabulary import Axis
 
@@ -129,6 +130,15 @@ class Search:
         """Return the failures [n] that had no say in choosing."""
         return np.asarray(self.problem.failed & ~self.seeds)
 
+    def chance(self, place: int) -> float:
+        """Return the p-value of a value: failures that had no say against samples that did not fail, groups that had a say left out."""
+        problem = self.problem
+        looked_at = ~self.seeds
+        if problem.groups is not None:
+            looked_at &= ~np.isin(problem.groups, problem.groups[self.seeds])
+        groups = None if problem.groups is None else problem.groups[looked_at]
+        return group_p(self.nearest[looked_at] == place, problem.failed[looked_at], groups)
+
     def nothing_found(self) -> str:
         n_none = int((self.nearest[self.seeds] == self.n_values).sum())
         return (
@@ -180,16 +190,24 @@ def searched(  # noqa: PLR0913 - what one search needs
 def seed_failures(
     dataset: Dataset, problem: ClassProblem, share: float, draws: np.random.Generator
 ) -> BoolArray:
-    """Return which samples [n] are the failures that choose: a random share, alike in what they were taken for."""
+    """Return which samples [n] are the failures that choose: a random share, alike in what they were taken for; groups stay whole."""
     failures = np.flatnonzero(problem.failed)
     taken_for = np.zeros(len(failures), dtype=np.int64)
     if dataset.task is Task.SINGLE_LABEL:
         taken_for = predicted_classes(dataset, problem.rows[failures])
-    order = np.lexsort((draws.random(len(failures)), taken_for))
+    first = np.arange(len(failures))
+    units = first
+    if problem.groups is not None:
+        _, first, units = np.unique(
+            problem.groups[failures], return_index=True, return_inverse=True
+        )
+    order = np.lexsort((draws.random(len(first)), taken_for[first]))
     # Taking every n-th along the sorted strata keeps shares equal within each stratum and over all.
-    steps = np.floor(np.arange(len(failures) + 1) * share + 0.5)
+    steps = np.floor(np.arange(len(first) + 1) * share + 0.5)
+    chooses = np.zeros(len(first), dtype=np.bool_)
+    chooses[order[np.diff(steps) > 0]] = True
     chosen = np.zeros(len(problem.rows), dtype=np.bool_)
-    chosen[failures[order[np.diff(steps) > 0]]] = True
+    chosen[failures[chooses[units]]] = True
     return chosen
 
 

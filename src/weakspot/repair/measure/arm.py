@@ -11,7 +11,13 @@ from weakspot.core.count_statistics import mcnemar_ps, wilson_intervals
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import Interval
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.group_tests import effective_number, group_interval, paired_group_p
+from weakspot.core.group_tests import (
+    effective_number,
+    group_change_interval,
+    group_interval,
+    paired_group_p,
+)
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, RepairArm
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
@@ -59,6 +65,13 @@ class _Grouped(NamedTuple):
         ends = [group_interval(count, len(self.groups), worth) for count in n_right]
         return [end for both in ends for end in both]
 
+    @property
+    def interval_of_change(self) -> Interval:
+        low, high = group_change_interval(
+            ~self.before & self.after, self.before & ~self.after, self.groups
+        )
+        return Interval(low=low, high=high)
+
 
 class _Row(NamedTuple):
     group: str
@@ -73,7 +86,7 @@ def group_changes(comparison: Comparison, *, with_classes: bool) -> tuple[GroupC
     A group without samples is kept, so that nobody takes it for one that was forgotten.
     """
     by_class = [_tally(one.right_before, one.right_after) for one in comparison.predictions]
-    rows = [*_whole(by_class, _all_grouped(comparison.predictions)), *_sliced(comparison.parts)]
+    rows = [*_whole(by_class, _all_grouped(comparison)), *_sliced(comparison.parts)]
     if with_classes:
         rows += [
             _Row(one.problem.title, GroupKind.CLASS, tally, _grouped(one))
@@ -99,19 +112,16 @@ def _grouped(one: Result | None, chosen: BoolArray | None = None) -> _Grouped | 
     return _Grouped(one.right_before[own], one.right_after[own], groups[own])
 
 
-def _all_grouped(predictions: Sequence[Result]) -> _Grouped | None:
-    """Return all samples of all classes, None if every one is a group of its own."""
-    if all(one.problem.groups is None for one in predictions):
+def _all_grouped(comparison: Comparison) -> _Grouped | None:
+    """Return all decisions on all samples, None if every sample is a group of its own; a group may be in several classes."""
+    groups = several_to_a_group(comparison.before.groups)
+    if groups is None or not comparison.predictions:
         return None
-    codes, n_before = [], 0
-    for one in predictions:
-        own = one.problem.groups
-        codes.append(n_before + (np.arange(len(one.right_before)) if own is None else own))
-        n_before += len(one.right_before)
-    before, after = (
-        [getattr(one, name) for one in predictions] for name in ("right_before", "right_after")
+    before, after, positions = (
+        np.concatenate([getattr(one, name) for one in comparison.predictions])
+        for name in ("right_before", "right_after", "positions")
     )
-    return _Grouped(np.concatenate(before), np.concatenate(after), np.concatenate(codes))
+    return _Grouped(before, after, groups[positions])
 
 
 def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None) -> Iterator[_Row]:
@@ -183,6 +193,8 @@ def _records(rows: Sequence[_Row]) -> tuple[GroupChange, ...]:
             interval_before=Interval(low=ends[0], high=ends[1]),
             interval_after=Interval(low=ends[2], high=ends[3]),
             p_value=p_value,
+            n_groups=None if row.grouped is None else len(np.unique(row.grouped.groups)),
+            interval_of_groups=None if row.grouped is None else row.grouped.interval_of_change,
         )
         for row, numbers, ends, p_value in zip(rows, *columns, strict=True)
     )
@@ -304,7 +316,12 @@ def measure_arm(  # noqa: PLR0913 - what is measured, what it is measured on, an
         got_worse=names_of_fallen(changes),
         n_added=answers.n_added,
         n_synthetic=answers.n_synthetic,
-        spread=spread_of(chosen.at_least(least_group), len(samples), seed=seed),
+        spread=spread_of(
+            chosen.at_least(least_group),
+            len(samples),
+            seed=seed,
+            together=several_to_a_group(comparison.before.groups),
+        ),
         elsewhere=tuple(_measured(one, answers, slices, criterion) for one in elsewhere),
         temperature=answers.temperature,
         calibration_before=before,

@@ -16,6 +16,8 @@ from weakspot.repair.measure.predictions import is_measurable
 def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
     """Return the labelled samples with a known result whose image is not among the used rows, each image once.
 
+    Images that belong to a group of a used row are left out too, unless that would leave none.
+
     Args:
         samples: what to measure on.
         used: rows that were trained on, or that slices were found, confirmed or thresholded on.
@@ -34,7 +36,10 @@ def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
             given=f"{int(is_taken.sum())} of {len(rows)} samples",
             fix="Measure on the test split.",
         )
-    is_fresh = ~_has_content_of(dataset, rows, taken)
+    is_fresh, left_out = ~_has_content_of(dataset, rows, taken), "repeated images"
+    is_apart = ~np.isin(dataset.groups[rows], dataset.groups[taken])
+    if (is_apart & is_measurable(samples)).any() and not np.array_equal(is_apart, is_fresh):
+        is_fresh, left_out = is_apart, "images of groups that were used"
     kept = _each_once(dataset, rows[is_fresh & is_measurable(samples)])
     if not len(kept):
         raise NotEnoughDataError(
@@ -43,9 +48,7 @@ def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
     n_repeated = len(rows) - int(is_fresh.sum())
     return samples.only(
         kept,
-        name=f"{samples.name} (repeated images left out: {n_repeated})"
-        if n_repeated
-        else samples.name,
+        name=f"{samples.name} ({left_out} left out: {n_repeated})" if n_repeated else samples.name,
     )
 
 

@@ -35,13 +35,19 @@ class _Accuracies:
 
 
 def spread_of(
-    groups: Groups, n_samples: int, *, seed: int, n_draws: int = N_DRAWS
+    groups: Groups,
+    n_samples: int,
+    *,
+    seed: int,
+    n_draws: int = N_DRAWS,
+    together: IntArray | None = None,
 ) -> Spread | None:
     """Return the worst group, the average and the gap before and after; None if there are fewer than two groups.
 
     Intervals come from a paired bootstrap: samples are drawn again with both of their predictions, and in each draw the worst group
     is found anew, before and after. Where a sample is decided on once, groups keep their sizes. In multi-label tasks whole
-    samples are drawn, since the decisions on a sample depend on each other; then sizes vary. The lowest of many rates is lower
+    samples are drawn, since the decisions on a sample depend on each other; then sizes vary. Where several samples belong
+    together (images of one object), all of them are drawn or none (a cluster bootstrap). The lowest of many rates is lower
     than the lowest true rate; intervals are corrected for that, but not enough where dozens of groups have a few dozen samples.
 
     Args:
@@ -49,6 +55,7 @@ def spread_of(
         n_samples: how many samples were measured.
         seed: of the run.
         n_draws: how often samples are drawn again.
+        together: [n] number of every measured sample's object, patient or burst; None: every sample is on its own.
     """
     if len(groups) < LEAST_GROUPS:
         return None
@@ -56,8 +63,8 @@ def spread_of(
     is_decided_once = sum(len(part.result.positions) for part in groups.parts) <= n_samples
     drawn = (
         _by_group(groups, n_draws, random)
-        if is_decided_once
-        else _by_sample(groups, n_samples, n_draws, random)
+        if is_decided_once and together is None
+        else _by_sample(groups, n_samples, _blocks(n_samples, n_draws, random, together))
     )
     worst_before, worst_after = np.nanmin(drawn.before, axis=1), np.nanmin(drawn.after, axis=1)
     gap_before, gap_after = drawn.overall_before - worst_before, drawn.overall_after - worst_after
@@ -123,9 +130,7 @@ def _codes(result: Result) -> IntArray:
     return result.right_before * 2 + result.right_after.astype(np.int64)
 
 
-def _by_sample(
-    groups: Groups, n_samples: int, n_draws: int, random: np.random.Generator
-) -> _Accuracies:
+def _by_sample(groups: Groups, n_samples: int, blocks: Iterator[DoubleArray]) -> _Accuracies:
     """Draw whole samples, with all decisions on them; after the groups, all decisions make up one more."""
     everything = [
         (part.result, np.ones(len(part.result.positions), dtype=np.bool_)) for part in groups.parts
@@ -144,9 +149,9 @@ def _by_sample(
     )
     turned = np.array([one.turned for one in counted])[:, None]
     before, after = [], []
-    for block in _blocks(n_samples, n_draws, random):
+    for block in blocks:
         others = sizes @ block
-        n_generated = np.where(turned > 0, turned * n_samples - others, others)
+        n_generated = np.where(turned > 0, turned * block.sum(axis=0) - others, others)
         n_generated = np.where(n_generated > 0, n_generated, np.nan)
         before.append(1.0 - (wrong_before @ block) / n_generated)
         after.append(1.0 - (wrong_after @ block) / n_generated)
@@ -205,14 +210,17 @@ def _sparse(columns: Sequence[IntArray], n_samples: int) -> Any:
     return csr_array((np.ones(len(numbers)), places), shape=(len(columns), n_samples))
 
 
-def _blocks(n_samples: int, n_draws: int, random: np.random.Generator) -> Iterator[DoubleArray]:
+def _blocks(
+    n_samples: int, n_draws: int, random: np.random.Generator, together: IntArray | None = None
+) -> Iterator[DoubleArray]:
     """Yield how often each sample is drawn [n, draws]: first everybody once, then at random, a few draws at a time."""
     yield np.ones((n_samples, 1), dtype=np.float64)
+    n_units = n_samples if together is None else int(together.max()) + 1
     step = max(1, LARGEST_BLOCK // n_samples)
     for start in range(0, n_draws, step):
         width = min(step, n_draws - start)
-        drawn = random.integers(0, n_samples, size=(width, n_samples))
-        block = np.empty((n_samples, width), dtype=np.float64)
+        drawn = random.integers(0, n_units, size=(width, n_units))
+        block = np.empty((n_units, width), dtype=np.float64)
         for column in range(width):
-            block[:, column] = np.bincount(drawn[column], minlength=n_samples)
-        yield block
+            block[:, column] = np.bincount(drawn[column], minlength=n_units)
+        yield block if together is None else block[together]

@@ -1,7 +1,8 @@
 """What is counted of one slice before its cause is weighed."""
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil, floor
 
 import numpy as np
 
@@ -9,11 +10,13 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.evidence import ConfusedWith, Share, SliceSides
 from weakspot.core.failures import predicted_classes
+from weakspot.core.group_tests import group_p
 from weakspot.core.rules import IdRule, Rule, single_rules
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import fisher_p
 from weakspot.verify.cause import words
+from weakspot.verify.cause.worth import worth_of
 
 CHUNK_ROWS = 65_536
 MOST = 0.5
@@ -31,6 +34,7 @@ class Case:
         own: share of members among the class's training samples, None if there are too few or a listing does not tell.
         here: the same in evaluation.
         confused_with: where failures go.
+        worth: how many independent samples a sample of the class is worth, in training and in evaluation; less than 1 in groups.
     """
 
     found: FailureSlice
@@ -40,6 +44,7 @@ class Case:
     own: Share | None
     here: Share | None
     confused_with: ConfusedWith | None
+    worth: tuple[float, float] = (1.0, 1.0)
 
     @property
     def is_single_label(self) -> bool:
@@ -106,15 +111,28 @@ def shares_by_class(
         inside = found.rule.members(samples, rows) & is_known
         totals += np.bincount(dataset.labels[rows[is_known]], minlength=dataset.n_classes)
         counts += np.bincount(dataset.labels[rows[inside]], minlength=dataset.n_classes)
+    worth = {
+        name: worth_of(samples, labelled[dataset.labels[labelled] == code])
+        for code, name in enumerate(dataset.class_names)
+    }
     return {
-        name: Share.of(int(count), int(total), level=level)
+        name: Share.of(int(count), int(total), level=level, effective=float(total) * worth[name])
         for name, count, total in zip(dataset.class_names, counts, totals, strict=True)
         if total >= least
     }
 
 
-def is_larger(share: Share, other: Share, *, largest_p: float) -> bool:
-    return fisher_p(share.count, share.total, other.count, other.total) <= largest_p
+def is_larger(
+    share: Share, other: Share, *, largest_p: float, worth: tuple[float, float] = (1.0, 1.0)
+) -> bool:
+    """Return whether a share is larger than another one beyond chance; samples in groups count as what they are worth."""
+    table = (
+        floor(share.count * worth[0]),
+        round(share.total * worth[0]),
+        min(ceil(other.count * worth[1]), round(other.total * worth[1])),
+        round(other.total * worth[1]),
+    )
+    return fisher_p(*table) <= largest_p
 
 
 def confused_with_of(
@@ -137,17 +155,39 @@ def confused_with_of(
     answer = min(wrong, key=lambda code: (-wrong[code], code))
     _, n_inside, _, n_outside = sides.table
     taken, others = wrong[answer], outside.get(answer, 0)
-    p_value = min(1.0, len(wrong) * fisher_p(taken, n_inside, others, n_outside))
-    among = Share.of(taken, sum(inside.values()), level=level)
-    others_among = Share.of(others, sum(outside.values()), level=level)
+    p_value = min(1.0, len(wrong) * taken_p(dataset, sides, answer))
+    failures = failures_of(sides)
+    effective, among_effective = sides.effective, failures.effective
+    among = Share.of(taken, sum(inside.values()), level=level, effective=among_effective[0])
+    others_among = Share.of(
+        others, sum(outside.values()), level=level, effective=among_effective[1]
+    )
     blank = ConfusedWith(
         answer=dataset.class_names[answer],
-        inside=Share.of(taken, n_inside, level=level),
-        outside=Share.of(others, n_outside, level=level),
+        inside=Share.of(taken, n_inside, level=level, effective=effective[0]),
+        outside=Share.of(others, n_outside, level=level, effective=effective[1]),
         among_failures=among,
         among_other_failures=others_among,
         p_value=p_value,
         is_real=p_value <= largest_p
-        and (among.value > MOST or is_larger(among, others_among, largest_p=largest_p)),
+        and (among.value > MOST or taken_p(dataset, failures, answer) <= largest_p),
     )
     return blank.model_copy(update={"sentence": words.confused_with_sentence(found, blank)})
+
+
+def failures_of(sides: SliceSides) -> SliceSides:
+    """Return the failures alone, inside and outside."""
+    if sides.problem is None:
+        return sides
+    failed = sides.problem.failed
+    return replace(sides, inside=sides.inside & failed, outside=sides.outside & failed)
+
+
+def taken_p(dataset: Dataset, sides: SliceSides, answer: int) -> float:
+    """Return the p-value that members are taken for a class no more often than the others; groups count once."""
+    problem, known = sides.problem, sides.inside | sides.outside
+    if problem is None:
+        return 1.0
+    taken = problem.failed & (predicted_classes(dataset, problem.rows) == answer)
+    groups = None if problem.groups is None else problem.groups[known]
+    return group_p(sides.inside[known], taken[known], groups)

@@ -11,9 +11,11 @@ import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
 from weakspot.core.failures import predicted_classes
+from weakspot.core.group_tests import group_p
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.core.statistics import fisher_p
+from weakspot.verify.cause.worth import worth_of
 
 LEAST_LACKING = 10
 LEAST_CARRYING = 20
@@ -35,6 +37,8 @@ class CueSigns:
         direction_p: that, of third classes' failures, those that carry it go to the rival more than the others do.
         training: the rival's training samples that lie far below its middle, and far above: where most carry a look, those that
             lack it stand out below. None for a look that is read off a column.
+        rival_p: that lacking it does not matter in the rival.
+        worth: how many independent samples a training sample of the rival is worth.
     """
 
     rival: tuple[int, int, int, int]
@@ -42,10 +46,8 @@ class CueSigns:
     thirds_p: float
     direction_p: float
     training: tuple[int, int] | None
-
-    @property
-    def rival_p(self) -> float:
-        return fisher_p(*self.rival)
+    rival_p: float
+    worth: float = 1.0
 
     @property
     def training_p(self) -> float:
@@ -54,7 +56,7 @@ class CueSigns:
             return 0.0
         from scipy.special import betainc
 
-        below, above = self.training
+        below, above = (count * self.worth for count in self.training)
         return float(betainc(below, above + 1, 0.5)) if below else 1.0
 
     @property
@@ -121,6 +123,7 @@ def score_signs(
         lacks=offsets < -distance / 2,
         codes=(own, other),
         training=skew,
+        worth=worth_of(training, known[labels[known] == other]),
     )
 
 
@@ -134,7 +137,7 @@ def _other_rows(
     return rows[predicted_classes(dataset, rows) >= 0], own, other
 
 
-def _signs(
+def _signs(  # noqa: PLR0913 - what the signs are read off
     evaluation: SampleSet,
     rows: IntArray,
     carries: BoolArray,
@@ -142,6 +145,7 @@ def _signs(
     lacks: BoolArray,
     codes: tuple[int, int],
     training: tuple[int, int] | None,
+    worth: float = 1.0,
 ) -> CueSigns:
     labels = evaluation.dataset.labels[rows]
     answers = predicted_classes(evaluation.dataset, rows)
@@ -149,12 +153,19 @@ def _signs(
     fails, taken = answers != labels, answers == codes[1]
     third = ~is_rival
     astray = third & fails
+    groups = several_to_a_group(evaluation.dataset.groups[rows])
+
+    def of(chosen: BoolArray) -> IntArray | None:
+        return None if groups is None else groups[chosen]
+
     return CueSigns(
         rival=_table(fails[is_rival], lacks[is_rival]),
         thirds=_table(taken[third], carries[third]),
-        thirds_p=stratified_p(taken[third], carries[third], labels[third]),
-        direction_p=stratified_p(taken[astray], carries[astray], labels[astray]),
+        thirds_p=stratified_p(taken[third], carries[third], labels[third], of(third)),
+        direction_p=stratified_p(taken[astray], carries[astray], labels[astray], of(astray)),
         training=training,
+        rival_p=group_p(lacks[is_rival], fails[is_rival], of(is_rival)),
+        worth=worth,
     )
 
 
@@ -163,8 +174,12 @@ def _table(hits: BoolArray, inside: BoolArray) -> tuple[int, int, int, int]:
     return int(counts[0]), int(counts[1]), int(counts[2]), int(counts[3])
 
 
-def stratified_p(hits: BoolArray, inside: BoolArray, strata: IntArray) -> float:
+def stratified_p(
+    hits: BoolArray, inside: BoolArray, strata: IntArray, groups: IntArray | None = None
+) -> float:
     """Return the one-sided p-value of Mantel and Haenszel: that hits are no more frequent inside, stratum by stratum.
+
+    Where samples come in groups [n], the shares of every group take the place of its samples.
 
     >>> twice = np.array([True] * 8 + [False] * 8)
     >>> round(stratified_p(twice, twice, np.arange(16) % 2), 4)
@@ -173,6 +188,10 @@ def stratified_p(hits: BoolArray, inside: BoolArray, strata: IntArray) -> float:
     excess, variance = 0.0, 0.0
     for one in np.unique(strata):
         here = strata == one
+        if groups is not None:
+            more, spread = _excess_of_groups(hits[here], inside[here], groups[here])
+            excess, variance = excess + more, variance + spread
+            continue
         n_all, n_hits, n_inside = int(here.sum()), int(hits[here].sum()), int(inside[here].sum())
         if n_all <= 1:
             continue
@@ -180,6 +199,18 @@ def stratified_p(hits: BoolArray, inside: BoolArray, strata: IntArray) -> float:
         free = n_hits * (n_all - n_hits) * n_inside * (n_all - n_inside)
         variance += free / (n_all**2 * (n_all - 1))
     return _upper_tail((excess - 0.5) / np.sqrt(variance)) if variance > 0 else 1.0
+
+
+def _excess_of_groups(hits: BoolArray, inside: BoolArray, groups: IntArray) -> tuple[float, float]:
+    """Return how much more hits there are inside than if shares of groups were permuted, and the variance of that."""
+    _, codes = np.unique(groups, return_inverse=True)
+    sizes = np.bincount(codes)
+    if len(sizes) <= 1:
+        return 0.0, 0.0
+    first, second = (np.bincount(codes, weights=one) / sizes for one in (hits, inside))
+    first, second = first - first.mean(), second - second.mean()
+    spread = float((first**2).sum() * (second**2).sum()) / (len(sizes) - 1)
+    return float((first * second).sum()), spread
 
 
 def _upper_tail(value: float | DoubleArray) -> float:

@@ -19,20 +19,20 @@ from weakspot.core.evidence import (
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.core.statistics import fisher_p
 from weakspot.verify.cause import words
 from weakspot.verify.cause.case import (
     Case,
-    answers_of,
     confused_with_of,
     has_listed_members,
     is_larger,
     reads_columns_only,
     shares_by_class,
+    taken_p,
 )
 from weakspot.verify.cause.cues import CueSigns, column_signs, score_signs
 from weakspot.verify.cause.look_alike import LookAlike, look_alike
 from weakspot.verify.cause.presence import Presence, presence_of
+from weakspot.verify.cause.worth import worth_of
 
 AS_COMMON = 0.67
 
@@ -148,6 +148,10 @@ class CauseFinder:
             own=own,
             here=here,
             confused_with=confused_with,
+            worth=(
+                worth_of(training, found.class_rows(training)),
+                worth_of(evaluation, found.class_rows(evaluation)),
+            ),
         )
         alike = self._alike(case)
         judged = self._judge(case, alike)
@@ -202,8 +206,10 @@ class CauseFinder:
             return Judgement(cause=Cause.SPURIOUS, signs=said, cue=cue)
         may_be_cue = signs is not None and not signs.is_absent
         is_less = own.value < self.shift_ratio * here.value
-        is_rare = own.value < self.rare_share or (own.count < self.rare_count and is_less)
-        if is_rare or (is_less and self._is_larger(here, own)):
+        is_rare = own.value < self.rare_share or (
+            own.count * case.worth[0] < self.rare_count and is_less
+        )
+        if is_rare or (is_less and self._is_larger(here, own, case.worth[::-1])):
             if may_be_cue:
                 return Judgement(cause=Cause.UNKNOWN, signs=(words.MAY_BE_CUE,))
             return Judgement(cause=Cause.RARE if is_rare else Cause.SHIFT)
@@ -232,11 +238,14 @@ class CauseFinder:
             words.presence_sentence(presence),
             signs is not None and not signs.is_absent,
         )
-        if self._is_larger(presence.in_evaluation, presence.in_training):
+        if self._is_larger(presence.in_evaluation, presence.in_training, case.worth[::-1]):
             judged = self._judge_fewer(presence)
             if may_be_cue or is_alike or (alike is not None and self._is_astray(alike)):
                 judged = Judgement(cause=Cause.UNKNOWN, signs=(words.MAY_BE_CUE,))
-        elif presence.ratio < AS_COMMON or presence.in_training.count < self.rare_count:
+        elif (
+            presence.ratio < AS_COMMON
+            or presence.in_training.count * case.worth[0] < self.rare_count
+        ):
             judged = Judgement(cause=Cause.UNKNOWN, signs=(words.FEWER_BY_CHANCE,))
         else:
             judged = self._judge_common(case, alike, may_be_cue=may_be_cue)
@@ -307,6 +316,7 @@ class CauseFinder:
             problem.failed[known],
             case.sides.inside[known],
             level=self.level,
+            worth=case.worth,
         )
 
     def _cue(self, case: Case, samples: SampleSet, own: Share) -> tuple[str, Share] | None:
@@ -322,16 +332,14 @@ class CauseFinder:
         if not shares:
             return None
         rival = max(shares, key=lambda name: (shares[name].value, name))
-        share = shares[rival]
-        if not self._belongs(share, own):
+        share, code = shares[rival], dataset.class_code(rival)
+        worths = [
+            worth_of(samples, samples.rows[samples.dataset.labels[samples.rows] == one])
+            for one in (code, dataset.class_code(found.class_name))
+        ]
+        if not self._belongs(share, own, (worths[0], worths[1])):
             return None
-        code = dataset.class_code(rival)
-        taken, others = (
-            answers_of(dataset, sides, is_inside=True)[code],
-            answers_of(dataset, sides, is_inside=False)[code],
-        )
-        _, n_inside, _, n_outside = sides.table
-        is_pulled = fisher_p(taken, n_inside, others, n_outside) <= self.largest_p
+        is_pulled = taken_p(dataset, sides, code) <= self.largest_p
         return (rival, share) if is_pulled else None
 
     def _label_cue(
@@ -341,14 +349,17 @@ class CauseFinder:
             return None
         others = found.model_copy(update={"side": Side.PRESENT})
         share = self._share(found, training, others.class_rows(training))
-        return (
-            (found.class_name, share) if share is not None and self._belongs(share, own) else None
+        worth = (
+            worth_of(training, others.class_rows(training)),
+            worth_of(training, found.class_rows(training)),
         )
+        is_cue = share is not None and self._belongs(share, own, worth)
+        return (found.class_name, share) if share is not None and is_cue else None
 
-    def _belongs(self, share: Share, own: Share) -> bool:
+    def _belongs(self, share: Share, own: Share, worth: tuple[float, float]) -> bool:
         """Return whether a look is so common in another class, and so much more than in its own, that it may pass for its cue."""
         return share.value >= max(self.cue_share, self.cue_ratio * own.value) and self._is_larger(
-            share, own
+            share, own, worth
         )
 
     def _answer_share(
@@ -362,8 +373,8 @@ class CauseFinder:
         share = self._share(found, training, training.rows[dataset.labels[training.rows] == code])
         return (None, None) if share is None else (confused_with.answer, share)
 
-    def _is_larger(self, share: Share, other: Share) -> bool:
-        return is_larger(share, other, largest_p=self.largest_p)
+    def _is_larger(self, share: Share, other: Share, worth: tuple[float, float]) -> bool:
+        return is_larger(share, other, largest_p=self.largest_p, worth=worth)
 
     def _share(
         self, found: FailureSlice, samples: SampleSet, rows: IntArray, *, least: int | None = None
@@ -371,9 +382,11 @@ class CauseFinder:
         """Return the share of members among rows, None if there are too few to tell."""
         scores = found.rule.scores(samples, rows) if len(rows) else np.zeros(0)
         known = rows[np.isfinite(scores)]
-        if len(known) < (self.min_training if least is None else least):
+        worth = worth_of(samples, known) if len(known) else 1.0
+        if len(known) * worth < (self.min_training if least is None else least):
             return None
-        return Share.of(int(found.rule.members(samples, known).sum()), len(known), level=self.level)
+        n_inside = int(found.rule.members(samples, known).sum())
+        return Share.of(n_inside, len(known), level=self.level, effective=len(known) * worth)
 
 
 def _is_cue(signs: CueSigns | None) -> bool:

@@ -9,6 +9,7 @@ from weakspot.core.failures import predicted_classes
 from weakspot.core.pair_probe import PairProbe, pair_rows, unit_embeddings
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
+from weakspot.verify.cause.worth import worth_of
 
 N_NEIGHBOURS = 15
 MOST_FAILURES = 200
@@ -87,9 +88,10 @@ def _mutual(
     own, other = dataset.class_code(found.class_name), dataset.class_code(rival)
     rows = evaluation.rows[dataset.labels[evaluation.rows] == other]
     answers = predicted_classes(dataset, rows)
-    answers = answers[answers >= 0]
+    rows, answers = rows[answers >= 0], answers[answers >= 0]
     if not len(answers):
         return None, 0.0
-    back = Share.of(int((answers == own).sum()), len(answers), level=level)
+    effective = worth_of(evaluation, rows) * len(answers)
+    back = Share.of(int((answers == own).sum()), len(answers), level=level, effective=effective)
     n_elsewhere = int(((answers != own) & (answers != other)).sum())
     return back, n_elsewhere / len(answers) / max(dataset.n_classes - 2, 1)

@@ -36,7 +36,13 @@ class Presence:
 
 
 def presence_of(
-    trained: DoubleArray, scores: DoubleArray, failed: BoolArray, inside: BoolArray, *, level: float
+    trained: DoubleArray,
+    scores: DoubleArray,
+    failed: BoolArray,
+    inside: BoolArray,
+    *,
+    level: float,
+    worth: tuple[float, float] = (1.0, 1.0),
 ) -> Presence | None:
     """Return how common the failing kind is, None if there are too few failing members to tell.
 
@@ -46,14 +52,22 @@ def presence_of(
         failed: which of these failed [n].
         inside: which of these are members [n].
         level: of the intervals.
+        worth: how many independent samples one is worth, in training and in evaluation.
     """
     failing = scores[failed & inside]
     if len(failing) < LEAST_DEEP or not len(trained):
         return None
     depth = float(np.median(failing))
     deep = scores >= depth
-    in_training = Share.of(int((trained >= depth).sum()), len(trained), level=level)
-    in_evaluation = Share.of(int(deep.sum()), len(scores), level=level)
+    in_training = Share.of(
+        int((trained >= depth).sum()),
+        len(trained),
+        level=level,
+        effective=worth[0] * len(trained),
+    )
+    in_evaluation = Share.of(
+        int(deep.sum()), len(scores), level=level, effective=worth[1] * len(scores)
+    )
     # If the kind fails at the rate seen deep inside and the rest at that outside, the class's own rate tells the kind's share.
     rate, rest = (
         float(failed[deep].mean()),

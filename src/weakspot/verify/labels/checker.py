@@ -33,9 +33,9 @@ from weakspot.core.failures import (
     class_problems,
     predicted_classes,
 )
+from weakspot.core.group_tests import count_groups, effective_number, group_p
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.core.statistics import fisher_p
 from weakspot.verify.labels.accusers import confidently_other, nearest_rows
 from weakspot.verify.labels.witnesses import LabelPairs, captions_agree
 
@@ -166,13 +166,27 @@ class LabelChecker:
         if not said.witnesses:
             return None
         inside, outside = sides.inside[asked], sides.outside[asked]
-        within = Share.of(int(said.is_suspect[inside].sum()), int(inside.sum()), level=self.level)
-        without = Share.of(
-            int(said.is_suspect[outside].sum()), int(outside.sum()), level=self.level
+        groups = None if pairs.problem.groups is None else pairs.problem.groups[asked]
+        within, without = (
+            Share.of(
+                int(said.is_suspect[side].sum()),
+                int(side.sum()),
+                level=self.level,
+                effective=effective_number(groups, side),
+            )
+            for side in (inside, outside)
         )
-        is_many = within.count >= self.min_suspect and within.value >= self.flag_share
+        n_suspect = count_groups(groups, said.is_suspect & inside)
+        is_many = n_suspect >= self.min_suspect and within.value >= self.flag_share
         is_flagged = is_many and self._is_flagged(found, pairs, rows[inside], said.only(inside))
-        is_doubtful = PROBE in said.witnesses and (is_many or self._is_more(within, without))
+        is_doubtful = PROBE in said.witnesses and (
+            is_many
+            or (
+                n_suspect >= self.min_suspect
+                and within.value >= self.flag_less
+                and self._is_more(said.is_suspect, inside, outside, groups)
+            )
+        )
         is_doubtful &= not is_flagged
         return LabelFinding(
             n_suspect=within.count,
@@ -210,10 +224,12 @@ class LabelChecker:
             )
         )
 
-    def _is_more(self, inside: Share, outside: Share) -> bool:
-        if inside.count < self.min_suspect or inside.value < self.flag_less:
-            return False
-        return fisher_p(inside.count, inside.total, outside.count, outside.total) <= self.largest_p
+    def _is_more(
+        self, suspect: BoolArray, inside: BoolArray, outside: BoolArray, groups: IntArray | None
+    ) -> bool:
+        known = inside | outside
+        own = None if groups is None else groups[known]
+        return group_p(inside[known], suspect[known], own) <= self.largest_p
 
     def _suspects(
         self, pairs: LabelPairs, failing: IntArray, captions: CaptionRows | None
