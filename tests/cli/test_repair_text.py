@@ -213,3 +213,13 @@ def test_whole_run__findings_and_repairs(full):
     said = whole_run(_record(full))
     assert "0 of 0 tested slices confirmed" in said
     assert "Repair: slice-balanced" in said
+
+
+def test_block__says_how_many_groups_and_takes_their_interval():
+    told = _change("green", GroupKind.SLICE, 40, 10, 20, 0).model_copy(
+        update={"n_groups": 8, "interval_of_groups": Interval(low=0.125, high=0.75)}
+    )
+    arm = _arm("reweight", 20).model_copy(update={"changes": (told,)})
+    text = repair_lines(_record(_result("reweight", arm)))
+    assert "green (40 samples in 8 groups)" in text
+    assert "+50 (+12 to +75)" in text or "+50 (+13 to +75)" in text

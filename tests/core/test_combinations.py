@@ -224,3 +224,20 @@ def test_shuffled_failures__observed_maximum_keeps_its_level():
         ) / 20 <= 0.1
     # 200 worlds at level 0.1: 20 are expected, 33 is three standard deviations more.
     assert 7 <= below <= 33
+
+
+def test_shuffled_failures__objects_seen_several_times_are_no_coincidence():
+    reached = {True: 0, False: 0}
+    for seed in range(60):
+        draws = np.random.default_rng(seed)
+        objects = np.repeat(np.arange(40), 5)
+        codes = draws.integers(1, 4, (40, 4))[objects]
+        failed = (np.arange(40) < (10 if seed % 2 else 30))[objects]
+        counter = CombinationCounter.of(codes, max_order=2, min_support=10)
+        observed = scores_of(counter.count(failed)).max()
+        for is_told in (True, False):
+            shuffled = ShuffledFailures(counter, failed, objects if is_told else None)
+            maxima = shuffled.maxima(39, np.random.default_rng(seed))
+            reached[is_told] += 1 + int(np.sum(maxima >= observed)) <= 2
+    assert reached[False] > 20
+    assert reached[True] <= 8

@@ -203,3 +203,29 @@ def test_error_score_null__same_generator_same_answer_and_no_phrases():
     assert (empty.p_value.shape, empty.family_p.shape) == ((0,), (0,))
     with pytest.raises(InputError, match="at least one shuffle"):
         error_score_null(similarities, failed, n_permutations=0, generator=np.random.default_rng(4))
+
+
+def _objects(seed, n_objects=40, per_object=5):
+    """Objects whose images are alike and fail together, and nothing that failures have to do with."""
+    draws = np.random.default_rng(seed)
+    objects = np.repeat(np.arange(n_objects), per_object)
+    failed = (np.arange(n_objects) < n_objects // 4)[objects]
+    similarities = draws.normal(size=(3, n_objects))[:, objects]
+    return similarities.astype(np.float32), failed, objects
+
+
+def test_error_score_null__objects_seen_several_times_are_no_coincidence():
+    found = {True: [], False: []}
+    for seed in range(60):
+        similarities, failed, objects = _objects(seed)
+        for is_told in (True, False):
+            null = error_score_null(
+                similarities,
+                failed,
+                n_permutations=59,
+                generator=np.random.default_rng(seed),
+                groups=objects if is_told else None,
+            )
+            found[is_told].append(null.family_p.min())
+    assert np.mean(np.array(found[False]) <= 0.05) > 0.3
+    assert np.mean(np.array(found[True]) <= 0.05) <= 0.12

@@ -1,4 +1,7 @@
+from dataclasses import replace
+
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from weakspot.core.arrays import unit_rows
@@ -209,3 +212,23 @@ def test_unit_rows__of_a_phrase_without_length_stay_zero():
         ["x"], lambda texts: np.zeros((len(texts), 2), dtype=np.float32)
     )
     assert found["x"].tolist() == unit_rows(np.zeros((1, 2)))[0].tolist() == [0.0, 0.0]
+
+
+def test_discover__objects_seen_several_times_are_no_coincidence():
+    draws = np.random.default_rng(0)
+    small = {True: 0, False: 0}
+    method = HypothesisDiscoverer(phrases={"apple": ["green apples"]}, n_permutations=39)
+    for _ in range(40):
+        objects = np.repeat(np.arange(30), 6)
+        angles = draws.uniform(0, 80, 30)[objects]
+        failed = (draws.random(30) < 0.3)[objects]
+        for is_told in (True, False):
+            samples = _apples(angles, failed)
+            if is_told:
+                names = [f"object {one}" for one in objects]
+                samples = replace(samples, dataset=samples.dataset.with_groups(pa.array(names)))
+            asking = Assistants(embed_texts=_along_first_axis)
+            found = method.discover(samples, TOP_1, seed=0, assistants=asking).slices
+            small[is_told] += found[0].strength_p <= 0.05
+    assert small[False] >= 12
+    assert small[True] <= 6

@@ -16,7 +16,7 @@ from weakspot.discover.keywords.candidates import (
     runs_of_words,
     vocabulary_candidates,
 )
-from weakspot.discover.keywords.scoring import association, caption_contrast, meaning_cut
+from weakspot.discover.keywords.scoring import association, caption_contrast, meaning_cut, scored
 from weakspot.testing.checks import checks_for, material
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_features import phrase_embeddings
@@ -326,3 +326,36 @@ def test_discoverer__keeps_its_contract_with_captions(check, monkeypatch):
     checks_for("discoverers")[check](
         lambda: KeywordsDiscoverer(n_permutations=20, max_candidates=60, min_captions=2)
     )
+
+
+def test_caption_contrast__groups_count_once():
+    objects = np.repeat(np.arange(8), 5)
+    containing, failed = objects < 4, np.isin(objects, [0, 1, 2, 4])
+    everybody = np.ones(40, dtype=np.bool_)
+    assert caption_contrast(containing, everybody, failed).p_value < 0.01
+    told = caption_contrast(containing, everybody, failed, objects)
+    assert told.p_value == pytest.approx(17 / 70)
+    some = objects != 7
+    assert caption_contrast(containing, some, failed, objects).p_value == pytest.approx(13 / 35)
+
+
+def test_scored__shuffles_keep_groups_whole():
+    objects = np.repeat(np.arange(20), 5)
+    similarities = np.random.default_rng(0).normal(size=(1, 20))[:, objects].astype(np.float32)
+    failed = np.isin(objects, np.argsort(-similarities[0, ::5])[[0, 1, 3, 9, 15]])
+    candidates = (next(iter(vocabulary_candidates())),)
+    nobody = np.zeros(100, dtype=np.bool_)
+    told, images = (
+        scored(
+            candidates,
+            similarities,
+            failed,
+            nobody,
+            n_permutations=199,
+            draws=np.random.default_rng(0),
+            groups=groups,
+        )[0]
+        for groups in (objects, None)
+    )
+    assert images.family_p == 1 / 200
+    assert told.family_p > 0.05

@@ -1,6 +1,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
@@ -424,3 +425,26 @@ def test_confusion_parts__rows_of_cells_without_a_part_go_to_the_nearest():
     )
     assert parts[0] == parts[1] != parts[2]
     assert parts[2] == parts[3] == parts[4]
+
+
+def test_discover__folds_keep_groups_whole(monkeypatch):
+    samples, kinds = _blobs()
+    objects = np.arange(len(kinds)) // 4
+    folds = []
+
+    def watched(material, mixture, settings, fold_of):
+        folds.append(fold_of)
+        return held_out_odds(material, mixture, settings, fold_of)
+
+    monkeypatch.setattr("weakspot.discover.mixture.discoverer.held_out_odds", watched)
+    names = pa.array([f"object {one}" for one in objects])
+    told = replace(samples, dataset=samples.dataset.with_groups(names))
+    for given in (samples, told):
+        MixtureDiscoverer(per_class=False).discover(given, TOP_1, seed=0)
+    # Samples of a mixture are ordered by label and sample id.
+    order = np.lexsort((np.array(told.dataset.sample_ids(told.rows)), kinds // 2))
+    n_folds = [
+        [len(np.unique(one[objects[order] == which])) for which in range(60)] for one in folds
+    ]
+    assert max(n_folds[0]) > 1
+    assert max(n_folds[1]) == 1

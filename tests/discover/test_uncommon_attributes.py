@@ -1,6 +1,8 @@
 import json
+from dataclasses import replace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from weakspot.core.assistants import Assistants
@@ -232,3 +234,37 @@ def test_usable_values__are_put_in_the_form_of_the_axis():
 def test_discoverer__refuses_what_cannot_mean_anything(settings):
     with pytest.raises(ConfigError):
         UncommonAttributesDiscoverer(**settings)
+
+
+def test_seed_failures__an_object_chooses_or_is_held_out():
+    objects = np.repeat(np.arange(20), 3)
+    dataset = dataset_from_columns(
+        class_names=["a", "b"],
+        labels=[0] * 60,
+        predictions=(objects < 12).astype(np.int64),
+        groups=[f"object {one}" for one in objects],
+    )
+    (problem,) = class_problems(dataset, np.arange(60), TOP_1)
+    chosen = seed_failures(dataset, problem, 0.5, np.random.default_rng(0)).reshape(20, 3)
+    assert (chosen == chosen[:, :1]).all()
+    assert chosen[:12, 0].sum() == 6
+    assert not chosen[12:].any()
+
+
+def test_discover__objects_seen_several_times_count_once():
+    places = ["desert"] * 12 + ["beach"] * 4 + ["sea"] * 4 + ["desert"] * 2 + ["sea"] * 18
+    failed = [True] * 20 + [False] * 20
+    chances = []
+    for names in (None, [f"object {row}" for row in range(40) for _ in range(4)]):
+        rows = np.repeat(np.arange(40), 1 if names is None else 4)
+        samples = _seals([places[row] for row in rows], [failed[row] for row in rows])
+        if names is not None:
+            samples = replace(samples, dataset=samples.dataset.with_groups(pa.array(names)))
+        found = UncommonAttributesDiscoverer(min_seeds=2).discover(
+            samples, TOP_1, seed=0, assistants=_proposing("desert")
+        )
+        (desert,) = found.slices
+        chances.append(desert.strength_p)
+        assert desert.parameters["n_heldout"] == (10 if names is None else 40)
+    assert chances[1] == pytest.approx(chances[0], rel=20)
+    assert chances[1] > 1e-5

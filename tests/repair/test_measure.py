@@ -333,3 +333,20 @@ def test_untouched__nothing_used_is_everything_once():
     samples = _test_set()
     assert untouched(samples, []).rows.tolist() == list(range(10))
     assert untouched(samples, []).name == "test"
+
+
+def test_untouched__leaves_out_groups_that_were_used():
+    labels = [0] * 10
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=labels,
+        predictions=np.array(labels),
+        groups=["a", "a", "b", "b", "c", "c", "a", "b", "d", None],
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(4, 10), name="test")
+    fresh = untouched(samples, [np.arange(2)])
+    assert fresh.rows.tolist() == [4, 5, 7, 8, 9]
+    assert fresh.name == "test (images of groups that were used left out: 1)"
+    # Where every group was used, what was measured says so by leaving out nothing.
+    only = samples.only(np.array([6, 7]))
+    assert untouched(only, [np.arange(4)]).rows.tolist() == [6, 7]

@@ -98,3 +98,17 @@ def test_compare_strategies__certainty_allows_for_all_arms(compared_record):
     together = [row.on_slices.p_value for row in measured]
     assert min(together) == pytest.approx(min(1.0, len(measured) * min(alone)))
     assert len(measured) > 1
+
+
+def test_move__groups_of_samples_count_as_they_were_measured():
+    told = _change(6, 0, 20).model_copy(
+        update={
+            "n_groups": 4,
+            "p_value": 0.5,
+            "interval_of_groups": Interval(low=-0.2, high=0.7),
+        }
+    )
+    move = Move.over([told])
+    assert (move.interval.low, move.interval.high) == pytest.approx((-0.2, 0.7))
+    assert move.p_value == 0.5
+    assert not move.is_certain

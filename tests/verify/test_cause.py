@@ -11,6 +11,8 @@ from weakspot.core.rules import ColumnRule, IdRule, LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.verify.cause import CauseFinder
+from weakspot.verify.cause.case import is_larger
+from weakspot.verify.cause.cues import CueSigns, stratified_p
 from weakspot.verify.holdout import HoldoutVerifier
 
 TOP_1 = FailureCriterion()
@@ -367,3 +369,81 @@ def test_cause__multi_label_cue_of_the_label_that_is_wrongly_given():
 def test_cause_finder__refuses_bad_settings():
     with pytest.raises(ConfigError, match="cue_share"):
         CauseFinder(cue_share=2.0)
+
+
+def _objects(seed, *, is_told, kind=0.3, per_object=5):
+    """Apples seen several times, as many odd ones in training as in evaluation; odd ones fail, a third of all others too."""
+    draws = np.random.default_rng(seed)
+    objects = np.repeat(np.arange(80), per_object)
+    is_training = objects < 40
+    is_odd = (draws.random(80) < kind)[objects]
+    answers = (draws.random(80) < 1 / 3)[objects] * draws.integers(1, 3, 80)[objects]
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear", "melon"],
+        labels=[0] * len(objects),
+        predictions=answers,
+        metadata={"is_green": is_odd.tolist()},
+        groups=[f"object {one}" for one in objects] if is_told else None,
+    )
+    rows = np.arange(len(objects))
+    training = SampleSet(dataset=dataset, rows=rows[is_training], name="training")
+    evaluation = SampleSet(dataset=dataset, rows=rows[~is_training], name="evaluation")
+    return training, evaluation
+
+
+def test_cause__objects_seen_several_times_make_no_shift_and_no_wrong_answer():
+    found = _world(green_apples_training=0, green_pears_training=0)[0]
+    seen = {True: np.zeros(2), False: np.zeros(2)}
+    for seed in range(60):
+        for is_told in (True, False):
+            training, evaluation = _objects(seed, is_told=is_told)
+            finding = CauseFinder().cause(found, training, evaluation, TOP_1)
+            worth = (0.2, 0.2) if is_told else (1.0, 1.0)
+            shares = finding.in_evaluation, finding.in_training
+            seen[is_told] += [
+                is_larger(*shares, largest_p=0.05, worth=worth),
+                finding.confused_with is not None and finding.confused_with.is_real,
+            ]
+    assert (seen[False] >= [10, 8]).all()
+    assert (seen[True] <= [4, 5]).all()
+
+
+def test_cause__intervals_and_least_numbers_count_objects():
+    training, evaluation = _objects(0, is_told=True)
+    images = _objects(0, is_told=False)
+    found = _world(green_apples_training=0, green_pears_training=0)[0]
+    told, single = (
+        CauseFinder().cause(found, *given, TOP_1) for given in ((training, evaluation), images)
+    )
+    assert told.in_training.value == single.in_training.value
+    for name in ("in_training", "in_evaluation"):
+        first, second = (getattr(one, name).interval for one in (told, single))
+        assert first.high - first.low > 1.8 * (second.high - second.low)
+    # Forty images of eight objects are fewer than ten samples.
+    few = training.only(training.rows[:40])
+    assert CauseFinder().cause(found, few, evaluation, TOP_1).in_training is None
+    assert CauseFinder().cause(found, images[0].only(few.rows), images[1], TOP_1).in_training
+
+
+def test_stratified_p__groups_count_once():
+    hits = np.array([True] * 8 + [False] * 8)
+    strata = np.arange(16) % 2
+    alone = stratified_p(hits, hits, strata)
+    assert stratified_p(hits, hits, strata, np.arange(16)) == pytest.approx(alone)
+    often = [np.repeat(one, 4) for one in (hits, hits, strata, np.arange(16))]
+    assert stratified_p(*often) == pytest.approx(alone)
+    assert stratified_p(*often[:3]) < alone / 100
+    assert stratified_p(hits, hits, strata, np.zeros(16, dtype=np.int64)) == 1.0
+
+
+def test_score_signs__training_samples_of_one_object_are_one_sign():
+    signs = CueSigns(
+        rival=(0, 0, 0, 0),
+        thirds=(0, 0, 0, 0),
+        thirds_p=1.0,
+        direction_p=1.0,
+        training=(20, 5),
+        rival_p=1.0,
+    )
+    assert signs.training_p < 0.01
+    assert replace(signs, worth=0.2).training_p > 0.1

@@ -155,3 +155,42 @@ def test_best_accuracies__one_group_is_the_nested_accuracy():
     source, order = source_of(embeddings), _order(60)
     expected = accuracy_of(failed, nested_scores(source, failed, order, PLAN), 0.0)
     assert best_accuracies(source, failed[None], order[None], PLAN, 1).tolist() == [expected]
+
+
+def _objects(seed, n_objects=40):
+    """Five images of every object, alike and right or wrong together; nothing but the object tells which."""
+    draws = np.random.default_rng(seed)
+    objects = np.repeat(np.arange(n_objects), 5)
+    embeddings = draws.normal(size=(n_objects, 12))[objects] + 0.1 * draws.normal(size=(200, 12))
+    unit = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True)
+    return unit.astype(np.float32), (np.arange(n_objects) < 12)[objects], objects
+
+
+def test_nested_scores__an_object_is_not_judged_by_its_own_images():
+    plan = plan_of((1.0,))
+    images, told = [], []
+    for seed in range(8):
+        embeddings, failed, objects = _objects(seed)
+        order = _order(200, seed)
+        for groups, found in ((None, images), (objects, told)):
+            scores = nested_scores(source_of(embeddings, groups), failed, order, plan)
+            found.append(accuracy_of(failed, scores, 0.0))
+    assert np.mean(images) > 0.7
+    assert np.mean(told) < 0.58
+
+
+def test_group_accuracy__one_failing_object_is_too_little():
+    embeddings, _, objects = _objects(0)
+    failed, regions = objects == 3, np.zeros(200, dtype=np.int64)
+    order = _order(200)
+    assert group_accuracy(source_of(embeddings, objects), failed, regions, 0, order, PLAN) == 0.5
+    assert group_accuracy(source_of(embeddings), failed, regions, 0, order, PLAN) > 0.8
+    assert (
+        best_cost(source_of(embeddings, objects), failed, order[None], plan_of((1e-6, 1e-3, 1.0)))
+        == 1
+    )
+
+
+def test_accuracy_of__a_missing_side_counts_half():
+    assert accuracy_of(np.ones(2, dtype=bool), np.array([1.0, -1.0]), 0.0) == 0.5
+    assert accuracy_of(np.zeros(2, dtype=bool), np.array([-1.0, -1.0]), 0.0) == 0.75

@@ -42,3 +42,27 @@ def test_group_changes__objects_are_counted_where_several_images_show_one(make_s
     after = told["overall"].interval_after
     assert (after.low, after.high) == pytest.approx((low, high))
     assert single["overall"].interval_after.low > after.low
+
+
+def test_group_changes__a_patient_may_be_in_several_classes():
+    """Six patients with an image of either class, all of them gained together."""
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * 6 + [1] * 6,
+        predictions=np.array([1] * 6 + [0] * 6),
+        groups=[f"patient {one % 6}" for one in range(12)],
+    )
+    probabilities = np.eye(2, dtype=np.float32)[[0] * 6 + [1] * 6]
+    answers = ArmAnswers(
+        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(12))
+    overall = measure_arm(answers, [], samples, FailureCriterion()).changes[0]
+    assert overall.n_groups == 6
+    assert overall.p_value == pytest.approx(mcnemar_p(6, 0))
+    apples = next(
+        one
+        for one in measure_arm(answers, [], samples, FailureCriterion()).changes
+        if one.group == "apple"
+    )
+    assert apples.n_groups is None

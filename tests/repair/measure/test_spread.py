@@ -4,6 +4,7 @@ import pytest
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion, Side
+from weakspot.core.repairs import GroupKind
 from weakspot.core.samples import SampleSet
 from weakspot.repair.measure import ArmAnswers, measure_arm
 
@@ -208,3 +209,56 @@ def test_spread_of__covers_the_truth_nearly_as_often_as_it_says(n_groups, n_each
         n_hits += change.low <= truth <= change.high
     # Without the correction of bias it is 0.8 for ten classes of sixty.
     assert n_hits >= least_share * n_worlds
+
+
+def _objects(seed, make_slice, *, is_told, per_object=5):
+    """Forty green apples and forty others, seen several times, decided on alike; true accuracies 0.4 to 0.6 and 0.9 to 0.9."""
+    draws = np.random.default_rng(seed)
+    objects = np.repeat(np.arange(80), per_object)
+    is_green = np.arange(80) < 40
+    chance = draws.random(80)
+    before = np.where(is_green, chance > 0.4, chance > 0.9).astype(np.int64)
+    # Objects change apart from what they were: a third of the wrong ones is gained, nothing is lost.
+    after = np.where(is_green & (before == 1) & (draws.random(80) < 1 / 3), 0, before)
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * len(objects),
+        predictions=before[objects],
+        metadata={"green": is_green[objects].tolist()},
+        groups=[f"object {one}" for one in objects] if is_told else None,
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(len(objects)))
+    probabilities = np.eye(2, dtype=np.float32)[after[objects]]
+    answers = ArmAnswers(
+        arm="x", is_baseline=False, note="n", n_trained=1, probabilities=probabilities
+    )
+    return measure_arm(answers, [make_slice()], samples, TOP_1, seed=seed)
+
+
+def test_spread_of__objects_are_drawn_whole(make_slice):
+    covered = {True: 0, False: 0}
+    for seed in range(60):
+        for is_told in (True, False):
+            spread = _objects(seed, make_slice, is_told=is_told).spread
+            covered[is_told] += spread.worst_change.low <= 0.2 <= spread.worst_change.high
+    assert covered[False] <= 45
+    assert covered[True] >= 52
+
+
+def test_spread_of__figures_do_not_depend_on_groups(make_slice):
+    told, images = (_objects(0, make_slice, is_told=is_told).spread for is_told in (True, False))
+    for name in ("worst_group", "worst_before", "worst_after", "gap_before", "gap_after"):
+        assert getattr(told, name) == pytest.approx(getattr(images, name))
+
+
+def test_interval_of_change__objects_count_once(make_slice):
+    covered = {True: 0, False: 0}
+    for seed in range(60):
+        for is_told in (True, False):
+            measured = _objects(seed, make_slice, is_told=is_told)
+            change = next(one for one in measured.changes if one.kind is GroupKind.SLICE)
+            interval = change.interval_of_change
+            covered[is_told] += interval.low <= 0.2 <= interval.high
+            assert change.n_groups == (40 if is_told else None)
+    assert covered[False] <= 45
+    assert covered[True] >= 54
