@@ -20,7 +20,6 @@ NEAR = (0.12, 0.08, 0.06, 0.04, 0.03, 0.02, 0.01)
 """Distances up to which images are near-identical, the largest first that stands out."""
 
 NEAR_IN_A_BURST = 0.25
-SUSPECT_IN_A_BURST = 0.5
 MOST_NEIGHBOURS = 3.0
 """Within twice the distance there must be at most so many times the pairs: in any cloud of independent images there are more."""
 
@@ -32,7 +31,6 @@ BLOCK = 2_048
 FILTER_DIMENSIONS = 64
 FILTER_SLACK = 1.6
 N_SCALE_PAIRS = 4_000
-LEAST_SUSPECT = 10
 SUSPECT_RATIO = 3.0
 _LAST_NUMBER = re.compile(r"^(.*?)(\d{1,15})(\D*)$")
 
@@ -100,7 +98,7 @@ def group_near_identical(samples: SampleSet, space: str) -> NearIdentical:
             continue
         _, first = np.unique(codes, return_index=True)
         firsts[one.rows] = one.rows[first[codes]]
-    return _grouped(dataset, firsts, _warning(found, in_bursts, n_refused))
+    return _grouped(dataset, firsts, _warning(n_refused))
 
 
 def _looked_at(samples: SampleSet, space: str) -> Iterator[IntArray]:
@@ -242,23 +240,10 @@ def _grouped(dataset: Dataset, firsts: IntArray, warning: str) -> NearIdentical:
     )
 
 
-def _warning(
-    found: list[_ClassPairs], in_bursts: list[tuple[IntArray, AnyArray]], n_refused: int
-) -> str:
-    said = []
-    if n_refused:
-        said.append(
-            f"{n_refused} images lie close together in groups too large for near-identical images; they were left as they are."
-        )
-    distances = np.concatenate([[], *(one for _, one in in_bursts)])
-    n_close = int(np.sum((distances > NEAR_IN_A_BURST) & (distances <= SUSPECT_IN_A_BURST)))
-    if n_close >= LEAST_SUSPECT and _stands_out(found, in_bursts, SUSPECT_IN_A_BURST):
-        n_expected = _expected(found, in_bursts, SUSPECT_IN_A_BURST)
-        said.append(
-            f"{n_close} images look much like the one before them by file name (about {round(n_expected)} would by chance); if they "
-            "show the same objects, say so with [data] group."
-        )
-    return " ".join(said)
+def _warning(n_refused: int) -> str:
+    if not n_refused:
+        return ""
+    return f"{n_refused} images lie close together in groups too large for near-identical images; they were left as they are."
 
 
 def _stands_out(

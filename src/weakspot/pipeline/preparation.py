@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.assistants import Assistants
-from weakspot.core.dataset import Dataset, Split
+from weakspot.core.dataset import GROUP, Dataset, Split
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.roles import Classifier, Embedder
@@ -27,6 +27,7 @@ from weakspot.pipeline.models.run_models import RunModels
 from weakspot.pipeline.near_identical import group_near_identical
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.stage_clock import StageClock
+from weakspot.pipeline.suspected_groups import suspect_names
 from weakspot.pipeline.wiring import build_engine
 from weakspot.store.names import packed_hashes
 from weakspot.store.project import ProjectStore
@@ -176,14 +177,16 @@ class Preparation:
         )
 
     def _with_groups(self, samples: SampleSet) -> SampleSet:
-        """Group near-identical images, unless the settings say what belongs together."""
-        if self.settings.data.group != AUTO_GROUPS:
+        """Group near-identical images and say what else may belong together, unless the settings or a column say it."""
+        if self.settings.data.group != AUTO_GROUPS or GROUP in samples.dataset.table.column_names:
             return samples
         found = group_near_identical(samples, CLIP)
-        if found.sentence:
+        samples = replace(samples, dataset=found.dataset)
+        said = " ".join(filter(None, (found.sentence, suspect_names(samples, CLIP))))
+        if said:
             with self.clock.stage("groups") as facts:
-                facts["summary"] = found.sentence
-        return replace(samples, dataset=found.dataset)
+                facts["summary"] = said
+        return samples
 
     def with_attributes(self, prepared: Prepared) -> Prepared:
         """Return the same with attributes as metadata columns of all samples."""

@@ -121,6 +121,8 @@ def _summary(record: RunRecord, findings: Sequence[Finding]) -> Iterator[str]:
             f"({wording.percent(facts.n_failed / facts.n_samples)}); a failure means that {record.criterion or 'it is wrong'}."
         )
     yield count_sentence(record, findings)
+    # What images belong together was looked for once a run; the last time counts.
+    yield from [one.summary for one in record.stages if one.stage == "groups"][-1:]
     if dismissed := dismissed_slices(record):
         yield f"People dismissed {wording.count(len(dismissed), 'slice')}; see who and why below."
     if any(item.has_suspect_labels for item in findings):
