@@ -102,13 +102,6 @@ def test_group_near_identical__bursts_of_file_names_may_differ_more():
     assert group_near_identical(_samples(embeddings), "clip").n_groups < found.n_groups
 
 
-def test_group_near_identical__what_is_only_suspected_is_a_warning_with_a_number():
-    embeddings = _objects(np.random.default_rng(9), 60, 3, jitter=0.45)
-    found = group_near_identical(_samples(embeddings, keys=_burst_keys(60, 3)), "clip")
-    assert found.n_groups <= 3
-    assert "images look much like the one before them by file name (about" in found.warning
-
-
 def test_group_near_identical__names_that_follow_each_other_say_nothing_where_all_are_close():
     embeddings = np.random.default_rng(3).standard_normal((600, 3))
     found = group_near_identical(_samples(embeddings, keys=_burst_keys(60, 10)), "clip")

@@ -178,8 +178,7 @@ def ingest_lines(summary: IngestSummary) -> list[str]:
         lines.append(
             f"  {summary.n_in_groups} images belong to {summary.n_groups} groups, which are counted, not their images.{across}"
         )
-    if summary.group_note:
-        lines.append(f"  {summary.group_note}")
+    lines += [f"  {note}" for note in (summary.group_note, summary.burst_note) if note]
     if summary.n_reused:
         changed = (
             f", {summary.n_changed} of them because they may have changed"

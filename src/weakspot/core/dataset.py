@@ -77,9 +77,9 @@ class ExaminedSample:
     Args:
         raw: the sample as given.
         content_hash: 32 hexadecimal digits over the encoded image, or over the key when there is none.
-        width: pixels after orientation, 0 without an image.
-        height: pixels after orientation, 0 without an image.
+        width: pixels after orientation, 0 without an image; so is the height.
         notes: what had to be handled, for example `exif-rotated` or `cmyk`.
+        moment: when the image was taken and by which camera, 0 if it does not say.
     """
 
     raw: RawSample
@@ -87,6 +87,7 @@ class ExaminedSample:
     width: int = 0
     height: int = 0
     notes: tuple[str, ...] = ()
+    moment: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
-from weakspot.core.dataset import GROUP, METADATA_PREFIX, NO_LABEL, Task
+from weakspot.core.dataset import GROUP, METADATA_PREFIX, NO_LABEL, SPLIT_ORDER, Split, Task
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.duplicates import Copies, duplicates_table, find_copies
@@ -24,7 +24,8 @@ from weakspot.ingest.examined_survey import (
     survey,
 )
 from weakspot.ingest.generated import put_apart, refuse_verifying
-from weakspot.ingest.group_names import GroupChoice, NamedGroups, named_groups
+from weakspot.ingest.group_names import NONE, GroupChoice, NamedGroups, named_groups
+from weakspot.ingest.moments import burst_sentence, find_bursts
 from weakspot.ingest.prediction_columns import likeliest_classes
 from weakspot.ingest.split_choice import choose_splits
 
@@ -89,6 +90,7 @@ def _predicted_matrix(given: pa.Array, class_names: Sequence[str]) -> BoolArray:
 ReadParts = Callable[[Sequence[str] | None], Iterator[pa.Table]]
 """Yields the parts from the first on, with the named columns."""
 
+EVALUATED = [SPLIT_ORDER.index(one) for one in (Split.VALIDATION, Split.TEST)]
 MOVED_NOTE = "put-into-synthetic"
 QUARANTINE_COLUMNS = ("key", "location", "reason", "detail")
 
@@ -120,6 +122,7 @@ class Assembly:
         copies: which samples have the same content.
         groups: which samples belong together; None if no sample names a group.
         group_note: why a column of groups was not taken; empty if there is nothing to say.
+        burst_note: that images taken within seconds may belong together; empty if there is nothing to say.
         seen: what the first pass saw.
         read_parts: yields the parts again.
     """
@@ -133,6 +136,7 @@ class Assembly:
     copies: Copies
     groups: NamedGroups | None
     group_note: str
+    burst_note: str
     seen: ExaminedSurvey
     read_parts: ReadParts
 
@@ -240,6 +244,10 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         settings,
         has_groups=groups is not None,
     )
+    burst_note = ""
+    if groups is None and settings.group != NONE:
+        is_evaluated = np.isin(splits, EVALUATED) & (strata != UNLABELLED)
+        burst_note = burst_sentence(find_bursts(seen.moments.moments(), strata, is_evaluated))
     task = seen.task(settings)
     is_labelled = (
         np.ones(len(strata), dtype=np.bool_)
@@ -256,6 +264,7 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         copies=copies,
         groups=groups,
         group_note=group_note,
+        burst_note=burst_note,
         seen=seen,
         read_parts=read_parts,
     )

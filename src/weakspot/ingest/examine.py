@@ -73,6 +73,7 @@ def _examined(raw: RawSample, look: Look | None) -> ExaminedSample | Quarantined
         width=decoded.width,
         height=decoded.height,
         notes=decoded.notes,
+        moment=decoded.moment,
     )
 
 
@@ -107,6 +108,7 @@ EXAMINED_SCHEMA = pa.schema(
         ("reason", pa.string()),
         ("detail", pa.string()),
         ("stamp", pa.string()),
+        ("moment", pa.int64()),
     ]
 )
 """One row a sample; `reason` is null for examined samples, `content_hash` is null for quarantined ones; `metadata` is JSON."""
@@ -142,6 +144,7 @@ def _row(sample: Examined) -> dict[str, object]:
         "probabilities": None if raw.probabilities is None else list(raw.probabilities.items()),
         "metadata": json.dumps(dict(raw.metadata), default=_plain) if raw.metadata else None,
         "stamp": kept_stamp(raw.stamp),
+        "moment": sample.moment or None,
     }
 
 

@@ -17,6 +17,7 @@ from weakspot.ingest.duplicates import packed_hashes
 from weakspot.ingest.generated import generated_rows
 from weakspot.ingest.group_names import GroupChoice, GroupsSeen
 from weakspot.ingest.metadata_columns import MetadataColumns
+from weakspot.ingest.moments import MomentsSeen
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.splits import parse_split, split_names
 
@@ -32,6 +33,7 @@ SURVEY_COLUMNS = (
     "probabilities",
     "metadata",
     "reason",
+    "moment",
 )
 _SEPARATOR = "\x1f"
 _NUMBER = re.compile(r"-?\d+")
@@ -53,6 +55,7 @@ class ExaminedSurvey:
         first_with: the first sample that has a label, prediction or set of probabilities, by kind and name.
         metadata: the free columns.
         groups: which samples belong together.
+        moments: when samples were taken, and by which camera.
         n_several: samples with several labels.
         n_predicted: samples that came with predicted labels.
         n_probable: samples that came with probabilities.
@@ -72,6 +75,7 @@ class ExaminedSurvey:
     )
     metadata: MetadataColumns = field(default_factory=MetadataColumns)
     groups: GroupsSeen = field(default_factory=GroupsSeen)
+    moments: MomentsSeen = field(default_factory=MomentsSeen)
     n_several: int = 0
     n_predicted: int = 0
     n_probable: int = 0
@@ -180,6 +184,7 @@ def _survey_part(seen: ExaminedSurvey, part: pa.Table) -> None:
     _note_first(seen.first_with["label"], labels, keys)
     seen.metadata.observe(part.column("metadata"))
     seen.groups.observe(part)
+    seen.moments.observe(part)
     predictions = part.column("predictions").chunk(0)
     seen.n_predicted += len(predictions) - predictions.null_count
     seen.n_several_predicted += _n_longer_than_one(predictions)

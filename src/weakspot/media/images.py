@@ -14,6 +14,7 @@ from io import BytesIO
 from PIL import Image, ImageFile
 
 from weakspot.core.errors import WeakspotError
+from weakspot.media.capture import moment_of
 from weakspot.media.formats import ImageFormat, reader_class, sniff_format, sniff_unsupported
 from weakspot.media.locations import read_location
 from weakspot.media.pixels import to_rgb
@@ -119,12 +120,14 @@ class DecodedImage:
         width: pixels of the full image after orientation.
         height: pixels of the full image after orientation.
         notes: what had to be handled, for example `exif-rotated`, `cmyk`, `16-bit`, `animated`.
+        moment: when it was taken and by which camera (`weakspot.media.capture`), 0 if it does not say.
     """
 
     image: Image.Image
     width: int
     height: int
     notes: tuple[str, ...] = ()
+    moment: int = 0
 
 
 def content_hash(data: bytes) -> str:
@@ -183,8 +186,13 @@ def _decoded(
         notes += ("exif-rotated",)
     if is_sideways(orientation):
         width, height = height, width
+    exif = image.info.get("exif")
     return DecodedImage(
-        image=upright(rgb, orientation), width=width, height=height, notes=notes + mode_notes
+        image=upright(rgb, orientation),
+        width=width,
+        height=height,
+        notes=notes + mode_notes,
+        moment=moment_of(exif) if isinstance(exif, bytes) else 0,
     )
 
 

@@ -18,7 +18,13 @@ from weakspot.media.locations import is_local
 from weakspot.media.remote import RemoteReading, reading_as, remote_reading
 from weakspot.pipeline.wiring import build_thread_engine
 from weakspot.store import atomic
-from weakspot.store.known_images import KNOWN_COLUMNS, KnownImage, KnownImages, write_known
+from weakspot.store.known_images import (
+    KNOWN_COLUMNS,
+    LATER_COLUMNS,
+    KnownImage,
+    KnownImages,
+    write_known,
+)
 from weakspot.store.sample_parts import SampleParts
 
 AT_ONCE = 256
@@ -99,6 +105,7 @@ class IncrementalExamination:
             width=same.width,
             height=same.height,
             notes=same.notes,
+            moment=same.moment,
         )
 
 
@@ -122,4 +129,4 @@ def reuse_examined(earlier: list[SampleParts], folder: Path) -> Iterator[Increme
 
 def _tables(earlier: list[SampleParts]) -> Iterator[pa.Table]:
     for parts in earlier:
-        yield from parts.readable_tables(KNOWN_COLUMNS)
+        yield from parts.readable_tables(KNOWN_COLUMNS, LATER_COLUMNS)

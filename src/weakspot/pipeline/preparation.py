@@ -182,7 +182,9 @@ class Preparation:
             return samples
         found = group_near_identical(samples, CLIP)
         samples = replace(samples, dataset=found.dataset)
-        said = " ".join(filter(None, (found.sentence, suspect_names(samples, CLIP))))
+        tables = self.store.current_tables()
+        taken = "" if tables is None else str(tables.facts.get("burst_note", ""))
+        said = " ".join(filter(None, (found.sentence, suspect_names(samples, CLIP), taken)))
         if said:
             with self.clock.stage("groups") as facts:
                 facts["summary"] = said

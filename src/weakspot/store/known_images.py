@@ -1,6 +1,6 @@
 """What earlier readings of a source found out about images, by location: on disk, in order of a hash, a few pages at a time.
 
-A record has 58 bytes. Records are dealt out into buckets by the first bits of their hash while parts are read, and every drawer is
+A record has 66 bytes. Records are dealt out into buckets by the first bits of their hash while parts are read, and every drawer is
 then sorted on its own, so neither making nor asking takes memory that grows with the number of images; pages of a drawer that
 were looked at are the operating system's to keep or drop.
 """
@@ -18,6 +18,9 @@ from weakspot.core.arrays import AnyArray
 from weakspot.store.images import PACK_SCHEME
 
 KNOWN_COLUMNS = ("location", "content_hash", "width", "height", "notes", "stamp", "reason")
+LATER_COLUMNS = ("moment",)
+"""Columns that parts of earlier versions do not have."""
+
 BUCKET_ROWS = 1 << 18
 MOST_BUCKETS = 256
 _RECORD = np.dtype(
@@ -29,6 +32,7 @@ _RECORD = np.dtype(
         ("width", "<i4"),
         ("height", "<i4"),
         ("notes", "<u2"),
+        ("moment", "<i8"),
     ]
 )
 _UNKNOWN_STAMP = 0
@@ -44,6 +48,7 @@ class KnownImage:
         height: pixels after orientation.
         notes: what had to be handled.
         stamp: number of its stamp, 0 where it had none.
+        moment: when it was taken and by which camera, 0 if it does not say.
     """
 
     content_hash: str
@@ -51,6 +56,7 @@ class KnownImage:
     height: int
     notes: tuple[str, ...]
     stamp: int
+    moment: int = 0
 
     def has_stamp(self, stamp: str | None) -> bool:
         return stamp is not None and self.stamp == _number(stamp)
@@ -102,6 +108,7 @@ class KnownImages:
             height=int(record["height"]),
             notes=self._notes[int(record["notes"])],
             stamp=int(record["stamp"]),
+            moment=int(record["moment"]),
         )
 
 
@@ -109,7 +116,7 @@ def write_known(tables: Iterable[pa.Table], folder: Path, *, n_rows: int) -> Kno
     """Write what examined samples tell into buckets.
 
     Args:
-        tables: with the `KNOWN_COLUMNS`.
+        tables: with the `KNOWN_COLUMNS`, and the `LATER_COLUMNS` where they have them.
         folder: an empty folder.
         n_rows: about how many rows there are.
     """
@@ -138,8 +145,13 @@ def write_known(tables: Iterable[pa.Table], folder: Path, *, n_rows: int) -> Kno
 
 
 def _records(table: pa.Table, notes: dict[tuple[str, ...], int]) -> Iterator[tuple[object, ...]]:
-    columns = [table.column(name).to_pylist() for name in KNOWN_COLUMNS]
-    for location, content, width, height, noted, stamp, reason in zip(*columns, strict=True):
+    columns = [
+        table.column(name).to_pylist() if name in table.column_names else [None] * table.num_rows
+        for name in (*KNOWN_COLUMNS, *LATER_COLUMNS)
+    ]
+    for location, content, width, height, noted, stamp, reason, moment in zip(
+        *columns, strict=True
+    ):
         if reason is not None or location is None:
             continue
         number = notes.setdefault(tuple(noted or ()), len(notes))
@@ -147,7 +159,8 @@ def _records(table: pa.Table, notes: dict[tuple[str, ...], int]) -> Iterator[tup
             continue
         known = f"{PACK_SCHEME}{content}" if location.startswith(PACK_SCHEME) else location
         marked = _UNKNOWN_STAMP if stamp is None else _number(stamp)
-        yield (*_key(known), marked, np.void(bytes.fromhex(content)), width, height, number)
+        content_bytes = np.void(bytes.fromhex(content))
+        yield (*_key(known), marked, content_bytes, width, height, number, moment or 0)
 
 
 def _sort(folder: Path, number: int) -> None:

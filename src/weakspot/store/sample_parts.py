@@ -122,11 +122,16 @@ class SampleParts:
         for part in self._parts:
             yield _read(part.path, columns)
 
-    def readable_tables(self, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Yield every part that can be read and has these columns, whatever became of the others; for use by a later reading."""
+    def readable_tables(
+        self, columns: Sequence[str], later: Sequence[str] = ()
+    ) -> Iterator[pa.Table]:
+        """Yield every part that can be read and has these columns, whatever became of the others; for use by a later reading.
+
+        Later columns are yielded where a part has them.
+        """
         for path in sorted(self.folder.glob("part-*.parquet")):
             try:
-                table = _read(path, columns)
+                table = _read(path, [*columns, *later])
             except StoreError:
                 continue
             if set(columns) <= set(table.column_names):
