@@ -12,7 +12,11 @@ from tables.worlds import PlantedTable
 from weakspot.report.tree import first_rows, tree_rows
 
 ALIKE = 0.8
-AS_A_USER = {"data": {"columns": {"key": "key"}}, "discover": {"methods": ["attributes"]}, "verify": {"scheme": "cross-fit"}}
+AS_A_USER = {
+    "data": {"columns": {"key": "key"}},
+    "discover": {"methods": ["attributes"]},
+    "verify": {"scheme": "cross-fit"},
+}
 
 
 @dataclass(frozen=True, kw_only=True)

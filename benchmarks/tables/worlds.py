@@ -96,13 +96,21 @@ def make_table(plan: TablePlan, seed: int) -> PlantedTable:
         columns[:, first] = levels[:, first] > np.quantile(levels[own, first], 0.85)
         _fit(columns, levels, own & columns[:, first], second, plan.beside[0])
         planted = {"broad": (broad,), "inside": (broad, part), "beside": (first, second)}
-        for name, rate in (("broad", plan.broad[1]), ("beside", plan.beside[1]), ("inside", plan.inside[1])):
+        for name, rate in (
+            ("broad", plan.broad[1]),
+            ("beside", plan.beside[1]),
+            ("inside", plan.inside[1]),
+        ):
             chance[own & columns[:, list(planted[name])].all(axis=1)] = rate
     failed = random.random(plan.n_rows) < chance
-    return PlantedTable(labels=labels, failed=failed, columns=columns, chance=chance, planted=planted)
+    return PlantedTable(
+        labels=labels, failed=failed, columns=columns, chance=chance, planted=planted
+    )
 
 
-def _fit(columns: np.ndarray, levels: np.ndarray, around: np.ndarray, column: int, size: int) -> None:
+def _fit(
+    columns: np.ndarray, levels: np.ndarray, around: np.ndarray, column: int, size: int
+) -> None:
     """Choose the threshold of a column so that so many of some rows have it."""
     threshold = np.sort(levels[around, column])[::-1][min(size, around.sum() - 1)]
     columns[:, column] = levels[:, column] > threshold
