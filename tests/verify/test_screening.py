@@ -84,3 +84,19 @@ def test_screened__what_can_never_be_tested_is_dropped(samples):
     assert _screened([by_loss, _slice("nine", class_name="pear")], samples).kept == ()
     assert _screened([_slice("nine")], samples.only(samples.rows[:0])).kept == ()
     assert _screened([], samples).n_dropped == 0
+
+
+def test_screened__what_stands_out_by_far_is_not_cut(samples):
+    places = np.arange(400)
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * 400,
+        predictions=(places < 60).astype(np.int64),
+        metadata={f"from{start}": (places >= start) & (places < start + 20) for start in (0, 20)}
+        | {"weak": (places % 60 == 0).tolist()},
+    )
+    many = SampleSet(dataset=dataset, rows=places)
+    slices = [_slice("weak"), _slice("from0"), _slice("from20")]
+    # One place: both severe ones are kept nevertheless, and half of it, rounded down, is left to the weak one.
+    assert _screened(slices, many, most=1, largest_p=1.0).kept == (slices[1], slices[2])
+    assert _screened(slices, many, most=2, largest_p=1.0).kept == tuple(slices)

@@ -206,6 +206,11 @@ class Explanation(Record):
         failures_inside: failures among them.
         n_outside: samples of the class that are in neither.
         failures_outside: failures among them.
+        shared_by_all: share of the slice's failures that are members of any finding; None if that was not counted.
+        n_both: members of both slices.
+        failures_both: failures among them.
+        n_beside: other members of the stronger one.
+        failures_beside: failures among them.
     """
 
     slice_id: str
@@ -214,6 +219,11 @@ class Explanation(Record):
     failures_inside: int
     n_outside: int
     failures_outside: int
+    shared_by_all: float | None = None
+    n_both: int = 0
+    failures_both: int = 0
+    n_beside: int = 0
+    failures_beside: int = 0
 
 
 class Evidence(Record):

@@ -128,7 +128,7 @@ class GroupTest:
         for own, sums in zip(self.bins, self._chosen_sums, strict=True):
             n_failing = len(sums) - 1
             n_drawn = int(is_inside[own].sum())
-            among = _hypergeometric(n_failing, len(own) - n_failing, n_drawn)
+            among = hypergeometric(n_failing, len(own) - n_failing, n_drawn)
             chances = np.convolve(chances, among @ sums)
         observed = int(self.scores[is_inside].sum())
         return min(1.0, float(chances[observed:].sum() / chances.sum()))
@@ -188,7 +188,7 @@ def _sums_of_chosen(scores: IntArray) -> DoubleArray:
     return np.asarray(ways / ways.sum(axis=1, keepdims=True))
 
 
-def _hypergeometric(n_first: int, n_second: int, n_drawn: int) -> DoubleArray:
+def hypergeometric(n_first: int, n_second: int, n_drawn: int) -> DoubleArray:
     """Return the chance of 0, 1, ... of the first kind [n_first + 1] among as many as are drawn from both."""
     from scipy.special import gammaln
 

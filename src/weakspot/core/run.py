@@ -9,6 +9,7 @@ from weakspot.core.evidence import Evidence
 from weakspot.core.record import Record
 from weakspot.core.repairs import RepairResult
 from weakspot.core.slices import FailureSlice
+from weakspot.core.tree import ClassTree
 
 RECORD_VERSION = 2
 
@@ -101,6 +102,7 @@ class RunRecord(Record):
         notes: what to know about single classes.
         methods: what every discoverer did.
         decisions: what people decided about slices, oldest first.
+        trees: the confirmed slices of every class, put in order; none in runs of earlier versions.
         record_version: version of this layout.
     """
 
@@ -122,6 +124,7 @@ class RunRecord(Record):
     notes: tuple[ClassNote, ...] = ()
     methods: tuple[MethodRecord, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    trees: tuple[ClassTree, ...] = ()
     record_version: int = RECORD_VERSION
 
     def slice_by_id(self, slice_id: str) -> FailureSlice:

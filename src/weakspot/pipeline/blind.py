@@ -182,7 +182,8 @@ def _judged(
             "p_value": p_value,
             "q_value": q_value,
             "weight": 1.0 if test is None else test.weight / mean_weight,
-            "n_compared": 1.0 if test is None else test.p_value / max(test.own_p, 1e-300),
+            # Both may be too small for a number.
+            "n_compared": 1.0 if test is None else max(1.0, test.p_value / max(test.own_p, 1e-300)),
             "n_tested": max(len(q_values), 1),
             "verdict": Verdict.CONFIRMED if is_found else Verdict.NOT_CONFIRMED,
         }

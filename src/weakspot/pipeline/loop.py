@@ -42,8 +42,8 @@ from weakspot.pipeline.wiring import (
 )
 from weakspot.store.project import ProjectStore
 from weakspot.verify.elsewhere import with_elsewhere
-from weakspot.verify.explained import with_explanations
 from weakspot.verify.folds import merge_folds
+from weakspot.verify.organised import organise_slices
 from weakspot.verify.screening import screened
 from weakspot.verify.selected import with_adjusted_gaps
 
@@ -338,7 +338,9 @@ def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and wh
         alpha=getattr(verifier, "alpha", 0.05),
         min_gap=min_gap,
     )
-    return record.model_copy(update={"evidence": adjusted})
+    confirmation = {discovery.digest(): kept for discovery, kept in pairs}
+    organised = organise_slices(record.slices, adjusted, confirmation, criterion)
+    return record.model_copy(update={"evidence": organised.evidence, "trees": organised.trees})
 
 
 def _measured(
@@ -388,8 +390,7 @@ def _explained(  # noqa: PLR0913 - what was measured, on which samples, and who 
         if split.value not in settings.verify.splits and len(dataset.rows_of(split))
     }
     seen = samples.only(used_rows(samples, settings))
-    measured_again = with_elsewhere(slices, checked, others, criterion, seen=seen)
-    return with_explanations(slices, measured_again, confirmation, criterion)
+    return with_elsewhere(slices, checked, others, criterion, seen=seen)
 
 
 def _over_folds(entry: Evidence, part: float) -> Evidence:

@@ -59,7 +59,10 @@ def _pairs(
     same_at: float,
 ) -> Iterator[tuple[float, str, str]]:
     """Yield (minus overlap, better slice, weaker slice) of all slices that are alike."""
+    sizes = {name: int(inside.sum()) for name, (_, inside) in members.items()}
     for first, second in combinations(sorted(members), 2):
+        if min(sizes[first], sizes[second]) < same_at * max(sizes[first], sizes[second]):
+            continue
         (one, inside), (other, others) = members[first], members[second]
         if _can_be_same(one, other) and (alike := overlap(inside, others)) >= same_at:
             better, weaker = sorted(

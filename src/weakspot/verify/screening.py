@@ -12,6 +12,9 @@ from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 
+BY_FAR = 1e-9
+MOST_BY_FAR = 10
+
 
 @dataclass(frozen=True, kw_only=True)
 class Screened:
@@ -55,12 +58,15 @@ def screened(
         samples: the discovery samples.
         criterion: what counts as a failure.
         largest_p: candidates with a larger p-value are dropped.
-        most: at most so many are kept.
+        most: at most so many are kept, and those that stand out by far beyond it, up to ten times as many: they hardly make the
+            others pay for them, and cutting them would hide severe slices behind broad ones. Half of the number is left to others.
         same_at: of a method's candidates whose members overlap at least so much (Jaccard), only the best is kept. Those of
             different methods are all kept: the verifier tests one and says that the others are the same.
     """
     passed = [one for one in _judged(slices, samples, criterion) if one.p_value <= largest_p]
-    groups: dict[str, _Distinct] = defaultdict(lambda: _Distinct(same_at=same_at, most=most))
+    groups: dict[str, _Distinct] = defaultdict(
+        lambda: _Distinct(same_at=same_at, most=MOST_BY_FAR * most)
+    )
     for one in sorted(passed, key=lambda one: (one.p_value, one.place)):
         groups[one.found.method].add(one)
     turns = [
@@ -68,7 +74,11 @@ def screened(
         for group in groups.values()
         for turn, one in enumerate(group.kept)
     ]
-    places = sorted(place for _, _, place in sorted(turns)[:most])
+    by_far = [turn for turn in turns if turn[1] <= BY_FAR]
+    others = [turn for turn in turns if turn[1] > BY_FAR]
+    n_others = max(most - len(by_far), most // 2)
+    chosen = sorted(by_far)[: MOST_BY_FAR * most] + sorted(others)[:n_others]
+    places = sorted(place for _, _, place in chosen)
     return Screened(
         kept=tuple(slices[place] for place in places),
         n_dropped=len(slices) - len(places),

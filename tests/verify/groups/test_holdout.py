@@ -12,9 +12,9 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import fisher_p
 from weakspot.verify.elsewhere import measured_elsewhere
-from weakspot.verify.explained import with_explanations
 from weakspot.verify.halves import split_halves
 from weakspot.verify.holdout import HoldoutVerifier, fresh_samples
+from weakspot.verify.organised import organise_slices
 from weakspot.verify.screening import screened
 
 TOP_1 = FailureCriterion()
@@ -121,7 +121,7 @@ def test_screened__candidates_are_judged_by_objects():
     assert screened([found], samples, TOP_1, largest_p=0.2, most=9).kept
 
 
-def test_with_explanations__what_is_left_is_judged_by_objects():
+def test_organise_slices__what_is_left_is_judged_by_objects():
     # Green failures are those of big ones, but for three objects: as images these stand out, as objects they do not.
     size, place = 4, np.repeat(np.arange(40), 4)
     sizes = np.where(place < 8, "big", "small").tolist()
@@ -143,7 +143,7 @@ def test_with_explanations__what_is_left_is_judged_by_objects():
     evidence = HoldoutVerifier(same_at=1.0).verify(
         [big, green], discovery=nobody, confirmation=samples, criterion=TOP_1
     )
-    explained = with_explanations([big, green], evidence, samples, TOP_1)
+    explained = organise_slices([big, green], evidence, {"0": samples}, TOP_1).evidence
     assert [one.verdict for one in evidence] == [Verdict.CONFIRMED] * 2
     assert fisher_p(2 * size, 6 * size, 3 * size, 26 * size) < 0.05
     assert explained[1].explained.slice_id == big.slice_id

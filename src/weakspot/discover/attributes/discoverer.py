@@ -6,6 +6,7 @@ the paper and why.
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Annotated
 
 import numpy as np
@@ -26,6 +27,7 @@ from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.discover.attributes.columns import AttributeTable, attribute_table
 from weakspot.discover.attributes.search import CombinationSearch, Finding, SearchResult
+from weakspot.discover.attributes.standing_out import absent_codes
 from weakspot.discover.attributes.wording import name_words, shared_values, worded
 
 METHOD = "attributes"
@@ -46,9 +48,9 @@ class AttributesDiscoverer:
         min_support: least number of samples in a combination.
         max_values: columns with more values are left out.
         min_gap: least difference of failure rates between a slice and the rest of its class.
-        cover: share of a class's failures after which no further slice is looked for.
+        cover: share of a class's failures after which no further slice is looked for; 1 for all that stand out.
         max_slices: slices of a class, at most.
-        max_p: largest p-value of a slice among the samples that the slices before it leave over, not corrected.
+        max_p: largest p-value of a slice against the rest of its class, not corrected.
         max_chance: largest chance of a slice, corrected for all combinations; 1 for no limit.
         refine_p: a value is added only if failures get more frequent beyond this p-value, corrected for the values that could have
             been added instead.
@@ -65,8 +67,8 @@ class AttributesDiscoverer:
     min_support: Count = 10
     max_values: Annotated[int, Bounds(ge=2)] = 50
     min_gap: Annotated[float, Bounds(ge=0, lt=1)] = 0.05
-    cover: PositiveFraction = 0.9
-    max_slices: Count = 5
+    cover: PositiveFraction = 1.0
+    max_slices: Count = 200
     max_p: PositiveFraction = 0.05
     max_chance: PositiveFraction = 1.0
     refine_p: PositiveFraction = 0.05
@@ -112,13 +114,16 @@ class AttributesDiscoverer:
         seed: int,
         assistants: Assistants = NOBODY,
     ) -> Discovery:
-        """Return the slices of every class, those least likely by chance first, and a note for every class without any."""
+        """Return the slices of every class and a note for every class without any.
+
+        Those that account for failures which no other one explains come first, those least likely by chance first among them.
+        """
         del assistants
         table = attribute_table(
             samples.dataset, samples.rows, tuple(self.columns), max_values=self.max_values
         )
         notes = [ClassNote(class_name=ALL_CLASSES, note=note) for note in table.notes]
-        ranked: list[tuple[float, float, FailureSlice]] = []
+        ranked: list[tuple[bool, float, float, FailureSlice]] = []
         n_considered = 0
         slicing = _Slicing(samples, table, self._parameters(seed), DataUse.of(samples))
         for problem in class_problems(samples.dataset, samples.rows, criterion):
@@ -129,16 +134,21 @@ class AttributesDiscoverer:
             n_considered += found.n_considered
             kept = [finding for finding in found.findings if finding.chance <= self.max_chance]
             ranked += [
-                (finding.chance, -finding.evidence, slicing.slice_of(problem, finding))
+                (
+                    not finding.is_picked,
+                    finding.chance,
+                    -finding.evidence,
+                    slicing.slice_of(problem, finding),
+                )
                 for finding in kept
             ]
             notes += [
                 ClassNote(class_name=problem.title, note=note)
                 for note in self._remarks(problem, found, len(kept))
             ]
-        ranked.sort(key=lambda entry: entry[:2])
+        ranked.sort(key=lambda entry: entry[:3])
         return Discovery(
-            slices=tuple(entry[2] for entry in ranked),
+            slices=tuple(entry[3] for entry in ranked),
             notes=tuple(notes),
             n_considered=n_considered,
         )
@@ -160,6 +170,7 @@ class AttributesDiscoverer:
             problem.failed[order],
             generator(seed, METHOD, problem.title),
             None if problem.groups is None else problem.groups[order],
+            is_absent=slicing.is_absent,
         )
 
     def _remarks(self, problem: ClassProblem, found: SearchResult, n_kept: int) -> list[str]:
@@ -199,6 +210,15 @@ class _Slicing:
                 for name, words in columns
             ]
         )
+
+    @cached_property
+    def is_absent(self) -> AnyArray:
+        """Return which codes say that something is not there [a, c]."""
+        widest = max((len(words) for words in self.table.values), default=0) + 1
+        found = np.zeros((len(self.table.names), widest), dtype=np.bool_)
+        for place, words in enumerate(self.table.values):
+            found[place, : len(words) + 1] = absent_codes(words, self.table.codes[:, place])
+        return found
 
     def codes(self, rows: IntArray) -> AnyArray:
         """Return the codes [n, a] of some rows of the sample set."""

@@ -108,7 +108,7 @@ def prove(workspace: Workspace, record: RunRecord, *, by: str = "") -> RunRecord
     ordered = tuple(
         by_slice[found.slice_id] for found in record.slices if found.slice_id in by_slice
     )
-    return record.model_copy(update={"evidence": ordered})
+    return record.model_copy(update={"evidence": ordered, "trees": verified.trees})
 
 
 def change_run(workspace: Workspace, change: Change, *, run_id: str | None = None) -> RunRecord:

@@ -1,0 +1,1 @@
+"""Tables whose truth is nested: what is confirmed of it, and what other tools list first."""
