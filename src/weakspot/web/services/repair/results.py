@@ -10,7 +10,8 @@ from weakspot.core.run import RunRecord
 from weakspot.pipeline.wiring import buildable
 from weakspot.repair.bench import GROUP_METHODS
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
-from weakspot.repair.stage import PLAIN, POOL_PREFIX, REPAIR_NOTE, obstacle_to_repair
+from weakspot.repair.obstacles import REPAIR_NOTE, obstacle_to_repair
+from weakspot.repair.stage import PLAIN, POOL_PREFIX
 from weakspot.report.repair_wording import worse_sentences
 from weakspot.report.repairs import RepairSection, repair_section
 from weakspot.report.strategies import StrategyRow, compare_strategies
