@@ -24,16 +24,96 @@ CLASSES = ("car", "dog", "boat")
 REST_RATE = 0.1
 N_TRAINING = 100
 ADJECTIVES = tuple(
-    """red blue green white black old new small large shiny dusty wooden striped spotted broken clean yellow bright dark muddy plain
-    narrow wide heavy light rusty elegant modern grey brown""".split()
+    [
+        "red",
+        "blue",
+        "green",
+        "white",
+        "black",
+        "old",
+        "new",
+        "small",
+        "large",
+        "shiny",
+        "dusty",
+        "wooden",
+        "striped",
+        "spotted",
+        "broken",
+        "clean",
+        "yellow",
+        "bright",
+        "dark",
+        "muddy",
+        "plain",
+        "narrow",
+        "wide",
+        "heavy",
+        "light",
+        "rusty",
+        "elegant",
+        "modern",
+        "grey",
+        "brown",
+    ]
 )
 THINGS = tuple(
-    """umbrella fence bicycle tree person child ball box bench flower stone basket bottle lamp table chair window door flag rope
-    wheel ladder bucket sign horse bird cat sheep bag hat""".split()
+    [
+        "umbrella",
+        "fence",
+        "bicycle",
+        "tree",
+        "person",
+        "child",
+        "ball",
+        "box",
+        "bench",
+        "flower",
+        "stone",
+        "basket",
+        "bottle",
+        "lamp",
+        "table",
+        "chair",
+        "window",
+        "door",
+        "flag",
+        "rope",
+        "wheel",
+        "ladder",
+        "bucket",
+        "sign",
+        "horse",
+        "bird",
+        "cat",
+        "sheep",
+        "bag",
+        "hat",
+    ]
 )
 PLACES = tuple(
-    """street beach garden park forest harbour field kitchen market bridge hill river lake yard square corner station meadow canyon
-    valley""".split()
+    [
+        "street",
+        "beach",
+        "garden",
+        "park",
+        "forest",
+        "harbour",
+        "field",
+        "kitchen",
+        "market",
+        "bridge",
+        "hill",
+        "river",
+        "lake",
+        "yard",
+        "square",
+        "corner",
+        "station",
+        "meadow",
+        "canyon",
+        "valley",
+    ]
 )
 WEATHER = ("at night", "in the rain", "in bright sunshine", "in fog", "at dawn", "", "", "", "", "")
 PHRASE = ("wet", "road")
@@ -143,7 +223,9 @@ def _plural(word: str, random: np.random.Generator) -> str:
     return f"two {many}" if random.random() < 0.4 else f"a {word}"
 
 
-def confirmed_words(world: CaptionWorld, scheme: str) -> tuple[list[tuple[str, str, bool, bool]], float]:
+def confirmed_words(
+    world: CaptionWorld, scheme: str
+) -> tuple[list[tuple[str, str, bool, bool]], float]:
     """Return of every confirmed slice (class, words, whether it is false, whether its words are true of all members), and seconds."""
     given = {
         "data": {"columns": {"key": "key"}},
@@ -217,14 +299,22 @@ def main() -> None:
     parser.add_argument("--scheme", choices=("cross-fit", "halves"), default="cross-fit")
     given = parser.parse_args()
     plans = {
-        f"{size} of 500, gap {round(100 * gap)}": (CaptionPlan(n_word=size, n_phrase=size, gap=gap), given.planted)
+        f"{size} of 500, gap {round(100 * gap)}": (
+            CaptionPlan(n_word=size, n_phrase=size, gap=gap),
+            given.planted,
+        )
         for size, gap in ((50, 0.3), (50, 0.2), (25, 0.3), (100, 0.2))
     }
     plans["null"] = (CaptionPlan(gap=0.0), given.null)
-    lines = ["| world | sets | word | phrase | any false | slices | true names | seconds |", "|---|" + "---|" * 7]
+    lines = [
+        "| world | sets | word | phrase | any false | slices | true names | seconds |",
+        "|---|" + "---|" * 7,
+    ]
     for title, (plan, n_sets) in plans.items():
         if n_sets:
-            counts = run_sets(plan, range(given.first_seed, given.first_seed + n_sets), given.scheme)
+            counts = run_sets(
+                plan, range(given.first_seed, given.first_seed + n_sets), given.scheme
+            )
             shares = [f"{counts[key] / n_sets:.2f}" for key in ("word", "phrase", "any false")]
             mean = f"{counts['milliseconds'] / 1000 / n_sets:.1f}"
             lines.append(

@@ -1,7 +1,7 @@
 """The repair stage: strategies choose, one bench trains and measures, and the user gets something to ship."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 

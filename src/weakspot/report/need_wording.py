@@ -23,9 +23,7 @@ def need_sentences(need: SliceNeed) -> tuple[str, ...]:
 
 def _estimates(need: SliceNeed) -> tuple[str, ...]:
     if not need.estimates:
-        return (
-            f"How many rows a given gain takes cannot be estimated: {need.why_no_estimate}.",
-        )
+        return (f"How many rows a given gain takes cannot be estimated: {need.why_no_estimate}.",)
     told = " and ".join(
         f"about {one.n_rows:,} more rows for {100 * one.gain:.0f} points" for one in need.estimates
     )

@@ -12,6 +12,7 @@ from weakspot.core.repairs import (
     LabellingRequest,
     RepairArm,
     RepairResult,
+    SliceNeed,
     Spread,
 )
 from weakspot.report import repair_wording as words
@@ -74,6 +75,7 @@ class RepairSection:
         request: the same as figures.
         files: what was written for the user.
         notes: what could not be done, and why.
+        needs: what every slice lacks, where nothing could be retrained.
     """
 
     strategy: str
@@ -93,6 +95,7 @@ class RepairSection:
     request: LabellingRequest | None = None
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    needs: tuple[SliceNeed, ...] = ()
 
 
 def main_arm(result: RepairResult) -> RepairArm | None:
@@ -136,6 +139,7 @@ def repair_section(result: RepairResult) -> RepairSection:
         request=result.labelling,
         files=result.files or ((result.head_file,) if result.head_file else ()),
         notes=result.notes,
+        needs=result.needs,
     )
 
 

@@ -79,14 +79,14 @@ class WordsDiscoverer:
     def blind_candidates(
         self, samples: SampleSet, problem: ClassProblem, *, seed: int
     ) -> tuple[BlindCandidate, ...]:
-        """Return every keyword of the class; its length and number of captions alone decide how much it counts."""
+        """Return every keyword of the class; all count alike, which was as good as any weight by length or frequency."""
         del seed
         words = self._words(samples, problem)
         if words is None:
             return ()
         nothing = DataUse.nothing()
         return tuple(
-            BlindCandidate(found=self._slice(problem, keyword, nothing), weight=_weight(keyword))
+            BlindCandidate(found=self._slice(problem, keyword, nothing))
             for keyword in words.keywords
         )
 
@@ -144,9 +144,7 @@ class WordsDiscoverer:
         if not keywords:
             return []
         insides = [keyword.inside for keyword in keywords]
-        tested = family_test(
-            problem.failed, problem.groups, insides, [_weight(one) for one in keywords]
-        )
+        tested = family_test(problem.failed, problem.groups, insides, [1.0] * len(insides))
         kept: list[int] = []
         for place in np.lexsort((np.arange(len(keywords)), tested.own)).tolist():
             if tested.own[place] > self.max_p or len(kept) == self.max_slices:
@@ -178,9 +176,3 @@ class WordsDiscoverer:
                 n_found=int(keyword.inside.sum()),
             )
         )
-
-
-def _weight(keyword: Keyword) -> float:
-    """Return how much of the error rate a keyword may use, compared with others of its class."""
-    del keyword
-    return 1.0

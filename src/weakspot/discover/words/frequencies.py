@@ -17,34 +17,9 @@ from weakspot.discover.words.vocabulary import (
     read_column,
 )
 from weakspot.lexicon.caption_rule import CaptionRule
+from weakspot.lexicon.word_frequency import WordFrequency
 
 METHOD = "word-frequencies"
-
-
-@dataclass(frozen=True, kw_only=True)
-class WordFrequency:
-    """How often captions of a class say a word.
-
-    Args:
-        class_name: the class, as people read it.
-        words: lemmas.
-        failed_with: failures that say it.
-        n_failed: failures with a caption.
-        right_with: other samples that say it.
-        n_right: other samples with a caption.
-    """
-
-    class_name: str
-    words: str
-    failed_with: int
-    n_failed: int
-    right_with: int
-    n_right: int
-
-    @property
-    def difference(self) -> float:
-        """Return the share of failures that say it minus the share of other samples."""
-        return self.failed_with / max(self.n_failed, 1) - self.right_with / max(self.n_right, 1)
 
 
 def word_frequencies(  # noqa: PLR0913 - what bounds a vocabulary

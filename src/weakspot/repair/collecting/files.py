@@ -79,9 +79,7 @@ def write_collected(folder: Path, content: CollectedFiles, samples: SampleSet) -
     return tuple(folder / name for name in written)
 
 
-def _write_table(
-    path: Path, columns: Sequence[str], lines: Iterable[Sequence[object]]
-) -> None:
+def _write_table(path: Path, columns: Sequence[str], lines: Iterable[Sequence[object]]) -> None:
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(columns)

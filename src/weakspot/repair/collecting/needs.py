@@ -129,7 +129,9 @@ def kind_counts(
 ) -> KindCounts | str:
     """Return the other kinds of samples of a slice's class, by values of the columns that its rule reads; or why there are none."""
     rules = single_rules(found.rule)
-    columns = sorted({rule.column for rule in rules if isinstance(rule, ColumnRule) and rule.values})
+    columns = sorted(
+        {rule.column for rule in rules if isinstance(rule, ColumnRule) and rule.values}
+    )
     if not columns or any(not isinstance(rule, ColumnRule) for rule in rules):
         return "its rule does not divide the class into kinds to compare"
     problem = next(

@@ -73,5 +73,3 @@ def _judged(
             wrong[places] = problem.failed
             sure[places] = np.nan_to_num(problem.confidence, nan=np.inf)
     return wrong, sure
-
-

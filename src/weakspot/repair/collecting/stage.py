@@ -27,9 +27,7 @@ from weakspot.store.project import ProjectStore
 
 OWN_WEIGHTS = ("slice-balanced", "worst-slice", "just-train-twice")
 FOLDER = "handed-back/table"
-COLLECT_INSTEAD = (
-    "`weakspot repair` writes which pool rows to collect, how many, and weights for your own training."
-)
+COLLECT_INSTEAD = "`weakspot repair` writes which pool rows to collect, how many, and weights for your own training."
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -58,8 +58,6 @@ class JustTrainTwiceRepairer:
                 "The classifier is right on every training sample, or its predictions there are not known.",
                 fix="Use a strategy that weighs slices.",
             )
-        note = (
-            f"Training samples that the classifier gets wrong count {self.factor:g} times: {n_wrong} of {len(rows)} samples."
-        )
+        note = f"Training samples that the classifier gets wrong count {self.factor:g} times: {n_wrong} of {len(rows)} samples."
         weights = np.where(wrong, self.factor, 1.0)
         return TrainingSelection(rows=rows, weights=with_mean_one(weights), note=note)
