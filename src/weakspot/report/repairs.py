@@ -148,8 +148,8 @@ def labels_sentence(request: LabellingRequest, result: RepairResult) -> str:
     if not result.needs:
         return words.labelling_sentence(request)
     return (
-        f"{request.n_samples - request.n_labelled:,} pool rows that fit have no label: they are listed in {request.file}; with labels filled "
-        f"in, `weakspot repair --labels {request.file}` counts them, too."
+        f"{request.n_samples - request.n_labelled:,} pool rows that fit have no label: they are listed in {request.file}; "
+        f"with labels filled in, `weakspot repair --labels {request.file}` counts them, too."
     )
 
 

@@ -47,7 +47,7 @@ class KindCounts:
     n_failed: IntArray
 
 
-def slice_needs(
+def slice_needs(  # noqa: PLR0913 - what is counted where
     slices: Sequence[FailureSlice],
     evidence: Sequence[Evidence],
     samples: SampleSet,

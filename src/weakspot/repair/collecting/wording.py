@@ -10,8 +10,8 @@ FILE_SENTENCES = {
     "how_many.csv": "how many rows every slice has, lacks and could get; every figure says whether it is measured or an estimate.",
     "plan.json": "the slices, strategy and seed; weakspot repair --plan plan.json carries it out where the last layer is known.",
     "to_collect.csv": (
-        "pool rows that fit each slice, in the order in which to take them: labelled ones first, of these the ones that the classifier gets\n"
-        "  wrong; rows without a label may be of another class."
+        "pool rows that fit each slice, in the order in which to take them: labelled ones first,\n"
+        "  of these the ones that the classifier gets wrong; rows without a label may be of another class."
     ),
     "training_rows.txt": "positions, from 0, of the weighted rows among your training rows, without quarantined ones.",
     "training_weights.csv": (
