@@ -26,6 +26,7 @@ SETTINGS: dict[tuple[str, str], dict[str, object]] = {
     ("discoverers", "hypothesis"): {"phrases": {"disc": ["green", "dark"]}, "n_permutations": 20},
     ("discoverers", "keywords"): {"n_permutations": 20, "max_candidates": 60},
     ("discoverers", "uncommon-attributes"): {"axes": ("background", "colour")},
+    ("rules", "caption"): {"column": "colour", "words": "green"},
     ("repairers", "dfr-subsample"): {"column": "colour"},
     ("repairers", "dfr-upsample"): {"column": "colour"},
     ("repairers", "group-dro"): {"column": "colour"},

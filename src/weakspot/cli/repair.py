@@ -1,5 +1,6 @@
 """The command `repair`: retrain, measure, compare, export."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +34,16 @@ PlanOption = typer.Option(
 WriteOption = typer.Option(
     None, "--write-to", help="Folder for the repaired classifier, its plan and training weights."
 )
+GainOption = typer.Option(
+    None,
+    "--gain",
+    min=0.1,
+    max=100.0,
+    help="Where rows are to be collected: points by which slices shall fail less; otherwise half and all of their gap.",
+)
+
+
+NOTHING_WRITTEN = 1
 
 
 def repair(
@@ -46,10 +57,11 @@ def repair(
     labels: Path | None = LabelsOption,
     plan: Path | None = PlanOption,
     write_to: Path | None = WriteOption,
+    gain: float | None = GainOption,
     engine: str = EngineOption,
     as_json: bool = JsonOption,
 ) -> None:
-    """Retrain the last layer for confirmed slices: of a run, or as a plan says, beside its baselines."""
+    """Retrain the last layer for confirmed slices, beside baselines; where it is not known, list rows to collect and training weights."""
     from weakspot.cli import terminal
     from weakspot.cli.repair_text import repair_lines
     from weakspot.project.project import Project
@@ -60,10 +72,16 @@ def repair(
         )
         opened = Project(project, settings, progress=progress)
         request = _request(slices, compare=compare, labels=labels, plan=plan, write_to=write_to)
-        record = opened.repair(run_id or None, request)
+        asked = request if gain is None else replace(request, gain=gain / 100)
+        record = opened.repair(run_id or None, asked)
         files = opened.report(record.run_id) if compare else ()
+        folder = opened.store.runs.run_folder(record.run_id).resolve()
     lines = [repair_lines(record), *(f"Report with the plot: {path}" for path in files[:1])]
+    if any(result.needs for result in record.repairs):
+        lines.append(f"The run's folder, in which relative files are: {folder}")
     terminal.show(record, lines, as_json=as_json)
+    if not record.repairs:
+        raise typer.Exit(NOTHING_WRITTEN)
 
 
 def repair_settings(

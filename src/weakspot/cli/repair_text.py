@@ -111,7 +111,11 @@ def _result(result: RepairResult) -> Iterator[str]:
 def _brief(result: RepairResult) -> Iterator[str]:
     """Yield what the table of strategies does not say of a result."""
     section = repair_section(result)
-    if not section.arms:
+    if result.needs:
+        yield f"{section.title}:"
+        for sentence in section.sentences:
+            yield from _wrapped(sentence)
+    elif not section.arms:
         yield from _wrapped(f"{section.title}. {' '.join(section.sentences)}", "")
     elif section.labelling or section.notes or section.files:
         yield f"{section.title}:"

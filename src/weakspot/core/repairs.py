@@ -255,6 +255,66 @@ class LabellingRequest(Record):
     n_labelled: int = 0
 
 
+class GainEstimate(Record):
+    """How many further training rows a slice may need to fail less often; an estimate, never measured.
+
+    Args:
+        gain: how much the failure rate of the slice is to fall.
+        n_rows: rows to add.
+    """
+
+    gain: float
+    n_rows: int
+
+
+class SliceNeed(Record):
+    """What a slice lacks, counted, and what more rows of its kind may do, estimated.
+
+    Args:
+        slice_id: the slice.
+        title: its name.
+        rate_inside: failure rate inside, measured.
+        rate_outside: failure rate of the rest of the class, measured.
+        n_inside: evaluation samples of the class inside.
+        n_outside: evaluation samples of the class outside.
+        n_evaluation: evaluation samples of all classes.
+        n_training: training samples of the class inside; None if there are no training samples.
+        n_class_training: training samples of the class.
+        n_pool: pool samples that the rule fits and whose class is right or not known.
+        n_pool_labelled: those of them that are labelled with the class.
+        n_to_match: rows to add so that members have the share among training samples that they have in evaluation; None without
+            training samples.
+        exponent: of the curve that estimates are read off: failures fall with this power of the number of training rows; None if
+            there is none.
+        n_kinds: kinds of samples of the class that the curve goes through.
+        estimates: rows to add for some gains.
+        why_no_estimate: why there are none; empty if there are some.
+    """
+
+    slice_id: str
+    title: str
+    rate_inside: float
+    rate_outside: float
+    n_inside: int
+    n_outside: int
+    n_evaluation: int
+    n_training: int | None = None
+    n_class_training: int = 0
+    n_pool: int = 0
+    n_pool_labelled: int = 0
+    n_to_match: int | None = None
+    exponent: float | None = None
+    n_kinds: int = 0
+    estimates: tuple[GainEstimate, ...] = ()
+    why_no_estimate: str = ""
+
+    @property
+    def largest_gain(self) -> float:
+        """Return by how much the failure rate over all samples would fall if members failed as seldom as the rest of their class."""
+        fewer = self.n_inside * (self.rate_inside - self.rate_outside)
+        return max(0.0, fewer / self.n_evaluation) if self.n_evaluation else 0.0
+
+
 class RepairResult(Record):
     """What a repair did, beside its baselines.
 
@@ -267,6 +327,7 @@ class RepairResult(Record):
         labelling: samples whose labels are awaited, None if none are.
         files: everything that was written for the user, relative to the run's folder.
         notes: what could not be done, and why.
+        needs: what every slice lacks, where the last layer cannot be retrained here and rows are to be collected instead.
     """
 
     plan: RepairPlan
@@ -277,6 +338,7 @@ class RepairResult(Record):
     labelling: LabellingRequest | None = None
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    needs: tuple[SliceNeed, ...] = ()
 
     @property
     def repaired(self) -> RepairArm:

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.dataset import Split
-from weakspot.core.failures import FailureCriterion
+from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
+from weakspot.discover.words import word_frequencies
+from weakspot.lexicon.word_frequency import WordFrequency, frequency_table
 from weakspot.media.images import jpeg_at
 from weakspot.pipeline.halves import Halves, split_in_halves
 from weakspot.pipeline.settings import Settings
@@ -28,6 +30,7 @@ from weakspot.report.render import render_html, render_json, render_markdown
 from weakspot.store.project import ProjectStore
 
 CARD = "model-card.md"
+CAPTION_WORDS = "caption_words.csv"
 SAFETY_BYTES = 20_000
 MOST_REMEMBERED = 4096
 
@@ -44,23 +47,40 @@ def write_report(
     """Write HTML, Markdown and JSON into the run's folder, and the model card beside them; the HTML file comes first.
 
     Returns:
-        Where HTML, Markdown and JSON are; the model card is the file `model-card.md` in the same folder.
+        Where HTML, Markdown and JSON are; the model card is the file `model-card.md` in the same folder, and with captions
+        `caption_words.csv` says how often failures and other samples say a word.
     """
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
     images = _images(record, pairs, settings, criterion)
-    document = build_document(record, images, data_facts(samples, settings, store))
+    document = replace(
+        build_document(record, images, data_facts(samples, settings, store)),
+        caption_words=_caption_words(pairs, criterion),
+    )
     contents = {
         "report.html": _fitting_html(document, images, _thumbnail_maker(images, samples), settings),
         "report.md": render_markdown(document),
         "report.json": render_json(document),
         CARD: render_model_card(document),
     }
+    if document.caption_words:
+        contents[CAPTION_WORDS] = frequency_table(document.caption_words)
     with store.writing():
         paths = [
             store.runs.save_artefact(record.run_id, name, text.encode())
             for name, text in contents.items()
         ]
-    return tuple(path for path in paths if path.name != CARD)
+    return tuple(path for path in paths if path.name not in (CARD, CAPTION_WORDS))
+
+
+def _caption_words(pairs: Halves, criterion: FailureCriterion) -> tuple[WordFrequency, ...]:
+    """Return how often failures and other samples of the discovery half say a word; the other half is not looked at."""
+    discovery = pairs[0][0]
+    return tuple(
+        one
+        for problem in class_problems(discovery.dataset, discovery.rows, criterion)
+        if problem.n_failed and problem.n_right
+        for one in word_frequencies(discovery, problem)
+    )
 
 
 def data_facts(samples: SampleSet, settings: Settings, store: ProjectStore) -> DataFacts:

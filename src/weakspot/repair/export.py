@@ -71,7 +71,7 @@ def _write_weights(path: Path, rows: IntArray, weights: Sequence[float], dataset
         dataset.locations(rows),
         dataset.splits[rows].tolist(),
     )
-    labels = _labels(rows, dataset)
+    labels = shown_labels(rows, dataset)
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
         writer.writerow(COLUMNS)
@@ -89,7 +89,7 @@ def _write_weights(path: Path, rows: IntArray, weights: Sequence[float], dataset
             )
 
 
-def _labels(rows: IntArray, dataset: Dataset) -> list[str]:
+def shown_labels(rows: IntArray, dataset: Dataset) -> list[str]:
     """Return labels as a manifest has them: several with `;` between them, or as a JSON list if a name holds a separator."""
     names = dataset.class_names
     if dataset.task is Task.SINGLE_LABEL:

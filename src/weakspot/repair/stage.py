@@ -1,7 +1,7 @@
 """The repair stage: strategies choose, one bench trains and measures, and the user gets something to ship."""
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -9,31 +9,37 @@ import numpy as np
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.dataset import SPLIT_ORDER, Split
-from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError, UnavailableError
+from weakspot.core.errors import DataError, NotEnoughDataError, UnavailableError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.repairs import RepairArm, RepairPlan, RepairResult
-from weakspot.core.run import ClassNote, RunRecord, StageProgress, no_stage_progress
+from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.training_sets import TrainingSelection, with_mean_one
-from weakspot.pipeline.preparation import CLIP, FEATURES, Prepared
+from weakspot.pipeline.preparation import CLIP, Prepared
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.stage_clock import library_versions
 from weakspot.pipeline.verdicts import Asking, open_ledger
 from weakspot.pipeline.wiring import buildable
 from weakspot.repair.bench import GROUP_METHODS, FittedHead, RepairBench
+from weakspot.repair.collecting.stage import (
+    COLLECT_INSTEAD,
+    CollectingRequest,
+    collect_instead,
+)
 from weakspot.repair.export import export_repair, head_content
 from weakspot.repair.journal import RepairJournal
 from weakspot.repair.labels.requests import read_labels, write_labelling_list
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
+from weakspot.repair.obstacles import obstacle_to_repair, other_notes, with_note
 from weakspot.repair.reverification import look_again
+from weakspot.repair.slice_choice import chosen_slices
 from weakspot.repair.zero_shot import ZeroShot, zero_shot
 from weakspot.store.project import ProjectStore
 
 PLAIN = "plain"
 POOL_PREFIX = "pool-"
 HEAD_FILE = "repaired_head.safetensors"
-REPAIR_NOTE = "repair"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +53,7 @@ class RepairRequest:
         plan: a plan of an earlier repair, to be carried out on this project.
         write_to: folder to write the repaired classifier, its plan and training weights to.
         is_required: whether a strategy that cannot work here is an error; otherwise it is a note of the run.
+        gain: where rows are to be collected: by how much the failure rate of every slice is to fall; None: by half and all of its gap.
     """
 
     slice_ids: tuple[str, ...] = ()
@@ -55,6 +62,7 @@ class RepairRequest:
     plan: RepairPlan | None = None
     write_to: Path | None = None
     is_required: bool = True
+    gain: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -88,11 +96,14 @@ class RepairStage:
         slices = (
             request.plan.slices
             if request.plan is not None
-            else _chosen_slices(self.record, request.slice_ids)
+            else chosen_slices(self.record, request.slice_ids)
         )
         obstacle = obstacle_to_repair(slices, prepared.samples)
+        if obstacle and not (slices and request.is_required):
+            advice = f" {COLLECT_INSTEAD}" if slices else ""
+            return with_note(self.record, f"{obstacle}{advice}")
         if obstacle:
-            return _with_note(self.record, obstacle)
+            return self._collect(prepared, settings, slices, request, why=obstacle)
         try:
             return self._run_methods(
                 RepairBench.of(prepared, settings, self.criterion, slices, self.record.evidence),
@@ -101,7 +112,33 @@ class RepairStage:
         except (NotEnoughDataError, DataError, UnavailableError) as error:
             if request.is_required:
                 raise
-            return _with_note(self.record, f"{error.what} {error.fix or ''}".strip())
+            return with_note(self.record, f"{error.what} {error.fix or ''}".strip())
+
+    def _collect(
+        self,
+        prepared: Prepared,
+        settings: Settings,
+        slices: tuple[FailureSlice, ...],
+        request: RepairRequest,
+        *,
+        why: str,
+    ) -> RunRecord:
+        """Write what helps where nothing can be retrained here: rows to collect, how many, and training weights."""
+        result = collect_instead(
+            CollectingRequest(
+                record=self.record,
+                prepared=prepared,
+                settings=settings,
+                criterion=self.criterion,
+                slices=slices,
+                why=why,
+                gain=request.gain,
+            ),
+            store=self.store,
+            write_to=request.write_to,
+        )
+        changed = {"repairs": (result,), "notes": other_notes(self.record)}
+        return self.record.model_copy(update=changed)
 
     def _run_methods(self, bench: RepairBench, request: RepairRequest) -> RunRecord:
         """Run every strategy that is asked for; of several, one that cannot work here becomes a note."""
@@ -131,7 +168,7 @@ class RepairStage:
                 }
             )
         return self.record.model_copy(
-            update={"repairs": tuple(results), "notes": _other_notes(self.record)}
+            update={"repairs": tuple(results), "notes": other_notes(self.record)}
         )
 
     def _run_method(
@@ -327,38 +364,6 @@ def _labelled_part(selection: TrainingSelection, bench: RepairBench) -> Training
     )
 
 
-def _chosen_slices(record: RunRecord, slice_ids: Sequence[str]) -> tuple[FailureSlice, ...]:
-    """Return the confirmed slices to repair.
-
-    Raises:
-        ConfigError: if an id names no slice, or one that was not confirmed.
-    """
-    confirmed = {found.slice_id: (found, evidence) for found, evidence in record.published()}
-    if not slice_ids:
-        return record.findings()
-    chosen: dict[str, FailureSlice] = {}
-    for wanted in slice_ids:
-        matching = [
-            found
-            for slice_id, (found, _) in confirmed.items()
-            if wanted and slice_id.startswith(wanted)
-        ]
-        if len(matching) != 1:
-            raise ConfigError(
-                "This names no confirmed slice, or several." if wanted else "A slice id is empty.",
-                where="--slice",
-                given=wanted,
-                fix="Choose from "
-                + (
-                    ", ".join(f"{one} ({found.title})" for one, (found, _) in confirmed.items())
-                    or "none"
-                )
-                + ".",
-            )
-        chosen[matching[0].slice_id] = matching[0]
-    return tuple(chosen.values())
-
-
 def _settings_of(plan: RepairPlan, settings: Settings) -> Settings:
     changes = {
         "method": plan.repairer,
@@ -376,25 +381,3 @@ def _settings_of(plan: RepairPlan, settings: Settings) -> Settings:
 def _labelled(prepared: Prepared, labels: Path) -> Prepared:
     samples = prepared.samples
     return replace(prepared, samples=replace(samples, dataset=read_labels(labels, samples.dataset)))
-
-
-def obstacle_to_repair(slices: Sequence[FailureSlice], samples: SampleSet) -> str:
-    """Return why nothing can be repaired here, whatever the strategy; empty if something can."""
-    if not slices:
-        return "No slice was confirmed, so there is nothing to repair."
-    if FEATURES not in samples.spaces:
-        return "The features under the classifier's last layer are not known, so it cannot be retrained here."
-    if not len(samples.dataset.rows_of(Split.TRAIN)):
-        return "There are no training samples to retrain the last layer on."
-    if not len(samples.dataset.rows_of(Split.TEST)):
-        return "There are no test samples to measure a repair on."
-    return ""
-
-
-def _with_note(record: RunRecord, text: str) -> RunRecord:
-    note = ClassNote(class_name=REPAIR_NOTE, note=text)
-    return record.model_copy(update={"repairs": (), "notes": (*_other_notes(record), note)})
-
-
-def _other_notes(record: RunRecord) -> tuple[ClassNote, ...]:
-    return tuple(note for note in record.notes if note.class_name != REPAIR_NOTE)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from weakspot.core.run import MethodRecord, RunRecord
+from weakspot.lexicon.word_frequency import WordFrequency
 from weakspot.report import wording
 from weakspot.report.findings import (
     DismissedSlice,
@@ -55,6 +56,7 @@ class ReportDocument:
         settings: dotted names and values, secrets left out.
         strategies: side by side, None if there are not several.
         image_note: said if fewer images are shown than asked for.
+        caption_words: how often failures and other samples of the discovery half say a word, as a baseline; empty without captions.
     """
 
     headline: str
@@ -71,6 +73,7 @@ class ReportDocument:
     settings: tuple[tuple[str, str], ...] = field(default=())
     strategies: StrategyComparison | None = None
     image_note: str = ""
+    caption_words: tuple[WordFrequency, ...] = ()
 
 
 def build_document(

@@ -91,6 +91,7 @@ def render_json(document: ReportDocument) -> str:
         "model_card": _card_content(document.card),
         "methods": [one.model_dump(mode="json") for one in document.methods],
         "correction": document.correction,
+        "caption_words": [dataclasses.asdict(one) for one in document.caption_words],
         "repairs": [_repair_content(item) for item in document.repairs],
         "strategies": _strategies_content(document.strategies),
     }
@@ -145,6 +146,7 @@ def _repair_content(item: RepairSection) -> dict[str, Any]:
         else item.looked_again.model_dump(mode="json"),
         "calibration": item.calibration,
         "labelling": None if item.request is None else item.request.model_dump(mode="json"),
+        "needs": [need.model_dump(mode="json") for need in item.needs],
         "files": list(item.files),
         "notes": list(item.notes),
     }

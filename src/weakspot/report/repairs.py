@@ -12,9 +12,11 @@ from weakspot.core.repairs import (
     LabellingRequest,
     RepairArm,
     RepairResult,
+    SliceNeed,
     Spread,
 )
 from weakspot.report import repair_wording as words
+from weakspot.report.need_wording import need_sentences
 from weakspot.report.wording import arm_name
 
 
@@ -73,6 +75,7 @@ class RepairSection:
         request: the same as figures.
         files: what was written for the user.
         notes: what could not be done, and why.
+        needs: what every slice lacks, where nothing could be retrained.
     """
 
     strategy: str
@@ -92,6 +95,7 @@ class RepairSection:
     request: LabellingRequest | None = None
     files: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    needs: tuple[SliceNeed, ...] = ()
 
 
 def main_arm(result: RepairResult) -> RepairArm | None:
@@ -110,11 +114,12 @@ def repair_section(result: RepairResult) -> RepairSection:
     """Order and word one result; one without arms says what it waits for."""
     arms = arms_in_order(result)
     rows, n_unchanged = _rows(arms)
-    labelling = "" if result.labelling is None else words.labelling_sentence(result.labelling)
+    labelling = "" if result.labelling is None else labels_sentence(result.labelling, result)
     sentences = tuple(repair_sentences(result)) or (labelling or "Nothing was measured.",)
+    how = "without retraining" if result.needs else arm_name(result.plan.repairer)
     return RepairSection(
         strategy=result.plan.repairer,
-        title=f"Repair: {arm_name(result.plan.repairer)}",
+        title=f"Repair: {how}",
         sentences=sentences,
         arms=arms,
         rows=rows,
@@ -134,12 +139,25 @@ def repair_section(result: RepairResult) -> RepairSection:
         request=result.labelling,
         files=result.files or ((result.head_file,) if result.head_file else ()),
         notes=result.notes,
+        needs=result.needs,
+    )
+
+
+def labels_sentence(request: LabellingRequest, result: RepairResult) -> str:
+    """Return which labels are awaited or, where rows are only to be collected, would help."""
+    if not result.needs:
+        return words.labelling_sentence(request)
+    return (
+        f"{request.n_samples - request.n_labelled:,} pool rows that fit have no label: they are listed in {request.file}; "
+        f"with labels filled in, `weakspot repair --labels {request.file}` counts them, too."
     )
 
 
 def repair_sentences(result: RepairResult) -> Iterator[str]:
-    """Yield what a repair did; nothing while labels are awaited."""
+    """Yield what a repair did, or what slices need where nothing could be retrained; nothing while labels are awaited."""
     arms = arms_in_order(result)
+    for need in result.needs:
+        yield " ".join(need_sentences(need))
     if not arms:
         return
     for change in arms[0].changes:

@@ -22,9 +22,11 @@ export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
   const submit = () => {
     start(argumentsOf({ run: options.run_id, slices, strategy, budget, hasPool: options.n_pool > 0 }));
   };
+  const isCollecting = options.only_collects !== "";
   const toggle = (id: string, isOn: boolean) => setSlices(isOn ? [...slices, id] : slices.filter((one) => one !== id));
   return (
     <Form className="stack" onSubmit={submit}>
+      {isCollecting && <p className="note">{options.only_collects} Instead you get files: pool rows that fit each slice, how many rows it lacks, and weights for your own training.</p>}
       <div className="repair-choices">
         <Card title="Which slices">
           <fieldset className="choices" disabled={!mayChange}>
@@ -40,7 +42,7 @@ export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
             ))}
           </fieldset>
         </Card>
-        <Card title="How">
+        {!isCollecting && <Card title="How">
           <fieldset className="choices" disabled={!mayChange}>
             <legend className="unseen">Strategy</legend>
             <Choice name={COMPARE_ALL} title="Compare all" sentence="Run every strategy that the samples allow, and show one table. The configured one is exported." chosen={strategy} onChoose={setStrategy} />
@@ -58,12 +60,12 @@ export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
               <input id={budgetId} type="number" min="0" max={options.n_pool} value={budget} onChange={(event) => setBudget(event.target.value)} disabled={!mayChange} />
             </label>
           )}
-        </Card>
+        </Card>}
       </div>
-      <p className="quiet">Always measured beside it, where they apply: {options.baselines.join(", ")}. Figures are of test samples that nothing was trained or chosen on.</p>
+      {!isCollecting && <p className="quiet">Always measured beside it, where they apply: {options.baselines.join(", ")}. Figures are of test samples that nothing was trained or chosen on.</p>}
       {mayChange && (
         <div className="row">
-          <Button type="submit" kind="primary" disabled={isRunning || slices.length === 0}>Repair</Button>
+          <Button type="submit" kind="primary" disabled={isRunning || slices.length === 0}>{isCollecting ? "Write the files" : "Repair"}</Button>
           {slices.length === 0 && <span className="quiet">Choose at least one slice.</span>}
         </div>
       )}

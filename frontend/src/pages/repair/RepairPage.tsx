@@ -27,7 +27,7 @@ export function RepairPage() {
   return (
     <>
       <PageHead title="Repair">
-        Retrain the classifier's last layer for confirmed slices, and see on test samples what that did, beside baselines that got as much.
+        Retrain the classifier's last layer for confirmed slices, and see on test samples what that did, beside baselines that got as much. Where that layer is not known: which rows to collect, how many, and weights for your own training.
       </PageHead>
       <div className="stack">
         <Loaded query={options} what="what can be repaired">
@@ -37,7 +37,7 @@ export function RepairPage() {
         <Loaded query={results} what="what repairs did">
           {(data) => (
             <div className="stack">
-              {data.note && data.note !== options.data?.why_not && <p className="note warn">{data.note}</p>}
+              {data.note && data.note !== options.data?.why_not && !options.data?.only_collects && <p className="note warn">{data.note}</p>}
               {data.repairs.length === 0 && !data.note && data.run_id && <p className="quiet">Nothing was repaired in this run yet.</p>}
               {data.repairs.slice(0, 1).map((repair) => <RepairResult key={repair.section.strategy} repair={repair} names={data.names} isChosen />)}
               {mayChange && data.repairs.length > 0 && <Downloads runId={data.run_id} />}

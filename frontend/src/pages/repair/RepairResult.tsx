@@ -32,7 +32,7 @@ export function RepairResult({ repair, names, isChosen = false }: { repair: Sche
       )}
       {section.calibration && <p>{section.calibration}</p>}
       <details>
-        <summary>What every arm was trained on</summary>
+        <summary>{section.arms.length > 0 ? "What every arm was trained on" : "What else to know"}</summary>
         <ul>
           {section.arms.map((arm) => (
             <li key={arm.arm}>

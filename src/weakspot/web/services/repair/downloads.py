@@ -12,6 +12,7 @@ from typing import IO
 
 from weakspot.core.errors import StoreError
 from weakspot.core.run import RunRecord
+from weakspot.repair.collecting.files import WEIGHTS_FOLDER
 from weakspot.repair.export import MODEL_FOLDER
 from weakspot.store.project import ProjectStore
 from weakspot.web.services.view import View
@@ -76,6 +77,9 @@ class DownloadName(StrEnum):
     GROUP_OBJECTIVES = "group_objectives.json"
     README = "README.txt"
     LABELS = "to_label.csv"
+    COLLECT = "to_collect.csv"
+    NEEDS = "how_many.csv"
+    MORE_WEIGHTS = "weights.zip"
 
 
 SENTENCES = {
@@ -87,7 +91,12 @@ SENTENCES = {
     DownloadName.GROUP_OBJECTIVES: "Groups of samples of which only the one with the largest loss counts.",
     DownloadName.README: "What the files are and how to use them.",
     DownloadName.LABELS: "Pool samples that the repair needs labels of.",
+    DownloadName.COLLECT: "Pool rows that fit each slice, in the order in which to take them.",
+    DownloadName.NEEDS: "How many rows every slice has, lacks and could get; estimates say so.",
+    DownloadName.MORE_WEIGHTS: "Training weights of other strategies.",
 }
+
+ARCHIVES = {DownloadName.MODEL: MODEL_FOLDER, DownloadName.MORE_WEIGHTS: WEIGHTS_FOLDER}
 
 
 class DownloadView(View):
@@ -173,7 +182,7 @@ def open_download(workspace: Workspace, name: DownloadName, run_id: str | None =
 
 
 def _place(workspace: Workspace, record: RunRecord, name: DownloadName) -> Path | None:
-    """Return where a file of the newest repair is, None if there is none; the model is a folder."""
+    """Return where a file of the newest repair is, None if there is none; archives are folders."""
     if not record.repairs:
         return None
     result, store = record.repairs[0], workspace.project.store
@@ -185,9 +194,9 @@ def _place(workspace: Workspace, record: RunRecord, name: DownloadName) -> Path 
     folder = current_folder(store, record)
     if folder is None:
         return None
-    if name is DownloadName.MODEL:
-        model = folder / MODEL_FOLDER
-        return model if model.is_dir() and not model.is_symlink() else None
+    if name in ARCHIVES:
+        packed = folder / ARCHIVES[name]
+        return packed if packed.is_dir() and not packed.is_symlink() else None
     return _plain(folder / name.value)
 
 

@@ -10,7 +10,8 @@ from weakspot.core.run import RunRecord
 from weakspot.pipeline.wiring import buildable
 from weakspot.repair.bench import GROUP_METHODS
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
-from weakspot.repair.stage import PLAIN, POOL_PREFIX, REPAIR_NOTE, obstacle_to_repair
+from weakspot.repair.obstacles import REPAIR_NOTE, obstacle_to_repair
+from weakspot.repair.stage import PLAIN, POOL_PREFIX
 from weakspot.report.repair_wording import worse_sentences
 from weakspot.report.repairs import RepairSection, repair_section
 from weakspot.report.strategies import StrategyRow, compare_strategies
@@ -55,6 +56,8 @@ class RepairOptions(View):
         budget: samples that may be taken from the pool, as in weakspot.toml.
         n_pool: samples in the pool.
         why_not: why nothing can be repaired here; empty if something can.
+        only_collects: why the last layer cannot be retrained here, so that a repair lists rows to collect and training weights instead;
+            empty if it can.
     """
 
     run_id: str
@@ -64,6 +67,7 @@ class RepairOptions(View):
     budget: int
     n_pool: int
     why_not: str
+    only_collects: str = ""
 
 
 def repair_options(workspace: Workspace, run_id: str | None = None) -> RepairOptions:
@@ -80,7 +84,7 @@ def repair_options(workspace: Workspace, run_id: str | None = None) -> RepairOpt
         return RepairOptions(
             run_id="", slices=[], strategies=[], baselines=[], budget=0, n_pool=0, why_not=why_not
         )
-    slices, why_not = workspace.make_of_run(
+    slices, obstacle = workspace.make_of_run(
         chosen, "repairable", lambda record: _repairable(workspace, record)
     )
     n_pool = len(workspace.samples.dataset.rows_of(Split.POOL))
@@ -91,7 +95,8 @@ def repair_options(workspace: Workspace, run_id: str | None = None) -> RepairOpt
         baselines=[arm_name(name) for name in BASELINES],
         budget=settings.budget,
         n_pool=n_pool,
-        why_not=why_not,
+        why_not="" if slices else obstacle,
+        only_collects=obstacle if slices else "",
     )
 
 
