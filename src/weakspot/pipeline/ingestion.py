@@ -60,6 +60,7 @@ class IngestSummary:
         n_in_groups: samples in them.
         n_groups_across_splits: those among the groups that are in several splits.
         group_note: why a column of groups was not taken.
+        source_note: what was found out when the source was opened.
     """
 
     source: str
@@ -84,6 +85,7 @@ class IngestSummary:
     n_in_groups: int = 0
     n_groups_across_splits: int = 0
     group_note: str = ""
+    source_note: str = ""
 
     @property
     def n_quarantined(self) -> int:
@@ -246,6 +248,7 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
     return {
         **dict(zip(names, groups, strict=True)),
         "group_note": assembly.group_note,
+        "source_note": getattr(source, "note", ""),
         "source": f"{source.kind}: {shown_location(source.location)}",
         "n_samples": assembly.n_samples,
         "n_unlabelled": int((~assembly.is_labelled).sum()),

@@ -14,6 +14,7 @@ from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.bounds import Bounds, Count, NonNegative, Positive, check_bounds
 from weakspot.core.class_embeddings import obstacle
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.needs import Need
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import MixtureRule
@@ -112,6 +113,10 @@ class MixtureDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.EMBEDDINGS,)
 
     def discover(
         self,
