@@ -11,9 +11,7 @@ from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.discover.keywords import KeywordsDiscoverer
 from weakspot.discover.keywords.candidates import (
     caption_candidates,
-    keywords_in,
     prompt_for,
-    runs_of_words,
     vocabulary_candidates,
 )
 from weakspot.discover.keywords.scoring import association, caption_contrast, meaning_cut
@@ -46,28 +44,6 @@ def _apples(captions, failed, embeddings=None):
     given = np.eye(n_samples, 4) if embeddings is None else np.asarray(embeddings)
     space = EmbeddingSpace(encoder_id="toy", embeddings=given.astype(np.float32))
     return SampleSet(dataset=dataset, rows=np.arange(n_samples), spaces={"clip": space}, name="toy")
-
-
-def test_runs_of_words__stop_words_and_marks_end_a_run():
-    assert list(runs_of_words("Two big dogs running, on the Beach; it's sunny")) == [
-        ("two", "big", "dog", "running"),
-        ("beach",),
-        ("sunny",),
-    ]
-    assert list(runs_of_words("")) == []
-
-
-def test_keywords_in__neighbours_only_and_singular():
-    found = keywords_in("a photo of small green apples in a basket", max_words=3)
-    assert found == {
-        "small",
-        "green",
-        "apple",
-        "small green",
-        "green apple",
-        "small green apple",
-        "basket",
-    }
 
 
 def test_caption_candidates__support_class_words_and_what_all_say():

@@ -29,6 +29,7 @@ _NOUN_ENDINGS = (
 )
 _ADJECTIVE_ENDINGS = (("er", ""), ("est", ""), ("er", "e"), ("est", "e"))
 _SHORTEST_PLURAL = 4
+_COMMON = 10
 _VISIBLE = "physical entity"
 _BRITISH = (
     ("our", "or"),
@@ -116,6 +117,20 @@ def lemma(word: str) -> str:
         if "-" not in single or any(single in _wordnet()[part].senses for part in PARTS)
         else _lemma(_unhyphened(single))
     )
+
+
+def everyday_lemma(word: str) -> str:
+    """Return the lemma of a word as captions use it: plurals with a meaning of their own that nobody uses are plurals.
+
+    >>> [everyday_lemma(word) for word in ("roads", "umbrellas", "glasses", "shorts")]
+    ['road', 'umbrella', 'glasses', 'shorts']
+    """
+    single, nouns = lemma(word), _wordnet()["noun"]
+    shorter = _first_known(single, _NOUN_ENDINGS, nouns)
+    if shorter is None or sum(map(nouns.count, nouns.senses_of(single))):
+        return single
+    is_common = sum(map(nouns.count, nouns.senses_of(shorter))) >= _COMMON
+    return shorter if is_common else single
 
 
 def hyponyms(

@@ -5,6 +5,10 @@
 (('disc', 'square', 'triangle', 'star'), 192)
 """
 
+from dataclasses import replace
+
+import numpy as np
+
 from weakspot.core.dataset import Split
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
@@ -19,6 +23,14 @@ ASSISTANTS = material.ASSISTANTS
 def discovery_samples() -> SampleSet:
     """Return samples in which a discoverer finds that green discs fail."""
     return material.sample_set(Split.VALIDATION)
+
+
+def captioned_samples() -> SampleSet:
+    """Return the same samples with a caption each, as a column of a table."""
+    samples = discovery_samples()
+    captions = material.small_world().captions(np.arange(len(samples.dataset)))
+    dataset = samples.dataset.with_metadata({"caption": captions})
+    return replace(samples, dataset=dataset)
 
 
 def confirmation_samples() -> SampleSet:

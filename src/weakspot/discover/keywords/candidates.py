@@ -3,9 +3,8 @@
 Captions of samples: given as a metadata column, or asked for.
 """
 
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,9 +15,10 @@ from weakspot.core.assistants import CaptionRows
 from weakspot.core.errors import WeakspotError
 from weakspot.core.failures import ClassProblem
 from weakspot.core.samples import SampleSet
+from weakspot.lexicon.caption_words import STOP_WORDS, keywords_in
 from weakspot.lexicon.captions import Caption, counted, noun_of
 from weakspot.lexicon.vocabulary import built_in_vocabulary
-from weakspot.lexicon.wordnet import is_known, lemma
+from weakspot.lexicon.wordnet import everyday_lemma, is_known
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -77,18 +77,6 @@ def _spoken(rows: IntArray, texts: Sequence[object]) -> dict[int, str]:
     }
 
 
-_WORD_OR_MARK = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]")
-# Words that carry no content in a caption; runs end at them.
-_STOP_WORDS_TEXT = """
-    a an the this that these those some any another each every no of on in at by to from with without and or but as into onto
-    over under above below behind beside between among around near next through inside outside front up down off out about against
-    along across is are was were be been being am has have had having do does did can could will would may might must it its he she
-    his her him they them their theirs we our us you your i my me who whom which what where when while there here very also
-    just so too not than then such one's it's photo photograph picture image view shot photography seen shown showing
-"""
-STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Candidate:
     """A phrase that may say what failures have in common.
@@ -102,41 +90,6 @@ class Candidate:
     keyword: str
     prompt: str
     containing: BoolArray | None = None
-
-
-def runs_of_words(caption: str, *, stops: frozenset[str] = STOP_WORDS) -> Iterator[tuple[str, ...]]:
-    """Yield the runs of words between stop words and marks, as lemmas.
-
-    >>> list(runs_of_words("a photo of two small red discs, in the dark"))
-    [('two', 'small', 'red', 'disc'), ('dark',)]
-    """
-    run: list[str] = []
-    for word in _WORD_OR_MARK.findall(caption.lower()):
-        single = lemma(word) if word[0].isalpha() else word
-        if word in stops or single in stops or not word[0].isalnum():
-            if run:
-                yield tuple(run)
-            run = []
-        else:
-            run.append(single)
-    if run:
-        yield tuple(run)
-
-
-def keywords_in(
-    caption: str, *, max_words: int, stops: frozenset[str] = STOP_WORDS
-) -> frozenset[str]:
-    """Return every phrase of one to `max_words` neighbouring words of a caption.
-
-    >>> sorted(keywords_in("green apples on a shelf", max_words=2))
-    ['apple', 'green', 'green apple', 'shelf']
-    """
-    return frozenset(
-        " ".join(run[start : start + length])
-        for run in runs_of_words(caption, stops=stops)
-        for length in range(1, max_words + 1)
-        for start in range(len(run) - length + 1)
-    )
 
 
 def caption_candidates(
@@ -154,7 +107,7 @@ def caption_candidates(
         min_captions: fewest captions that contain it.
         most: how many at most.
     """
-    own = frozenset(lemma(word) for word in noun_of(problem.class_name).lower().split())
+    own = frozenset(everyday_lemma(word) for word in noun_of(problem.class_name).lower().split())
     stops = STOP_WORDS | (own if problem.side is None or problem.side == "present" else frozenset())
     found = [keywords_in(caption, max_words=max_words, stops=stops) for caption in captions]
     counts = Counter(keyword for keywords in found for keyword in keywords)

@@ -1,0 +1,106 @@
+"""Which rows of a text column say a word: read once, asked many times."""
+
+from collections import OrderedDict, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.lexicon.caption_words import keywords_in, runs_of_words
+
+MOST_REMEMBERED = 2
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class CaptionIndex:
+    """The captions of a column.
+
+    Args:
+        texts: the different captions.
+        codes: of every row the number of its caption [n]; -1 without one.
+        by_word: numbers of the captions that say a word, by lemma.
+    """
+
+    texts: tuple[str, ...]
+    codes: IntArray
+    by_word: dict[str, IntArray]
+
+    def has_caption(self, rows: IntArray) -> BoolArray:
+        return np.asarray(self.codes[rows] >= 0, dtype=np.bool_)
+
+    def texts_of(self, rows: IntArray) -> list[str]:
+        """Return the captions of rows, empty where there is none."""
+        return [self.texts[code] if code >= 0 else "" for code in self.codes[rows].tolist()]
+
+    def say(self, keyword: str, rows: IntArray) -> BoolArray:
+        """Return which rows say a lemma, or neighbouring lemmas with spaces between them."""
+        said = np.zeros(len(self.texts) + 1, dtype=np.bool_)
+        said[self._captions_with(keyword)] = True
+        return np.asarray(said[self.codes[rows]], dtype=np.bool_)
+
+    def _captions_with(self, keyword: str) -> IntArray:
+        nothing = np.zeros(0, dtype=np.int64)
+        words = keyword.split(" ")
+        found = self.by_word.get(words[0], nothing)
+        for word in words[1:]:
+            found = np.intersect1d(found, self.by_word.get(word, nothing), assume_unique=True)
+        if len(words) == 1:
+            return found
+        together = [
+            code
+            for code in found.tolist()
+            if keyword in keywords_in(self.texts[code], max_words=len(words))
+        ]
+        return np.array(together, dtype=np.int64)
+
+
+_indices: OrderedDict[tuple[int, ...], tuple[pa.ChunkedArray, CaptionIndex]] = OrderedDict()
+
+
+def caption_index(column: pa.ChunkedArray) -> CaptionIndex | None:
+    """Return the index of a column of texts; None if it holds something else. Those asked for last are remembered."""
+    if not _is_text(column.type):
+        return None
+    key = _identity(column)
+    known = _indices.get(key)
+    if known is None:
+        # The column is kept beside its index, so that nothing else can come to lie at its address.
+        known = _indices[key] = (column, _index(column))
+    _indices.move_to_end(key)
+    while len(_indices) > MOST_REMEMBERED:
+        _indices.popitem(last=False)
+    return known[1]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    plain = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(plain) or pa.types.is_large_string(plain))
+
+
+def _identity(column: pa.ChunkedArray) -> tuple[int, ...]:
+    """Return where a column lies in memory: the same for all tables that share it."""
+    parts: list[int] = []
+    for chunk in column.chunks:
+        parts += [chunk.offset, len(chunk)]
+        parts += [0 if buffer is None else buffer.address for buffer in chunk.buffers()]
+    return tuple(parts)
+
+
+def _index(column: pa.ChunkedArray) -> CaptionIndex:
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    coded = column.combine_chunks().dictionary_encode()
+    texts = [(text or "").strip() for text in coded.dictionary.to_pylist()]
+    kept = [place for place, text in enumerate(texts) if text]
+    new_codes = np.full(len(texts) + 1, -1, dtype=np.int64)
+    new_codes[kept] = np.arange(len(kept))
+    by_word: dict[str, list[int]] = defaultdict(list)
+    for code, place in enumerate(kept):
+        for word in {word for run in runs_of_words(texts[place]) for word in run}:
+            by_word[word].append(code)
+    return CaptionIndex(
+        texts=tuple(texts[place] for place in kept),
+        codes=new_codes[np.asarray(coded.indices.fill_null(len(texts)), dtype=np.int64)],
+        by_word={word: np.array(codes, dtype=np.int64) for word, codes in by_word.items()},
+    )
