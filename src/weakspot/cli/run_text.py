@@ -12,6 +12,7 @@ from weakspot.pipeline.preparation import EmbedSummary
 from weakspot.report.findings import methods_of, n_tested
 from weakspot.report.wording import (
     effect_sentence,
+    exact_p,
     explanation_sentence,
     groups_sentence,
     measurement_words,
@@ -101,7 +102,7 @@ def _finding(slice_: FailureSlice, evidence: Evidence, record: RunRecord) -> Ite
         f"    wrong on {percent(evidence.rate_inside)} of {evidence.n_inside} "
         f"(interval {percent(inside.low)} to {percent(inside.high)}), "
         f"against {percent(evidence.rate_outside)} of the other {evidence.n_outside} "
-        f"({percent(outside.low)} to {percent(outside.high)}); p = {evidence.p_value:.2g}, q = {evidence.q_value:.2g}"
+        f"({percent(outside.low)} to {percent(outside.high)}); {exact_p(evidence.p_value)}, {exact_p(evidence.q_value, name='q')}"
     )
     if groups := groups_sentence(evidence):
         yield f"    groups:{groups}"

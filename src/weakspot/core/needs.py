@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from weakspot.core.assistants import CaptionRows
 from weakspot.core.attributes import marked_attributes
 from weakspot.core.samples import SampleSet
 
@@ -31,7 +30,7 @@ class Material:
 
     Args:
         n_columns: metadata columns that can be compared.
-        has_captions: whether samples have captions, or somebody can be asked for them.
+        has_captions: whether samples come with captions.
         spaces: names of the spaces of embeddings.
         has_images: whether samples have images.
     """
@@ -42,12 +41,12 @@ class Material:
     has_images: bool = False
 
     @classmethod
-    def of(cls, samples: SampleSet, captions: CaptionRows | None) -> "Material":
+    def of(cls, samples: SampleSet) -> "Material":
         dataset = samples.dataset
         marked = marked_attributes(dataset.table)
         return cls(
             n_columns=len(dataset.metadata_names if marked is None else marked),
-            has_captions=captions is not None or CAPTION_COLUMN in dataset.metadata_names,
+            has_captions=CAPTION_COLUMN in dataset.metadata_names,
             spaces=frozenset(samples.spaces),
             has_images=dataset.has_images,
         )

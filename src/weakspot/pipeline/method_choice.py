@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weakspot.core.assistants import CaptionRows
 from weakspot.core.errors import ConfigError
 from weakspot.core.needs import CAPTION_COLUMN, CLIP, Material, Need, needs_of
 from weakspot.core.roles import Discoverer
@@ -47,12 +46,10 @@ def choose_methods(settings: Settings, material: Material) -> MethodChoice:
     return MethodChoice(settings=chosen, sentence=_sentence(fitting, missing, material))
 
 
-def fitting_settings(
-    settings: Settings, samples: SampleSet, captions: CaptionRows | None
-) -> Settings:
+def fitting_settings(settings: Settings, samples: SampleSet) -> Settings:
     """Return the settings with the methods that can work on these samples; unchanged where none of the configured ones can."""
     try:
-        return choose_methods(settings, Material.of(samples, captions)).settings
+        return choose_methods(settings, Material.of(samples)).settings
     except ConfigError:
         return settings
 
@@ -143,7 +140,9 @@ def _what_is_there(material: Material) -> str:
     absent = [need.value for need in Need if not material.has(need)]
     if not present:
         return f"no {_listed(absent, last='or')} beside labels and predictions"
-    return f"{_listed(present)}, but no {_listed(absent, last='or')}" if absent else _listed(present)
+    return (
+        f"{_listed(present)}, but no {_listed(absent, last='or')}" if absent else _listed(present)
+    )
 
 
 def _listed(words: Sequence[str], *, last: str = "and") -> str:

@@ -21,11 +21,12 @@ from weakspot.ingest.source import SampleSource
 from weakspot.nearest.images import NearestReport, NearestRequest, NearestStage
 from weakspot.pipeline import loop
 from weakspot.pipeline.changed_settings import with_engine, with_methods, with_phrases
-from weakspot.pipeline.hypotheses import HypothesisReport, ask
+from weakspot.pipeline.hypotheses import ask
 from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.ledger import Ledger
 from weakspot.pipeline.method_choice import CHOICE_STAGE, check_methods, choose_methods
 from weakspot.pipeline.models.run_models import RunModels
+from weakspot.pipeline.phrase_answers import HypothesisReport
 from weakspot.pipeline.preparation import EmbedSummary, Prepared
 from weakspot.pipeline.reporting import write_report
 from weakspot.pipeline.settings import Settings
@@ -111,9 +112,7 @@ class Project(ProjectSession):
     def _check_methods(self, models: RunModels) -> None:
         """Refuse methods that cannot work, before anything long is read."""
         with self.reading():
-            check_methods(
-                self.settings, self._source(), has_own_embedder=models.has_own_embedder
-            )
+            check_methods(self.settings, self._source(), has_own_embedder=models.has_own_embedder)
 
     def _source(self) -> SampleSource:
         return self._given_source or loop.open_data(
@@ -172,7 +171,7 @@ class Project(ProjectSession):
     def _note_choice(self, prepared: Prepared) -> None:
         """Say which methods can work with what there is; refuse if none can."""
         with self._clock.stage(CHOICE_STAGE) as facts:
-            material = Material.of(prepared.samples, prepared.assistants.captions)
+            material = Material.of(prepared.samples)
             said = [choose_methods(self.settings, material).sentence, self._source_note()]
             facts["summary"] = " ".join(part for part in said if part)
 
