@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from weakspot.compare.comparison import Comparison
     from weakspot.core.evidence import Share
     from weakspot.nearest.images import IndexKind, NearestReport
-    from weakspot.pipeline.hypotheses import HalfAnswer, HypothesisReport, PhraseAnswer
+    from weakspot.pipeline.phrase_answers import HalfAnswer, HypothesisReport, PhraseAnswer
 
 COLUMNS = ("rank", "score", "sample_id", "split", "label", "prediction", "failed", "location")
 MOST_DIFFERENCES = 8
@@ -21,7 +21,8 @@ MOST_DIFFERENCES = 8
 
 def hypothesis(
     phrases: list[str] = typer.Argument(
-        ..., help='What failures have in common: "green apples" "on a shelf".'
+        ...,
+        help='What failures have in common: "green apples" "on a shelf", "colour = red and size = small", "caption says wet road".',
     ),
     class_name: str = typer.Option(..., "--class", help="The class the phrases are about."),
     project: Path = ProjectOption,
@@ -43,18 +44,21 @@ def _hypothesis_lines(report: "HypothesisReport") -> "Iterator[str]":
 
 
 def _answer_lines(answer: "PhraseAnswer") -> "Iterator[str]":
-    from weakspot.report.wording import percent
+    from weakspot.report.wording import exact_p, percent
 
+    if answer.compared_with == "columns":
+        yield from _rule_lines(answer)
+        return
     cut = "none is better than guessing" if answer.threshold is None else f"{answer.threshold:.4f}"
     yield f"{answer.class_name}: {answer.phrase!r}"
     yield (
-        f"  Error Score {answer.discovery.error_score:.2f} in sample (p = {answer.discovery.best_p:.2g}), "
+        f"  Error Score {answer.discovery.error_score:.2f} in sample ({exact_p(answer.discovery.best_p)}), "
         f"{answer.confirmation.error_score:.2f} held out; threshold {cut}"
     )
     yield f"  in sample: {_half(answer.discovery)}"
     yield (
-        f"  held out:  {_half(answer.confirmation)}; p = {answer.p_value:.2g}, "
-        f"over all that these samples were asked q = {answer.p_after_looks:.2g}"
+        f"  held out:  {_half(answer.confirmation)}; {exact_p(answer.p_value)}, "
+        f"over all that these samples were asked {exact_p(answer.p_after_looks, name='q')}"
     )
     matching = answer.matching
     yield (
@@ -63,12 +67,28 @@ def _answer_lines(answer: "PhraseAnswer") -> "Iterator[str]":
     yield f"  {answer.fit}: {answer.advice}"
 
 
-def _half(half: "HalfAnswer") -> str:
+def _rule_lines(answer: "PhraseAnswer") -> "Iterator[str]":
+    from weakspot.report.wording import exact_p
+
+    yield f"{answer.class_name}: {answer.phrase}"
+    yield f"  {answer.rule}"
+    yield f"  looked at: {_half(answer.discovery, 'such samples')}"
+    yield f"  held out:  {_half(answer.confirmation, 'such samples')}"
+    yield (
+        f"  held out, {exact_p(answer.p_value)}; over all that these samples were asked "
+        f"{exact_p(answer.p_after_looks, name='q')}"
+    )
+    yield f"  {answer.fit}: {answer.advice}"
+
+
+def _half(half: "HalfAnswer", which: str = "samples above the threshold") -> str:
     from weakspot.report.wording import percent
 
     inside, outside = half.inside, half.outside
+    if not inside.total:
+        return f"no {which}; of {outside.total}, {percent(outside.value)} fail"
     return (
-        f"{inside.total} samples above the threshold, {percent(inside.value)} of them fail "
+        f"{inside.total} {which}, {percent(inside.value)} of them fail "
         f"({percent(inside.interval.low)} to {percent(inside.interval.high)}); "
         f"of the other {outside.total}, {percent(outside.value)} "
         f"({percent(outside.interval.low)} to {percent(outside.interval.high)})"
@@ -220,6 +240,8 @@ def compare(
 
 
 def _comparison_lines(comparison: "Comparison") -> "Iterator[str]":
+    from weakspot.report.wording import exact_p
+
     width = max(len(name) for name in comparison.models)
     yield f"{comparison.n_samples} samples that all classifiers were measured on."
     yield "Shared failures (intersection over union):"
@@ -249,5 +271,5 @@ def _comparison_lines(comparison: "Comparison") -> "Iterator[str]":
             100 * part for part in (pair.difference, pair.interval.low, pair.interval.high)
         )
         against = f"{pair.first} fails {points:+.0f} points against {pair.second}"
-        yield f"  {pair.title}: {against} ({low:+.0f} to {high:+.0f}, q {pair.q_value:.2g})"
+        yield f"  {pair.title}: {against} ({low:+.0f} to {high:+.0f}, {exact_p(pair.q_value, name='q')})"
     yield from comparison.notes

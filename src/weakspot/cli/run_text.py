@@ -7,10 +7,12 @@ from weakspot.core.evidence import Cause, Evidence, Verdict
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.pipeline.ingestion import IngestSummary
+from weakspot.pipeline.method_choice import CHOICE_STAGE
 from weakspot.pipeline.preparation import EmbedSummary
 from weakspot.report.findings import methods_of, n_tested
 from weakspot.report.wording import (
     effect_sentence,
+    exact_p,
     explanation_sentence,
     groups_sentence,
     measurement_words,
@@ -26,6 +28,7 @@ def candidates(record: RunRecord) -> str:
     """Return what was found on the discovery half, with the warning that nothing is confirmed."""
     lines = [
         *_classifier_line(record),
+        *_stage_lines(record, CHOICE_STAGE),
         f"{len(record.slices)} candidate slices, none confirmed yet (next: weakspot verify):",
     ]
     lines += [
@@ -41,7 +44,13 @@ def findings(record: RunRecord) -> str:
     n_explained = sum(evidence.explained is not None for _, evidence in published)
     explained = f", {n_explained} of them explained by a stronger one" if n_explained else ""
     head = f"{len(published)} of {n_tested(record)} tested slices confirmed{explained}:"
-    lines = [*_classifier_line(record), *_group_lines(record), *_methods(record), head]
+    lines = [
+        *_classifier_line(record),
+        *_stage_lines(record, CHOICE_STAGE),
+        *_stage_lines(record, GROUPS_STAGE),
+        *_methods(record),
+        head,
+    ]
     for slice_, evidence in published:
         lines += (
             list(_finding(slice_, evidence, record))
@@ -93,7 +102,7 @@ def _finding(slice_: FailureSlice, evidence: Evidence, record: RunRecord) -> Ite
         f"    wrong on {percent(evidence.rate_inside)} of {evidence.n_inside} "
         f"(interval {percent(inside.low)} to {percent(inside.high)}), "
         f"against {percent(evidence.rate_outside)} of the other {evidence.n_outside} "
-        f"({percent(outside.low)} to {percent(outside.high)}); p = {evidence.p_value:.2g}, q = {evidence.q_value:.2g}"
+        f"({percent(outside.low)} to {percent(outside.high)}); {exact_p(evidence.p_value)}, {exact_p(evidence.q_value, name='q')}"
     )
     if groups := groups_sentence(evidence):
         yield f"    groups:{groups}"
@@ -141,9 +150,9 @@ def _classifier_line(record: RunRecord) -> list[str]:
     ]
 
 
-def _group_lines(record: RunRecord) -> list[str]:
-    """Return what was said of near-identical images; the last time that they were looked for."""
-    return [stage.summary for stage in record.stages if stage.stage == GROUPS_STAGE][-1:]
+def _stage_lines(record: RunRecord, name: str) -> list[str]:
+    """Return what a stage said the last time: what methods use, or which images are near-identical."""
+    return [stage.summary for stage in record.stages if stage.stage == name][-1:]
 
 
 def _notes(record: RunRecord) -> list[str]:
@@ -178,7 +187,8 @@ def ingest_lines(summary: IngestSummary) -> list[str]:
         lines.append(
             f"  {summary.n_in_groups} images belong to {summary.n_groups} groups, which are counted, not their images.{across}"
         )
-    lines += [f"  {note}" for note in (summary.group_note, summary.burst_note) if note]
+    notes = (summary.group_note, summary.burst_note, summary.source_note)
+    lines += [f"  {note}" for note in notes if note]
     if summary.n_reused:
         changed = (
             f", {summary.n_changed} of them because they may have changed"

@@ -13,18 +13,22 @@ from weakspot.core.arrays import FloatArray, unit_rows
 from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
 from weakspot.core.bounds import Count, NonNegativeInt, check_bounds
 from weakspot.core.class_embeddings import obstacle, with_embeddings
-from weakspot.core.error_score import error_score_null, error_scores
+from weakspot.core.error_score import error_score_null, error_scores, score_at
+from weakspot.core.errors import DataError
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.group_tests import group_p
 from weakspot.core.roles import Discovery
-from weakspot.core.rules import LinearRule
+from weakspot.core.rules import LinearRule, Rule
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.lexicon.spoken_rules import spoken_rule
 
 METHOD = "hypothesis"
 EVERY_CLASS = "*"
 BLANK = "{phrase}"
+INSIDE = 0.5
 HOW_TO_ASK = (
     "No phrase was given. Complete the sentence `The classifier is often wrong on images that have ... in it`, and give the words "
     "as phrases = {{ {key} = ['...'] }} in [discover.parameters.hypothesis], or ask `weakspot hypothesis --class {key} '...'`."
@@ -38,6 +42,9 @@ DOES_NOT_SEPARATE = (
 @dataclass(frozen=True, kw_only=True)
 class HypothesisDiscoverer:
     """Makes one slice of every phrase that a person gave for a class: the samples that are similar enough to it.
+
+    A phrase that names values of columns (`colour = red and size = small`) or words of captions (`caption says wet road`) means the
+    samples that have them, and needs no embeddings.
 
     After Lee, Lam, Vasconcelos, Bernstein and Finn, *Clarify: Improving Model Robustness With Natural Language Corrections* (2024).
 
@@ -97,30 +104,29 @@ class HypothesisDiscoverer:
         notes = list(self._notes_on_unknown_classes(samples, problems))
         asked = {problem.title: self.phrases_for(problem) for problem in problems}
         embed = _text_side(assistants, self.space)
-        known = (
-            self.phrase_embeddings(
-                {phrase for phrases in asked.values() for phrase in phrases}, embed
-            )
-            if embed
-            else {}
-        )
+        every = {phrase for phrases in asked.values() for phrase in phrases}
+        ruled = _spoken(sorted(every), samples, has_text_side=True)[0] if embed else {}
+        known = self.phrase_embeddings(every - ruled.keys(), embed) if embed else {}
         slices: list[FailureSlice] = []
         use = DataUse.of(samples)
         n_considered = 0
         for problem in problems:
             phrases = asked[problem.title]
-            why_not = "" if phrases else HOW_TO_ASK.format(key=problem.title)
-            if phrases and embed is None:
-                why_not = f"The embeddings called {self.space!r} have no text side, so phrases cannot be compared with samples."
-            if why_not:
-                notes.append(ClassNote(class_name=problem.title, note=why_not))
+            if not phrases:
+                how = HOW_TO_ASK.format(key=problem.title)
+                notes.append(ClassNote(class_name=problem.title, note=how))
                 continue
-            found, said = self._tested(
-                samples, problem, {phrase: known[phrase] for phrase in phrases}, use, seed=seed
+            rules, said = _spoken(phrases, samples, has_text_side=embed is not None)
+            found, more = self._by_rules(samples, problem, rules, use)
+            embedded = {phrase: known[phrase] for phrase in phrases if phrase in known}
+            similar, further = (
+                self._tested(samples, problem, embedded, use, seed=seed) if embedded else ([], [])
             )
             n_considered += len(phrases)
-            slices += found
-            notes += [ClassNote(class_name=problem.title, note=note) for note in said]
+            slices += [*found, *similar]
+            notes += [
+                ClassNote(class_name=problem.title, note=note) for note in [*said, *more, *further]
+            ]
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
 
     def phrase_embeddings(self, phrases: Iterable[str], embed: EmbedTexts) -> dict[str, FloatArray]:
@@ -182,6 +188,40 @@ class HypothesisDiscoverer:
                 slices.append(self._slice(samples, problem, phrase, rule, strength, use))
         return slices, notes
 
+    def _by_rules(
+        self, samples: SampleSet, problem: ClassProblem, rules: Mapping[str, Rule], use: DataUse
+    ) -> tuple[list[FailureSlice], list[str]]:
+        """Return a slice of every rule that means some samples of a class and not all."""
+        note = obstacle(problem, min_failures=self.min_failures, min_right=self.min_right)
+        if note and rules:
+            return [], [note]
+        slices: list[FailureSlice] = []
+        notes: list[str] = []
+        for phrase, rule in rules.items():
+            inside = rule.members(samples, problem.rows)
+            if inside.all() or not inside.any():
+                which = "all" if inside.any() else "none"
+                notes.append(f"The phrase {phrase!r} means {which} of the samples looked at.")
+                continue
+            strength = score_at(inside.astype(np.float64), problem.failed, INSIDE)
+            slices.append(
+                FailureSlice(
+                    class_name=problem.class_name,
+                    side=problem.side,
+                    rule=rule,
+                    method=METHOD,
+                    parameters={"phrase": phrase},
+                    found_on=use,
+                    strength=strength,
+                    strength_p=group_p(inside, problem.failed, problem.groups),
+                    n_found=int(inside.sum()),
+                    names=(
+                        SliceName(phrase=phrase, contrast=phrase, score=strength, describer=METHOD),
+                    ),
+                )
+            )
+        return slices, notes
+
     def _rule(self, samples: SampleSet, embedding: FloatArray, threshold: float) -> LinearRule:
         encoder_id = samples.space(self.space).encoder_id
         return LinearRule(
@@ -234,6 +274,23 @@ class HypothesisDiscoverer:
             groups=problem.groups,
         )
         return [float(value) for value in null.p_value]
+
+
+def _spoken(
+    phrases: Sequence[str], samples: SampleSet, *, has_text_side: bool
+) -> tuple[dict[str, Rule], list[str]]:
+    """Return the phrases that speak of columns or captions as rules, and what is wrong with others."""
+    rules: dict[str, Rule] = {}
+    notes: list[str] = []
+    for phrase in phrases:
+        try:
+            rule = spoken_rule(phrase, samples.dataset, has_text_side=has_text_side)
+        except DataError as error:
+            notes.append(str(error))
+            continue
+        if rule is not None:
+            rules[phrase] = rule
+    return rules, notes
 
 
 def as_phrases(given: Sequence[str] | str) -> tuple[str, ...]:

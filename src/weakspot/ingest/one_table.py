@@ -60,6 +60,7 @@ class OneTableSource:
         default_split: split of rows that name none.
         class_names: names of the classes in the order of codes and listed probabilities; a file `classes.txt` beside the table
             is read when there is one.
+        note: what was found out when it was opened, for people.
     """
 
     kind: ClassVar[str]
@@ -68,6 +69,7 @@ class OneTableSource:
     columns: Mapping[str, str] = field(default_factory=dict)
     default_split: Split | None = None
     class_names: tuple[str, ...] | None = None
+    note: str = ""
 
     def fingerprint(self) -> str:
         settings = (self.kind, dict(self.columns), self.default_split, self.table.class_names)

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path, PurePosixPath
 
@@ -39,6 +40,7 @@ KINDS = (
     "coco",
     "yolo",
 )
+IMAGE_ROLES = ("path", "bytes", "image", "url", "file_name")
 _FIRST_BYTES = 4096
 _MAX_LOOKED_AT = 20_000
 
@@ -215,8 +217,21 @@ def _open_table(
     )
     if chosen == "predictions":
         return predictions
-    has_image = manifest.table.has_image_column
-    return predictions if not has_image and predictions.table.has_prediction_column else manifest
+    if not predictions.table.has_prediction_column:
+        return manifest
+    if not manifest.table.has_image_column:
+        return predictions
+    n_absent = manifest.table.n_images_absent()
+    return manifest if not n_absent else _without_images(predictions, n_absent)
+
+
+def _without_images(predictions: PredictionsSource, n_absent: int) -> PredictionsSource:
+    columns = {role: name for role, name in predictions.columns.items() if role not in IMAGE_ROLES}
+    note = (
+        f"The table names images, but none of the first {n_absent} is there, so it is read without images; "
+        'kind = "manifest" in [data] insists on them.'
+    )
+    return replace(predictions, columns=columns, note=note)
 
 
 def _parsed_split(name: str | None) -> Split | None:

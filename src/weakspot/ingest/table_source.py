@@ -1,5 +1,6 @@
 """Samples from one table or from many table files of the same columns."""
 
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,13 @@ from weakspot.ingest.rows import ClassNames, RowLayout, samples_of
 from weakspot.ingest.table_survey import Survey, Surveyor
 from weakspot.ingest.tables import TABLE_EXTENSIONS, TableFile, TableHeader
 from weakspot.ingest.text_tables import DelimitedTable, JsonLinesTable
-from weakspot.media.locations import parent_location, shown_location
+from weakspot.media.locations import (
+    is_local,
+    join_location,
+    local_path,
+    parent_location,
+    shown_location,
+)
 
 _WHAT = "The table cannot be used."
 
@@ -108,6 +115,18 @@ class TableSamples:
     @property
     def has_prediction_column(self) -> bool:
         return resolve_columns(self.header, self.columns, Problems()).has_predictions
+
+    def n_images_absent(self) -> int:
+        """Return how many images were looked for if not one of the first rows' local files is there, else 0."""
+        roles = resolve_columns(self.header, self.columns, Problems())
+        is_held = roles.image_is_bytes or roles.image in self.header.images | self.header.binary
+        if roles.image is None or roles.labels is None or is_held:
+            return 0
+        first = next(self.parts[0].table.batches(Problems()), None)
+        cells = [] if first is None else first.columns.get(roles.image, [])
+        folder = parent_location(self.parts[0].table.location)
+        named = [join_location(folder, str(cell).strip()) for cell in cells if not is_empty(cell)]
+        return 0 if any(map(_may_be_there, named)) else len(named)
 
     @cached_property
     def roles(self) -> ColumnRoles:
@@ -219,6 +238,11 @@ def _for_part(layout: RowLayout, part: TablePart) -> RowLayout:
         named_split=part.split,
         row_prefix=prefix,
     )
+
+
+def _may_be_there(place: str) -> bool:
+    """Return whether a location is elsewhere, or inside an archive, or a file that exists."""
+    return not is_local(place) or "::" in place or os.path.exists(local_path(place))
 
 
 def _listed(header: TableHeader) -> str:

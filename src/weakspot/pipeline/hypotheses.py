@@ -5,7 +5,6 @@ Every phrase asked is entered in the ledger, and what is said of it is read off 
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 from pydantic import JsonValue
@@ -14,124 +13,38 @@ from weakspot.core.arrays import BoolArray, FloatArray, unit_rows
 from weakspot.core.assistants import EmbedTexts
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.error_score import error_score_null, error_scores, score_at
-from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
+from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.evidence import Share
-from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.failures import ClassProblem, FailureCriterion, Side
 from weakspot.core.group_tests import group_p
 from weakspot.core.groups import several_to_a_group
 from weakspot.core.questions import QuestionKeys
-from weakspot.core.record import Record
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse
 from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases
 from weakspot.lexicon.captions import counted, noun_of
+from weakspot.lexicon.spoken_rules import spoken_rule
 from weakspot.pipeline.ledger import Answer, AskedTest, Ledger
+from weakspot.pipeline.phrase_answers import (
+    ADVICE,
+    LEAST_MATCHING,
+    HalfAnswer,
+    HypothesisReport,
+    PhraseAnswer,
+    Question,
+    fit_of,
+)
 from weakspot.pipeline.preparation import Prepared
+from weakspot.pipeline.rule_hypotheses import RuleHalves, ask_rules, problem_of
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.verdicts import open_ledger
 from weakspot.pipeline.wiring import build_part
 from weakspot.store.project import ProjectStore
 from weakspot.verify.holdout import fresh_samples
 
-LEAST_MATCHING = 0.02
-CERTAIN = 0.05
 FEWEST_SHUFFLES = 100
 MOST_SHUFFLED = 50_000_000
-
-
-class Fit(StrEnum):
-    """What became of a phrase."""
-
-    GOOD = "good"
-    SEPARATES_ONLY = "separates but does not match"
-    MATCHES_ONLY = "matches but does not separate"
-    NEITHER = "neither matches nor separates"
-
-
-ADVICE = {
-    Fit.GOOD: "Samples above the threshold fail more often, also those that took no part in choosing it.",
-    Fit.SEPARATES_ONLY: "It separates failures, but hardly any image looks like these words to the encoder, so it may go by "
-    "something else: look at the images above the threshold and say what they show.",
-    Fit.MATCHES_ONLY: "Images with this are found, but they do not fail more often on held-out samples: other words for the same "
-    "will not help; think of something else that sets failures apart.",
-    Fit.NEITHER: "Hardly any image looks like these words to the encoder, and they do not separate failures: say the same in "
-    "other words (`red square` or `crimson` for `red`) before giving it up.",
-}
-
-
-class Question(Record):
-    """What is asked of the confirmation half.
-
-    Args:
-        phrase: a person's words.
-        threshold: similarity from which on a sample is meant; None for the one that is best on the discovery half.
-    """
-
-    phrase: str
-    threshold: float | None = None
-
-
-class HalfAnswer(Record):
-    """A phrase on one half of the samples.
-
-    Args:
-        samples: which half.
-        error_score: with the threshold of the discovery half; on that half it is the best one.
-        best_score: with the threshold that is best here.
-        best_p: chance of such a best score when predictions are shuffled.
-        inside: failures among the samples above the discovery half's threshold.
-        outside: failures among the others.
-    """
-
-    samples: DataUse
-    error_score: float
-    best_score: float
-    best_p: float
-    inside: Share
-    outside: Share
-
-
-class PhraseAnswer(Record):
-    """What is known of a phrase.
-
-    Args:
-        class_name: the class, as problems call it.
-        phrase: the person's words.
-        threshold: similarity from which on a sample is meant, chosen on the discovery half; None if none is better than guessing.
-        discovery: where the threshold was chosen.
-        confirmation: samples that took no part in it.
-        p_value: Fisher's exact test on the confirmation half: that samples above the threshold fail no more often.
-        p_after_looks: error rate, over everything that these samples were ever asked, at which it would just be a finding.
-        matching: samples of both halves that are nearer to the class with the phrase than to the class alone.
-        fit: what became of it.
-        advice: what to do next, in words.
-    """
-
-    class_name: str
-    phrase: str
-    threshold: float | None
-    discovery: HalfAnswer
-    confirmation: HalfAnswer
-    p_value: float
-    p_after_looks: float
-    matching: Share
-    fit: Fit
-    advice: str
-
-
-class HypothesisReport(Record):
-    """Answers to the phrases asked now.
-
-    Args:
-        answers: in the order of the phrases.
-        n_looks: different questions that these samples were asked so far, these ones among them.
-        left: in words, what was asked and what a further question would need.
-    """
-
-    answers: tuple[PhraseAnswer, ...]
-    n_looks: int
-    left: str = ""
 
 
 class PhraseHalf:
@@ -156,7 +69,7 @@ class PhraseHalf:
     ) -> None:
         self.use = DataUse.of(samples)
         fresh = samples if seen is None else fresh_samples((), discovery=seen, confirmation=samples)
-        problem = _problem(fresh, criterion, title)
+        problem = problem_of(fresh, criterion, title)
         known, raw = with_embeddings(fresh, problem, method.space)
         note = obstacle(known, min_failures=method.min_failures, min_right=method.min_right)
         if note:
@@ -265,7 +178,7 @@ def ask(
         criterion: what counts as a failure.
         store: the project folder, where the ledger is kept.
         class_name: the class; `no apple` for samples of a multi-label task that lack a label.
-        phrases: a person's words.
+        phrases: a person's words: values of columns, words of captions, or what images show.
     """
     wanted = tuple(dict.fromkeys(as_phrases(phrases)))
     if not wanted:
@@ -274,16 +187,25 @@ def ask(
             fix='Say what failures have in common, for example "on a shelf".',
         )
     embed = prepared.assistants.embed_texts
-    if embed is None:
-        raise ModelError(
-            "The embedder has no text side, so phrases cannot be compared with samples.",
-            fix="weakspot lab align",
-        )
+    dataset = prepared.samples.dataset
+    spoken = {
+        phrase: spoken_rule(phrase, dataset, has_text_side=embed is not None) for phrase in wanted
+    }
+    rules = {phrase: rule for phrase, rule in spoken.items() if rule is not None}
     method = hypothesis_method(settings, {class_name: wanted})
-    both = ClassHalves.of(prepared.halves(settings, criterion)[0], criterion, class_name, method)
-    questions = [Question(phrase=phrase) for phrase in wanted]
+    halves = prepared.halves(settings, criterion)[0]
     ledger = open_ledger(store, prepared.samples, settings)
-    return asked(both, questions, embed, ledger, seed=settings.seed)
+    reports = []
+    if rules:
+        both_rules = RuleHalves.of(halves, criterion, class_name, method)
+        reports.append(ask_rules(both_rules, rules, ledger))
+    questions = [Question(phrase=phrase) for phrase in wanted if phrase not in rules]
+    if questions and embed is not None:
+        both = ClassHalves.of(halves, criterion, class_name, method)
+        reports.append(asked(both, questions, embed, ledger, seed=settings.seed))
+    known = {answer.phrase: answer for report in reports for answer in report.answers}
+    answers = tuple(known[phrase] for phrase in wanted)
+    return reports[-1].model_copy(update={"answers": answers})
 
 
 def asked(
@@ -365,13 +287,6 @@ def _answer(  # noqa: PLR0913, PLR0917 - what was asked, of whom, and what was s
     )
 
 
-def fit_of(*, separates: bool, matches: bool) -> Fit:
-    """Return what became of a phrase."""
-    if separates:
-        return Fit.GOOD if matches else Fit.SEPARATES_ONLY
-    return Fit.MATCHES_ONLY if matches else Fit.NEITHER
-
-
 def matching_prompts(phrase: str, problem: ClassProblem) -> tuple[str, str]:
     noun = noun_of(problem.class_name)
     plain = "an image" if problem.side is Side.ABSENT else f"an image of {counted(noun, noun)}"
@@ -385,16 +300,3 @@ def share_matching(similarities: FloatArray) -> Share:
         similarities: [n, 2] of samples with the two prompts of `matching_prompts`.
     """
     return Share.of(int((similarities[:, 0] > similarities[:, 1]).sum()), len(similarities))
-
-
-def _problem(samples: SampleSet, criterion: FailureCriterion, title: str) -> ClassProblem:
-    problems = class_problems(samples.dataset, samples.rows, criterion)
-    for problem in problems:
-        if problem.title == title:
-            return problem
-    raise DataError(
-        f"There is no class {title!r} with samples to look at.",
-        where=samples.name,
-        given=title,
-        fix=f"Choose one of {[problem.title for problem in problems]}.",
-    )

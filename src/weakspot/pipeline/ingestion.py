@@ -61,6 +61,7 @@ class IngestSummary:
         n_groups_across_splits: those among the groups that are in several splits.
         group_note: why a column of groups was not taken.
         burst_note: that images taken within seconds may belong together.
+        source_note: what was found out when the source was opened.
     """
 
     source: str
@@ -86,6 +87,7 @@ class IngestSummary:
     n_groups_across_splits: int = 0
     group_note: str = ""
     burst_note: str = ""
+    source_note: str = ""
 
     @property
     def n_quarantined(self) -> int:
@@ -249,6 +251,7 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
         **dict(zip(names, groups, strict=True)),
         "group_note": assembly.group_note,
         "burst_note": assembly.burst_note,
+        "source_note": getattr(source, "note", ""),
         "source": f"{source.kind}: {shown_location(source.location)}",
         "n_samples": assembly.n_samples,
         "n_unlabelled": int((~assembly.is_labelled).sum()),

@@ -28,6 +28,7 @@ from weakspot.pipeline.blind import (
 )
 from weakspot.pipeline.halves import Halves, split_in_halves, used_rows
 from weakspot.pipeline.ingestion import IngestSummary, ingest
+from weakspot.pipeline.method_choice import fitting_settings
 from weakspot.pipeline.models.run_models import RunModels
 from weakspot.pipeline.settings import BoxSettings, DataSettings, Settings
 from weakspot.pipeline.stage_clock import classifier_facts
@@ -146,6 +147,7 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
 ) -> RunRecord:
     """Look for slices on the discovery half with every configured method, and screen them there; progress counts methods."""
     pairs = halves or split_in_halves(samples, settings, criterion)
+    settings = fitting_settings(settings, samples)
     folds = [discovery for discovery, _ in pairs if len(discovery)]
     every = build_discoverers(settings)
     blind = blind_discoverers(settings)
@@ -302,6 +304,7 @@ def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and wh
     Verdicts are read off the ledger of whoever asks; without one, only what is tested here counts.
     """
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
+    settings = fitting_settings(settings, samples)
     own = [_found_on(record.slices, discovery) for discovery, _ in pairs]
     if sum(map(len, own)) < len(record.slices):
         raise StoreError(

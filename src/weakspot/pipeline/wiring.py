@@ -19,7 +19,15 @@ from weakspot.verify.cause import CauseFinder
 from weakspot.verify.labels import LabelChecker
 
 AUTO = "auto"
-AUTO_METHODS = ("clusters", "attributes", "keywords", "directions", "spotlight", "mixture")
+AUTO_METHODS = (
+    "clusters",
+    "attributes",
+    "words",
+    "keywords",
+    "directions",
+    "spotlight",
+    "mixture",
+)
 
 
 def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where: str) -> Any:

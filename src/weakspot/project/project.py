@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from weakspot.core.needs import Material
 from weakspot.core.repairs import RepairPlan
 from weakspot.core.roles import Captioner, Classifier, Embedder, ImageGenerator
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
@@ -20,10 +21,12 @@ from weakspot.ingest.source import SampleSource
 from weakspot.nearest.images import NearestReport, NearestRequest, NearestStage
 from weakspot.pipeline import loop
 from weakspot.pipeline.changed_settings import with_engine, with_methods, with_phrases
-from weakspot.pipeline.hypotheses import HypothesisReport, ask
+from weakspot.pipeline.hypotheses import ask
 from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.ledger import Ledger
+from weakspot.pipeline.method_choice import CHOICE_STAGE, check_methods, choose_methods
 from weakspot.pipeline.models.run_models import RunModels
+from weakspot.pipeline.phrase_answers import HypothesisReport
 from weakspot.pipeline.preparation import EmbedSummary, Prepared
 from weakspot.pipeline.reporting import write_report
 from weakspot.pipeline.settings import Settings
@@ -106,15 +109,23 @@ class Project(ProjectSession):
         """Read the samples: hash, examine, quarantine what is broken, assign splits."""
         return self._ingest(None)
 
+    def _check_methods(self, models: RunModels) -> None:
+        """Refuse methods that cannot work, before anything long is read."""
+        with self.reading():
+            check_methods(self.settings, self._source(), has_own_embedder=models.has_own_embedder)
+
+    def _source(self) -> SampleSource:
+        return self._given_source or loop.open_data(
+            self.settings.data, self.folder, self.settings.boxes
+        )
+
     def _ingest(self, models: RunModels | None) -> IngestSummary:
         """Read the samples; with models, these see the images in the same pass."""
         with self.reading(), self._clock.stage("ingest") as facts:
             store = self._store = (
                 ProjectStore.create(self.folder) if self._store is None else self._store
             )
-            source = self._given_source or loop.open_data(
-                self.settings.data, self.folder, self.settings.boxes
-            )
+            source = self._source()
             summary = loop.ingest_samples(
                 store, source, self.settings, self.progress_of("ingest"), models=models
             )
@@ -132,6 +143,7 @@ class Project(ProjectSession):
 
     def discover(self) -> RunRecord:
         prepared = self.prepared()
+        self._note_choice(prepared)
         record = self._new_record(prepared.inputs)
         with self._clock.stage("discover") as facts:
             record = loop.discover_slices(
@@ -155,6 +167,17 @@ class Project(ProjectSession):
             )
             facts["summary"] = f"{sum(bool(found.names) for found in record.slices)} slices named"
         return self._saved(record)
+
+    def _note_choice(self, prepared: Prepared) -> None:
+        """Say which methods can work with what there is; refuse if none can."""
+        with self._clock.stage(CHOICE_STAGE) as facts:
+            material = Material.of(prepared.samples)
+            said = [choose_methods(self.settings, material).sentence, self._source_note()]
+            facts["summary"] = " ".join(part for part in said if part)
+
+    def _source_note(self) -> str:
+        tables = self.store.current_tables()
+        return "" if tables is None else str(tables.facts.get("source_note", ""))
 
     def verify(self, run_id: str | None = None) -> RunRecord:
         """Measure the slices of a run (the newest by default) on the confirmation half."""
@@ -335,6 +358,7 @@ class Project(ProjectSession):
     def run(self) -> RunRecord:
         """Do the whole loop up to the repair; finished work of earlier runs is taken, not repeated."""
         self._models = self._new_models()
+        self._check_methods(self._models)
         self._ingest(self._models)
         record = self._verify(self.discover())
         return self._saved(

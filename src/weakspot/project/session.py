@@ -16,7 +16,7 @@ from weakspot.pipeline.models.run_models import RunModels
 from weakspot.pipeline.preparation import Preparation, Prepared
 from weakspot.pipeline.settings import SETTINGS_FILE, Settings
 from weakspot.pipeline.stage_clock import StageClock, finished, new_record
-from weakspot.pipeline.wiring import remote_reading_for
+from weakspot.pipeline.wiring import AUTO, remote_reading_for
 from weakspot.store.project import ProjectStore
 from weakspot.store.runs import RECORD_FILE
 
@@ -157,7 +157,11 @@ class ProjectSession:
         )
 
     def _reads_attributes(self, record: RunRecord | None, prepared: Prepared) -> bool:
-        if {"attributes", "all"} & set(self.settings.discover.methods):
+        methods = set(self.settings.discover.methods)
+        if {"attributes", "all"} & methods:
+            return True
+        if AUTO in methods and not prepared.samples.spaces:
+            # Of a table the columns are all there is, so numbers are cut into bins, too.
             return True
         needed = {
             name for found in (record.slices if record else ()) for name in found.rule.columns

@@ -5,6 +5,7 @@ from weakspot.core.failures import Side
 from weakspot.core.slices import FailureSlice, SliceName
 
 SMALLEST_SHOWN = 0.0001
+LEAST_P = 1e-300
 CERTAIN = 0.05
 HALF_POINT = 0.005
 
@@ -85,6 +86,15 @@ def p_value(value: float) -> str:
     ('< 0.0001', '0.031', '1')
     """
     return f"< {SMALLEST_SHOWN:.4f}" if value < SMALLEST_SHOWN else f"{value:.2g}"
+
+
+def exact_p(value: float, *, name: str = "p") -> str:
+    """Return a p-value or q-value in two digits, however small; what a float cannot hold is not called zero.
+
+    >>> exact_p(2.15e-48), exact_p(0.0), exact_p(0.0, name="q")
+    ('p = 2.1e-48', 'p < 1e-300', 'q < 1e-300')
+    """
+    return f"{name} < {LEAST_P:.0e}" if value < LEAST_P else f"{name} = {value:.2g}"
 
 
 def class_words(found: FailureSlice) -> str:

@@ -19,6 +19,7 @@ from weakspot.core.blind import BlindCandidate
 from weakspot.core.bounds import Bounds, Count, NonNegativeInt, PositiveFraction, check_bounds
 from weakspot.core.class_embeddings import obstacle
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.needs import Need
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.run import ClassNote
@@ -80,6 +81,10 @@ class AttributesDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.COLUMNS,)
 
     @property
     def is_always_blind(self) -> bool:

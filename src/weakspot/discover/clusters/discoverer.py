@@ -15,6 +15,7 @@ from weakspot.core.blind import BlindCandidate
 from weakspot.core.bounds import Bounds, Count, Fraction, PositiveFraction, check_bounds
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.needs import Need
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
 from weakspot.core.run import ClassNote
@@ -70,6 +71,10 @@ class ClustersDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.EMBEDDINGS,)
 
     @property
     def is_always_blind(self) -> bool:

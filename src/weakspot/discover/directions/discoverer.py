@@ -23,6 +23,7 @@ from weakspot.core.bounds import (
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.groups import several_to_a_group
+from weakspot.core.needs import Need
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
 from weakspot.core.run import ClassNote
@@ -91,6 +92,10 @@ class DirectionsDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.EMBEDDINGS,)
 
     def discover(
         self,

@@ -11,6 +11,7 @@ from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
 from weakspot.core.bounds import Count, NonNegativeInt, PositiveFraction, check_bounds
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.needs import Need
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule
 from weakspot.core.run import ClassNote
@@ -109,6 +110,10 @@ class KeywordsDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.EMBEDDINGS,)
 
     def discover(
         self,

@@ -16,6 +16,7 @@ from weakspot.core.class_embeddings import obstacle
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.group_dealing import deal_folds
 from weakspot.core.groups import several_to_a_group
+from weakspot.core.needs import Need
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import MixtureRule
@@ -114,6 +115,10 @@ class MixtureDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.EMBEDDINGS,)
 
     def discover(
         self,

@@ -15,6 +15,7 @@ from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.bounds import Bounds, Count, Level, NonNegativeInt, check_bounds
 from weakspot.core.class_embeddings import obstacle, separating_cut, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.needs import Need
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import BallRule
@@ -102,6 +103,10 @@ class SpotlightDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.EMBEDDINGS,)
 
     def discover(
         self,

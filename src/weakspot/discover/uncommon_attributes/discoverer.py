@@ -11,6 +11,7 @@ from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
 from weakspot.core.bounds import Bounds, Count, check_bounds
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.needs import Need
 from weakspot.core.record import PackedArray
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import NearestRule
@@ -70,6 +71,10 @@ class UncommonAttributesDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.EMBEDDINGS,)
 
     def discover(
         self,

@@ -11,6 +11,7 @@ from weakspot.core.bounds import Count, PositiveFraction, check_bounds
 from weakspot.core.class_embeddings import obstacle
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
 from weakspot.core.family_tests import family_test
+from weakspot.core.needs import Need
 from weakspot.core.roles import Discovery
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
@@ -71,6 +72,10 @@ class WordsDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.CAPTIONS,)
 
     @property
     def is_always_blind(self) -> bool:

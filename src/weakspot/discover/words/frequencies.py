@@ -6,6 +6,7 @@ from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.bounds import Count, PositiveFraction, check_bounds
 from weakspot.core.class_embeddings import obstacle
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.needs import Need
 from weakspot.core.roles import Discovery
 from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
@@ -92,6 +93,10 @@ class WordFrequenciesDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return True
+
+    @property
+    def needs(self) -> tuple[Need, ...]:
+        return (Need.CAPTIONS,)
 
     def discover(
         self,

@@ -5,7 +5,7 @@ from weakspot.core.assistants import NOBODY
 from weakspot.core.error_score import error_scores, score_at
 from weakspot.core.errors import DataError, ModelError
 from weakspot.core.samples import SampleSet
-from weakspot.pipeline.hypotheses import Fit
+from weakspot.pipeline.phrase_answers import Fit
 from weakspot.pipeline.ledger import LEDGER_FILE
 from weakspot.web.services.classes.phrases import (
     HeldOut,

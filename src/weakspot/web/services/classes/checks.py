@@ -1,6 +1,7 @@
 """A phrase put to the confirmation half: every such question is written down and counted; accepted, it becomes a slice."""
 
 import numpy as np
+from pydantic import JsonValue
 
 from weakspot.core.error_score import score_at
 from weakspot.core.errors import DataError, StoreError
@@ -9,10 +10,17 @@ from weakspot.core.rules import LinearRule
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.discover.hypothesis import BLANK, METHOD
-from weakspot.pipeline.hypotheses import ClassHalves, PhraseAnswer, Question, asked
+from weakspot.pipeline.hypotheses import ClassHalves, asked
+from weakspot.pipeline.phrase_answers import PhraseAnswer, Question
 from weakspot.pipeline.preparation import CLIP
+from weakspot.pipeline.rule_hypotheses import RuleHalves, ask_rules
 from weakspot.report import wording
-from weakspot.web.services.classes.phrases import phrase_method, phrase_score, similarities_to
+from weakspot.web.services.classes.phrases import (
+    phrase_method,
+    phrase_rule,
+    phrase_score,
+    similarities_to,
+)
 from weakspot.web.services.slices.changes import OWN_THRESHOLD, evidence_of, with_slices
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
@@ -49,11 +57,23 @@ def check_phrase(
         by: who asks.
     """
     live = phrase_score(workspace, title, phrase, limit=0)
-    both = class_halves(workspace, title)
+    rule = phrase_rule(workspace, live.phrase)
     question = Question(phrase=live.phrase, threshold=own_threshold(threshold, live.threshold))
     with workspace.editing() as project:
-        seed = project.settings.seed
-        report = asked(both, [question], workspace.embed_texts, workspace.ledger, seed=seed, by=by)
+        report = (
+            asked(
+                class_halves(workspace, title),
+                [question],
+                workspace.embed_texts,
+                workspace.ledger,
+                seed=project.settings.seed,
+                by=by,
+            )
+            if rule is None
+            else ask_rules(
+                rule_halves(workspace, title), {live.phrase: rule}, workspace.ledger, by=by
+            )
+        )
     (answer,) = report.answers
     return PhraseCheck(
         **dict(answer),
@@ -77,6 +97,15 @@ def class_halves(workspace: Workspace, title: str) -> ClassHalves:
     method = phrase_method(workspace)
     return workspace.once(
         f"class halves {title}", lambda: ClassHalves.of(halves, workspace.criterion, title, method)
+    )
+
+
+def rule_halves(workspace: Workspace, title: str) -> RuleHalves:
+    """Return the samples of a class on both halves for what speaks of columns, made once."""
+    halves = workspace.discovery, workspace.confirmation
+    method = phrase_method(workspace)
+    return workspace.once(
+        f"rule halves {title}", lambda: RuleHalves.of(halves, workspace.criterion, title, method)
     )
 
 
@@ -184,29 +213,32 @@ def phrase_slice(
             given=threshold,
             fix="Move the threshold.",
         )
-    method = phrase_method(workspace)
-    direction = method.phrase_embeddings([phrase], workspace.embed_texts)[phrase]
-    prompts = [template.replace(BLANK, phrase) for template in method.templates]
     strength = score_at(exact, members.failed, threshold)
-    return FailureSlice(
-        class_name=members.problem.class_name,
-        side=members.problem.side,
-        rule=LinearRule(
+    rule = phrase_rule(workspace, phrase)
+    parameters: dict[str, JsonValue] = {"phrase": phrase}
+    name = phrase
+    if rule is None:
+        method = phrase_method(workspace)
+        prompts = [template.replace(BLANK, phrase) for template in method.templates]
+        direction = method.phrase_embeddings([phrase], workspace.embed_texts)[phrase]
+        rule = LinearRule(
             space=CLIP,
             encoder_id=workspace.samples.space(CLIP).encoder_id,
             direction=tuple(direction.tolist()),
             threshold=threshold,
-        ),
+        )
+        parameters |= {"prompts": [*prompts], **({OWN_THRESHOLD: True} if is_own else {})}
+        name = prompts[0]
+    return FailureSlice(
+        class_name=members.problem.class_name,
+        side=members.problem.side,
+        rule=rule,
         method=METHOD,
-        parameters={
-            "phrase": phrase,
-            "prompts": [*prompts],
-            **({OWN_THRESHOLD: True} if is_own else {}),
-        },
+        parameters=parameters,
         found_on=workspace.discovery_use,
         strength=strength,
         n_found=n_found,
-        names=(SliceName(phrase=prompts[0], contrast=phrase, score=strength, describer=METHOD),),
+        names=(SliceName(phrase=name, contrast=phrase, score=strength, describer=METHOD),),
     )
 
 

@@ -10,19 +10,17 @@ from weakspot.core.class_embeddings import obstacle
 from weakspot.core.error_score import error_scores, score_at
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
+from weakspot.core.rules import Rule
 from weakspot.core.seeding import generator
 from weakspot.core.statistics import fisher_p
-from weakspot.discover.hypothesis import BLANK, HypothesisDiscoverer
+from weakspot.discover.hypothesis import BLANK, INSIDE, HypothesisDiscoverer
+from weakspot.lexicon.spoken_rules import spoken_rule
 from weakspot.pipeline.hypotheses import (
-    ADVICE,
-    CERTAIN,
-    LEAST_MATCHING,
-    Fit,
-    fit_of,
     hypothesis_method,
     matching_prompts,
     share_matching,
 )
+from weakspot.pipeline.phrase_answers import ADVICE, CERTAIN, LEAST_MATCHING, Fit, fit_of
 from weakspot.pipeline.preparation import CLIP
 from weakspot.web.services.classes.samples import MOST_SAMPLES, ClassMembers, class_members
 from weakspot.web.services.view import FLOAT32, View, pack
@@ -140,16 +138,20 @@ def similarities_to(
     from weakspot.web.services.classes.embedding_pass import products
 
     members, method = class_members(workspace, title), phrase_method(workspace)
-    if members.embeddings is None:
-        raise DataError(
-            "The samples have no embeddings that phrases could be compared with.",
-            fix="Run `weakspot embed`.",
-        )
     note = obstacle(
         members.comparable, min_failures=method.min_failures, min_right=method.min_right
     )
     if note:
         raise NotEnoughDataError(note, where=title)
+    rule = phrase_rule(workspace, phrase)
+    if rule is not None:
+        inside = rule.members(workspace.samples, members.comparable.rows).astype(np.float32)
+        return members, inside, np.stack([inside, np.full_like(inside, INSIDE)], axis=1)
+    if members.embeddings is None:
+        raise DataError(
+            "The samples have no embeddings that phrases could be compared with.",
+            fix='Ask for a value of a column, as in "colour = red".',
+        )
     combined, plain = matching_prompts(phrase, members.problem)
     # All texts at once: a text side takes hardly longer for two than for one.
     workspace.embed_texts(
@@ -160,6 +162,12 @@ def similarities_to(
     products(members.embeddings, embedding, workspace.embed_texts([combined])[0], found)
     found[2] = _plain_similarities(workspace, members, plain)
     return members, found[0], found[1:].T
+
+
+def phrase_rule(workspace: Workspace, phrase: str) -> Rule | None:
+    """Return the columns or caption words that a phrase speaks of as a rule; None for what is compared with embeddings."""
+    dataset = workspace.samples.dataset
+    return spoken_rule(phrase, dataset, has_text_side=workspace.has_text_side)
 
 
 def _plain_similarities(workspace: Workspace, members: ClassMembers, plain: str) -> FloatArray:

@@ -45,7 +45,8 @@ class ClassMembers:
 
     Args:
         problem: all of them, in that order.
-        embeddings: unit vectors [n_comparable, d] of the first ones; None if there is no space to compare phrases in.
+        embeddings: unit vectors [n_comparable, d] of the first ones; None if there is no space to compare phrases in, so that
+            phrases speak of columns and all can be compared.
     """
 
     problem: ClassProblem
@@ -53,7 +54,7 @@ class ClassMembers:
 
     @property
     def n_comparable(self) -> int:
-        return 0 if self.embeddings is None else len(self.embeddings)
+        return len(self.problem.rows) if self.embeddings is None else len(self.embeddings)
 
     @property
     def comparable(self) -> ClassProblem:

@@ -1,0 +1,149 @@
+"""Which methods look for slices: those that fit what is there, said in one line, before anything long is read."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weakspot.core.errors import ConfigError
+from weakspot.core.needs import CAPTION_COLUMN, CLIP, Material, Need, needs_of
+from weakspot.core.roles import Discoverer
+from weakspot.core.samples import SampleSet
+from weakspot.ingest.one_table import PredictionsSource
+from weakspot.ingest.source import SampleSource
+from weakspot.pipeline.changed_settings import with_methods
+from weakspot.pipeline.settings import DiscoverSettings, Settings
+from weakspot.pipeline.wiring import AUTO, build_discoverers
+
+CHOICE_STAGE = "methods"
+"""Stage of a run whose summary says what is used and what would add more."""
+CHOSEN_BY_US = frozenset({AUTO, "all"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class MethodChoice:
+    """The methods that can work.
+
+    Args:
+        settings: the project's settings with these methods only.
+        sentence: what they use, and what would add more.
+    """
+
+    settings: Settings
+    sentence: str
+
+
+def choose_methods(settings: Settings, material: Material) -> MethodChoice:
+    """Return the configured methods that can work with what is there.
+
+    Raises:
+        ConfigError: if none can, with what would work.
+    """
+    methods = build_discoverers(settings)
+    missing = {name: material.missing(part) for name, part in methods.items()}
+    fitting = {name: part for name, part in methods.items() if not missing[name]}
+    if not fitting:
+        raise _nothing_fits(settings, material, missing)
+    chosen = settings if len(fitting) == len(methods) else with_methods(settings, tuple(fitting))
+    return MethodChoice(settings=chosen, sentence=_sentence(fitting, missing, material))
+
+
+def fitting_settings(settings: Settings, samples: SampleSet) -> Settings:
+    """Return the settings with the methods that can work on these samples; unchanged where none of the configured ones can."""
+    try:
+        return choose_methods(settings, Material.of(samples)).settings
+    except ConfigError:
+        return settings
+
+
+def check_methods(settings: Settings, source: SampleSource, *, has_own_embedder: bool) -> None:
+    """Refuse methods that cannot work with a table without images; only its header is read.
+
+    Raises:
+        ConfigError: if none of the configured methods can work.
+    """
+    if not isinstance(source, PredictionsSource):
+        return
+    columns = source.table.roles.metadata
+    material = Material(
+        n_columns=len(columns),
+        has_captions=CAPTION_COLUMN in columns,
+        spaces=frozenset({CLIP}) if has_own_embedder else frozenset(),
+    )
+    choose_methods(settings, material)
+
+
+def _sentence(
+    fitting: Mapping[str, Discoverer],
+    missing: Mapping[str, tuple[Need, ...]],
+    material: Material,
+) -> str:
+    used = [need for need in Need if any(need in needs_of(part) for part in fitting.values())]
+    uses = f"Uses {_listed(material.words(used)) or 'labels and predictions'}"
+    lacking = _by_need(missing)
+    if not lacking:
+        return f"{uses}."
+    said = [
+        f"no {_absent(needs, material)}: {_listed(names)} {'needs' if len(names) == 1 else 'need'} them"
+        for needs, names in lacking.items()
+    ]
+    return f"{uses}; {'; '.join(said)}."
+
+
+def _by_need(missing: Mapping[str, tuple[Need, ...]]) -> dict[tuple[Need, ...], list[str]]:
+    found: dict[tuple[Need, ...], list[str]] = {}
+    for name, needs in missing.items():
+        if needs:
+            found.setdefault(needs, []).append(name)
+    return found
+
+
+def _absent(needs: Sequence[Need], material: Material) -> str:
+    """Return what is missing; embeddings are made from images, so these are named too where there are none."""
+    by_images = Need.EMBEDDINGS in needs and not material.has_images
+    return " or ".join([*(["images"] if by_images else []), *(need.value for need in needs)])
+
+
+def _nothing_fits(
+    settings: Settings, material: Material, missing: Mapping[str, tuple[Need, ...]]
+) -> ConfigError:
+    lacking = "; ".join(
+        f"{_listed(names)} {'needs' if len(names) == 1 else 'need'} {_listed([need.value for need in needs])}"
+        for needs, names in _by_need(missing).items()
+    )
+    others = _would_work(settings, material)
+    more = "add columns to the table, or give captions, images or embeddings"
+    fix = (
+        f'Use what works with them: --method {others[0]}, or methods = ["{AUTO}"] in weakspot.toml.'
+        if others
+        else f"To look for slices, {more}."
+    )
+    is_named = not CHOSEN_BY_US & set(settings.discover.methods)
+    return ConfigError(
+        f"No configured method can work with what is there ({_what_is_there(material)}): {lacking}."
+        if is_named
+        else f"There is nothing to look for slices by: {_what_is_there(material)}.",
+        where="[discover] methods",
+        given=list(settings.discover.methods),
+        fix=fix,
+    )
+
+
+def _would_work(settings: Settings, material: Material) -> list[str]:
+    """Return the methods of `auto` that could work here."""
+    automatic = settings.model_copy(update={"discover": DiscoverSettings(methods=(AUTO,))})
+    return [
+        name for name, part in build_discoverers(automatic).items() if not material.missing(part)
+    ]
+
+
+def _what_is_there(material: Material) -> str:
+    present = material.words([need for need in Need if material.has(need)])
+    absent = [need.value for need in Need if not material.has(need)]
+    if not present:
+        return f"no {_listed(absent, last='or')} beside labels and predictions"
+    return (
+        f"{_listed(present)}, but no {_listed(absent, last='or')}" if absent else _listed(present)
+    )
+
+
+def _listed(words: Sequence[str], *, last: str = "and") -> str:
+    return f" {last} ".join(part for part in (", ".join(words[:-1]), *words[-1:]) if part)
