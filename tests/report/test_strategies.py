@@ -2,13 +2,14 @@ import pytest
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind
+from weakspot.core.statistics import mcnemar_p
 from weakspot.report.strategies import Move, compare_strategies
 
 
 def _change(gained, lost, n_samples):
     return GroupChange(
         group="g", kind=GroupKind.SLICE, n_samples=n_samples, right_before=lost, right_after=gained, gained=gained, lost=lost,
-        interval_before=Interval(low=0.0, high=1.0), interval_after=Interval(low=0.0, high=1.0), p_value=1.0,
+        interval_before=Interval(low=0.0, high=1.0), interval_after=Interval(low=0.0, high=1.0), p_value=mcnemar_p(gained, lost),
     )  # fmt: skip
 
 
@@ -98,3 +99,8 @@ def test_compare_strategies__certainty_allows_for_all_arms(compared_record):
     together = [row.on_slices.p_value for row in measured]
     assert min(together) == pytest.approx(min(1.0, len(measured) * min(alone)))
     assert len(measured) > 1
+
+
+def test_move__values_that_the_ledger_gave__are_told():
+    counted = _change(8, 0, 40).model_copy(update={"q_value": 0.2})
+    assert Move.over([counted]).p_value == 0.2

@@ -66,6 +66,8 @@ class GroupChange(Record):
         interval_before: interval of the accuracy before.
         interval_after: interval of the accuracy after.
         p_value: McNemar's exact test of gained against lost.
+        q_value: the same over everything that was ever measured on these samples; None if that was not counted.
+        question: names what was measured, for the ledger; empty where it is not asked.
     """
 
     group: str
@@ -78,6 +80,13 @@ class GroupChange(Record):
     interval_before: Interval
     interval_after: Interval
     p_value: float
+    q_value: float | None = None
+    question: str = ""
+
+    @property
+    def chance(self) -> float:
+        """Return the p-value to be told: the one over everything that was ever measured, where that was counted."""
+        return self.p_value if self.q_value is None else self.q_value
 
     @property
     def accuracy_before(self) -> float:

@@ -24,6 +24,7 @@ from weakspot.pipeline.wiring import buildable
 from weakspot.repair.bench import GROUP_METHODS, FittedHead, RepairBench
 from weakspot.repair.export import export_repair, head_content
 from weakspot.repair.journal import RepairJournal
+from weakspot.repair.judging import judged_repairs, repair_ledger
 from weakspot.repair.labels.requests import read_labels, write_labelling_list
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
 from weakspot.repair.reverification import look_again
@@ -130,8 +131,10 @@ class RepairStage:
                     "notes": (*first.notes, *notes),
                 }
             )
+        ledger = repair_ledger(self.store, bench.samples.dataset, bench.measured)
+        judged = judged_repairs(results, ledger)
         return self.record.model_copy(
-            update={"repairs": tuple(results), "notes": _other_notes(self.record)}
+            update={"repairs": judged, "notes": _other_notes(self.record)}
         )
 
     def _run_method(

@@ -6,7 +6,7 @@ from typing import Any
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
-from weakspot.core.statistics import adjusted_p_values, change_interval, mcnemar_p
+from weakspot.core.statistics import adjusted_p_values, change_interval
 from weakspot.report.repair_wording import fallen_groups, labelling_sentence
 from weakspot.report.repairs import main_arm
 from weakspot.report.wording import CERTAIN, arm_name
@@ -27,7 +27,7 @@ class Move:
         gained: wrong before, right after.
         lost: right before, wrong after.
         n_samples: samples of all groups; one in two groups counts twice.
-        p_value: McNemar's exact test, of the groups that moved the same way as all together.
+        p_value: McNemar's exact test, of the groups that moved the same way as all together; over all that these samples measured.
     """
 
     change: float
@@ -50,11 +50,7 @@ class Move:
             sum(one.n_samples * bound[end] for one, bound in zip(groups, bounds, strict=True))
             for end in (0, 1)
         )
-        alike = [
-            mcnemar_p(one.gained, one.lost)
-            for one in groups
-            if (one.gained - one.lost) * (gained - lost) > 0
-        ]
+        alike = [one.chance for one in groups if (one.gained - one.lost) * (gained - lost) > 0]
         return cls(
             change=(gained - lost) / n_samples,
             interval=Interval(low=low / n_samples, high=high / n_samples),
@@ -150,7 +146,13 @@ def compare_strategies(predictions: Sequence[RepairResult]) -> StrategyCompariso
 
 
 def _over_arms(rows: Sequence[StrategyRow]) -> tuple[StrategyRow, ...]:
-    """Return rows whose p-values allow for all arms of the table (Holm), one column at a time: whoever compares looks for the best."""
+    """Return rows whose p-values allow for all arms of the table (Holm), one column at a time: whoever compares looks for the best.
+
+    Where the ledger gave them, they allow for that already.
+    """
+    counted = [change for row in rows if row.arm is not None for change in row.arm.changes]
+    if any(change.q_value is not None for change in counted):
+        return tuple(rows)
     adjusted = list(rows)
     for column in ("on_slices", "on_rest", "overall"):
         places = [place for place, row in enumerate(rows) if getattr(row, column) is not None]
@@ -202,7 +204,7 @@ def _row(
         on_rest=_on(arm, GroupKind.COMPLEMENT),
         overall=_on(arm, GroupKind.OVERALL),
         rival=rival,
-        got_worse=tuple(one.group for one in fallen if one.p_value <= CERTAIN),
+        got_worse=tuple(one.group for one in fallen if one.chance <= CERTAIN),
         n_lower=len(fallen),
     )
 

@@ -25,6 +25,7 @@ from weakspot.repair.measure.predictions import (
     is_measurable,
     refuse_prediction_rules,
 )
+from weakspot.repair.measure.questions import question_of
 from weakspot.repair.measure.spread import spread_of
 
 FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
@@ -65,15 +66,25 @@ class _Row(NamedTuple):
     kind: GroupKind
     tally: _Tally
     grouped: _Grouped | None = None
+    question: str = ""
 
 
 def group_changes(comparison: Comparison, *, with_classes: bool) -> tuple[GroupChange, ...]:
     """Return the changes overall, of formerly right and wrong samples, of slices and the rest of their classes, and of classes.
 
     A group without samples is kept, so that nobody takes it for one that was forgotten.
+
+    Args:
+        comparison: what was measured.
+        with_classes: whether these samples decide: then every class is listed, and questions to them have names.
     """
     by_class = [_tally(one.right_before, one.right_after) for one in comparison.predictions]
-    rows = [*_whole(by_class, _all_grouped(comparison.predictions)), *_sliced(comparison.parts)]
+    digest = comparison.samples.digest() if with_classes else ""
+    whole = question_of(digest, [(one, None) for one in comparison.predictions]) if digest else ""
+    rows = [
+        *_whole(by_class, _all_grouped(comparison.predictions), whole),
+        *_sliced(comparison.parts, digest),
+    ]
     if with_classes:
         rows += [
             _Row(one.problem.title, GroupKind.CLASS, tally, _grouped(one))
@@ -114,12 +125,12 @@ def _all_grouped(predictions: Sequence[Result]) -> _Grouped | None:
     return _Grouped(np.concatenate(before), np.concatenate(after), np.concatenate(codes))
 
 
-def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None) -> Iterator[_Row]:
+def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None, question: str) -> Iterator[_Row]:
     whole = (
         _Tally(*(sum(numbers) for numbers in zip(*by_class, strict=True))) if by_class else _Tally()
     )
     n_wrong = whole.n_samples - whole.before
-    yield _Row("overall", GroupKind.OVERALL, whole, grouped)
+    yield _Row("overall", GroupKind.OVERALL, whole, grouped, question)
     yield _Row(
         "formerly right",
         GroupKind.FORMERLY_RIGHT,
@@ -130,17 +141,20 @@ def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None) -> Iterator[_Ro
     )
 
 
-def _sliced(parts: Sequence[SlicePart]) -> Iterator[_Row]:
+def _sliced(parts: Sequence[SlicePart], digest: str) -> Iterator[_Row]:
     for part in parts:
         one = part.result
         inside, outside = _Tally(), _Tally()
+        names = ["", ""]
+        if one is not None and digest:
+            names = [question_of(digest, [(one, side)]) for side in (part.inside, part.outside)]
         if one is not None:
             inside = _tally(one.right_before[part.inside], one.right_after[part.inside])
             outside = _tally(one.right_before[part.outside], one.right_after[part.outside])
-        yield _Row(part.title, GroupKind.SLICE, inside, _grouped(one, part.inside))
+        yield _Row(part.title, GroupKind.SLICE, inside, _grouped(one, part.inside), names[0])
         label = part.class_title
         rest = f"{label}: the rest" if len(parts) == 1 else f"{label}: all but “{part.title}”"
-        yield _Row(rest, GroupKind.COMPLEMENT, outside, _grouped(one, part.outside))
+        yield _Row(rest, GroupKind.COMPLEMENT, outside, _grouped(one, part.outside), names[1])
 
 
 def _tally(right_before: BoolArray, right_after: BoolArray) -> _Tally:
@@ -183,6 +197,7 @@ def _records(rows: Sequence[_Row]) -> tuple[GroupChange, ...]:
             interval_before=Interval(low=ends[0], high=ends[1]),
             interval_after=Interval(low=ends[2], high=ends[3]),
             p_value=p_value,
+            question=row.question,
         )
         for row, numbers, ends, p_value in zip(rows, *columns, strict=True)
     )
