@@ -18,7 +18,6 @@ from pathlib import Path
 from audit.cells import CELLS, Cell
 from audit.questions import Answer
 from audit.table import table_of
-from audit.worlds import make_world
 
 FIRST_SEED = 1000
 
@@ -26,7 +25,7 @@ FIRST_SEED = 1000
 def answer_of(name: str, seed: int) -> dict[str, object]:
     """Make one set of a cell, ask, and return what became of it."""
     cell = CELLS[name]
-    answer = cell.ask(make_world(cell.plan, seed))
+    answer = cell.ask(cell.make(cell.plan, seed))
     return {"cell": name, "seed": seed, **asdict(answer)}
 
 

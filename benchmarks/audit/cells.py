@@ -1,16 +1,20 @@
 """The cells of the audit: a kind of world, a question, and what is promised of the answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
+from audit.gate import GatePlan, judge_release, judge_same, make_models
+from audit.growing import GrowingPlan, ask_for_more, make_generator
 from audit.questions import (
-    Question,
+    Answer,
     ask_one_by_one,
     find,
     find_with_seeds,
     look_then_prove,
 )
-from audit.worlds import WorldPlan
+from audit.worlds import WorldPlan, make_world
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +24,14 @@ class Cell:
     Args:
         plan: the worlds.
         ask: the question.
+        make: makes the world of a seed.
         most_false: share of sets with any false finding that is allowed.
         least_found: share of sets in which the planted slice must be confirmed; None where nothing is promised.
     """
 
-    plan: WorldPlan
-    ask: Question = find
+    plan: WorldPlan | GrowingPlan | GatePlan
+    ask: Callable[[Any], Answer] = find
+    make: Callable[[Any, int], object] = make_world
     most_false: float = 0.05
     least_found: float | None = None
 
@@ -39,6 +45,8 @@ def _planted(size: int, gap: float, *, column: bool) -> WorldPlan:
 
 
 GOALS = {(50, 0.2): 0.6, (50, 0.3): 0.85, (100, 0.2): 0.8, (20, 0.3): 0.4}
+
+CHURN = (0.025, 0.05)
 
 CELLS: dict[str, Cell] = {
     "null: independent": Cell(plan=NULL),
@@ -60,6 +68,24 @@ CELLS: dict[str, Cell] = {
     "null: 30 phrases one by one": Cell(plan=SMALL, ask=partial(ask_one_by_one, n_phrases=30)),
     "null: best of 30 phrases proven": Cell(plan=SMALL, ask=partial(look_then_prove, n_phrases=30)),
     "null: 15 seeds": Cell(plan=SMALL, ask=partial(find_with_seeds, n_seeds=15)),
+    "null: more and more images of a caption": Cell(
+        plan=GrowingPlan(), ask=ask_for_more, make=make_generator
+    ),
+    "null: more and more images of 40 objects": Cell(
+        plan=GrowingPlan(n_objects=40), ask=ask_for_more, make=make_generator
+    ),
+    **{
+        f"gate, nothing fell: {100 * churn:g} % change either way": Cell(
+            plan=GatePlan(fall=0.0, churn=churn), ask=judge_same, make=make_models
+        )
+        for churn in CHURN
+    },
+    **{
+        f"gate, 10 points on 100: {100 * churn:g} % change either way": Cell(
+            plan=GatePlan(churn=churn), ask=judge_release, make=make_models, least_found=0.6
+        )
+        for churn in CHURN
+    },
     **{
         f"{'a column' if column else 'a kind'}: {size} of 300, gap {round(100 * gap)}": Cell(
             plan=_planted(size, gap, column=column), least_found=goal

@@ -1,7 +1,7 @@
 """What is put to the product, through what the product offers to everybody, and what is true of the answers."""
 
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,6 +165,3 @@ def _found(project: weakspot.Project) -> weakspot.RunRecord:
 
 def _separates(answer) -> bool:
     return answer.fit.value in ("good", "separates but does not match")
-
-
-Question = Callable[[World], Answer]

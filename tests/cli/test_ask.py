@@ -26,8 +26,8 @@ def test_hypothesis__prints_both_halves_and_the_count(ask):
     assert "in sample" in text
     assert "held out" in text
     assert "good: Samples above the threshold fail more often" in text
-    assert "These held-out samples have been asked 2 questions in one go." in text
-    assert "Fresh samples restore the full level." in text
+    assert "1 batch of questions (2 in all) was asked of these" in text
+    assert "fresh samples restore the full level." in text
 
 
 def test_hypothesis__json(ask):

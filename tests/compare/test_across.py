@@ -4,6 +4,8 @@ import pytest
 from weakspot.compare.across import SlicePredictions, differences, measure_slices, paired_interval
 from weakspot.core.statistics import fisher_p, mcnemar_p
 
+GROUPS = tuple(number // 3 for number in range(40))
+
 
 def _predictions(**changes):
     inside = (True,) * 20 + (False,) * 20
@@ -63,3 +65,13 @@ def test_paired_interval__covers_the_truth_as_often_as_promised():
         low, high = paired_interval(first, second)
         covered += low <= 0.44 - 0.24 <= high
     assert 0.93 <= covered / 1000 <= 0.99
+
+
+def test_measure_slices__images_of_one_object__count_once():
+    alone, grouped = (measure_slices([_predictions(groups=groups)])[0] for groups in ((), GROUPS))
+    assert grouped.p_value > alone.p_value
+
+
+def test_differences__images_of_one_object__count_once():
+    alone, grouped = (differences([_predictions(groups=groups)])[0] for groups in ((), GROUPS))
+    assert grouped.p_value > alone.p_value

@@ -61,6 +61,17 @@ def test_compare_projects__a_slice_of_one_model_does_not_hold_on_the_other(proje
     assert any("strong has no verified run" in note for note in found.notes)
 
 
+def test_compare_projects__asked_again__is_free_and_says_the_same(projects):
+    first = compare_projects(projects)
+    ledger = Project.open(projects[0]).ledger()
+    before = ledger.standing()
+    assert compare_projects(projects) == first
+    assert Project.open(projects[0]).ledger().standing() == before
+    # What the run confirmed is the same question here, so only the other classifier was asked about anew.
+    assert (before.n_batches, before.n_other_classifiers, before.n_checks) == (1, 1, 1)
+    assert any("within this comparison only" in note for note in first.notes)
+
+
 def test_write_comparison__page_and_record(projects, tmp_path):
     page, record = write_comparison(compare_projects(projects), tmp_path / "out")
     assert page.read_text().startswith("<!doctype html>")

@@ -13,14 +13,16 @@ from weakspot.pipeline.ledger import LEDGER_FILE, AskedData, AskedTest, Ledger
 from weakspot.store.project import ProjectStore
 
 
-def _data(first, last):
+def _data(first, last, *, wrong=None, labels=0):
     names = [f"{number:04d}" for number in range(first, last)]
+    answers = None if wrong is None else np.isin(np.arange(len(names)), [*wrong]).astype(np.int64)
     dataset = dataset_from_columns(
-        class_names=["a"],
+        class_names=["a", "b"],
         splits=[Split.VALIDATION] * len(names),
-        labels=[0] * len(names),
-        content_hashes=names,
+        labels=[labels] * len(names),
+        content_hashes=[f"{name} {answers}" for name in names],
         sample_ids=names,
+        predictions=answers,
     )
     return AskedData.of(dataset, np.arange(len(names)))
 
@@ -159,14 +161,75 @@ def test_ask__families__divide_what_the_batch_may_spend(store):
 def test_standing__in_plain_words(store):
     ledger = _ledger(store)
     assert ledger.standing().sentence == (
-        "These samples have not been asked anything yet; a finding needs p ≤ 0.03."
+        "Nothing was asked of these 100 samples yet; the first batch of questions may spend 60 % of the error rate of 5 %, "
+        "so a single question is a finding at p ≤ 0.03."
     )
     _ask(ledger, 0.5, 0.6)
     _ask(ledger, 0.7)
     standing = ledger.standing()
     assert standing.largest_p == pytest.approx(0.05 * spending_share(3))
-    assert "asked 3 questions in 2 goes" in standing.sentence
-    assert "Fresh samples restore the full level" in standing.sentence
+    assert standing.sentence == (
+        "2 batches of questions (3 in all) were asked of these 100 samples; the next may spend 5.4 % of the error rate of 5 %, "
+        "so a single question is a finding at p ≤ 0.0027. The same question again is free; fresh samples restore the full level."
+    )
+
+
+def test_ask__another_classifier__has_an_error_rate_of_its_own(store):
+    draws = np.random.default_rng(0)
+    datas = [_data(0, 100, wrong=draws.permutation(100)[:20].tolist()) for _ in range(50)]
+    for number, data in enumerate(datas):
+        (first,) = _ask(_ledger(store, data), 0.01, prefix=f"{number} ")
+        assert (first.batch, first.is_found) == (1, True)
+    standing = _ledger(store, datas[0]).standing()
+    assert (standing.n_batches, standing.n_other_classifiers) == (1, 49)
+    assert "each has an error rate of its own" in standing.sentence
+
+
+@pytest.mark.parametrize("changed", [{"labels": 1}, {"wrong": range(1, 20)}, {"wrong": None}])
+def test_ask__same_classifier_with_other_labels_or_a_prediction_more_or_less__is_the_same(
+    store, changed
+):
+    _ask(_ledger(store, _data(0, 100, wrong=range(20))), 0.9)
+    (later,) = _ask(_ledger(store, _data(0, 100, **{"wrong": range(20), **changed})), 0.8)
+    assert later.batch == 2
+
+
+def test_of__sample_without_an_image__is_known_by_its_key_whatever_was_predicted():
+    first, second = (_data(0, 100, wrong=range(start, start + 30)) for start in (0, 50))
+    assert first.marks == second.marks
+    assert first.has_same_samples(second)
+    assert not first.has_same_classifier(second)
+    assert not first.is_mostly(second)
+
+
+def test_of__several_labels__order_of_classes_makes_no_other_classifier():
+    said = np.zeros((60, 2), dtype=np.bool_)
+    said[:30, 0] = True
+    datas = [
+        AskedData.of(
+            dataset_from_columns(class_names=names, label_lists=[[]] * 60, predicted_matrix=matrix),
+            np.arange(60),
+        )
+        for names, matrix in ((["a", "b"], said), (["b", "a"], said[:, ::-1]), (["a", "b"], ~said))
+    ]
+    assert datas[0].digest == datas[1].digest
+    assert not datas[0].has_same_classifier(datas[2])
+
+
+def test_note__comparison__is_counted_once_and_spends_nothing(store):
+    tests = [AskedTest(key=f"drop {number}", p_value=0.001) for number in range(3)]
+    ledger = _ledger(store)
+    assert [ledger.note(tests, source="check") for _ in range(2)] == [1, 1]
+    assert ledger.note([AskedTest(key="other", p_value=1.0)], source="check") == 2
+    standing = ledger.standing()
+    assert (standing.n_batches, standing.n_questions, standing.n_checks) == (0, 0, 2)
+    assert "2 comparisons of two classifiers on them promise for themselves only." in (
+        standing.sentence
+    )
+    (first,) = _ask(ledger, 0.01)
+    assert (first.batch, first.is_found) == (1, True)
+    assert _ledger(store, _data(0, 100, wrong=range(50))).standing().n_checks == 2
+    assert _ledger(store, _data(500, 600)).standing().n_checks == 0
 
 
 def test_standing__next_question_at_its_p__is_just_found(store):

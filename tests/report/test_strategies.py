@@ -2,13 +2,14 @@ import pytest
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind
+from weakspot.core.statistics import mcnemar_p
 from weakspot.report.strategies import Move, compare_strategies
 
 
 def _change(gained, lost, n_samples):
     return GroupChange(
         group="g", kind=GroupKind.SLICE, n_samples=n_samples, right_before=lost, right_after=gained, gained=gained, lost=lost,
-        interval_before=Interval(low=0.0, high=1.0), interval_after=Interval(low=0.0, high=1.0), p_value=1.0,
+        interval_before=Interval(low=0.0, high=1.0), interval_after=Interval(low=0.0, high=1.0), p_value=mcnemar_p(gained, lost),
     )  # fmt: skip
 
 
@@ -112,3 +113,8 @@ def test_move__groups_of_samples_count_as_they_were_measured():
     assert (move.interval.low, move.interval.high) == pytest.approx((-0.2, 0.7))
     assert move.p_value == 0.5
     assert not move.is_certain
+
+
+def test_move__values_that_the_ledger_gave__are_told():
+    counted = _change(8, 0, 40).model_copy(update={"q_value": 0.2})
+    assert Move.over([counted]).p_value == 0.2

@@ -48,7 +48,7 @@ def comparison_lines(predictions: Sequence[RepairResult]) -> str:
     ]
     lines += [line for row in compared.rows for line in _strategy(row)]
     lines.append(
-        "  > chosen   * baseline   ! more than chance (McNemar's exact p at most 0.05, over all arms)"
+        "  > chosen   * baseline   ! more than chance (p at most 0.05, over all that was measured here)"
     )
     for row in compared.rows:
         if row.got_worse:
@@ -147,7 +147,7 @@ def _block(change: GroupChange, arms: Sequence[RepairArm]) -> Iterator[str]:
 
 def _after(change: GroupChange) -> str:
     moved = f"{fine_points(change.change)} ({fine_interval(change.interval_of_change)})"
-    chance = f", {p_words(change.p_value)}" if change.gained or change.lost else ""
+    chance = f", {p_words(change.chance)}" if change.gained or change.lost else ""
     return f"{percent(change.accuracy_after).rjust(6)}  {_counts(change.right_after, change)}  {moved}{chance}"
 
 

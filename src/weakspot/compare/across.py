@@ -4,13 +4,16 @@ import itertools
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from pydantic import Field
 
-from weakspot.core.arrays import BoolArray
+from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.evidence import Interval
+from weakspot.core.group_tests import group_p, paired_group_p
 from weakspot.core.record import Record
-from weakspot.core.statistics import fisher_p, mcnemar_p, q_values, wilson_interval
+from weakspot.core.statistics import q_values, wilson_interval
 
 LEVEL = 0.95
+MIN_SUPPORT = 5
 
 
 class SliceOnModel(Record):
@@ -28,7 +31,7 @@ class SliceOnModel(Record):
         interval_inside: of the failure rate inside.
         interval_outside: of the failure rate outside.
         p_value: chance of such a gap if members failed no more often than the rest of the class.
-        q_value: over all slices and classifiers of the comparison.
+        q_value: over everything that was ever asked about this classifier, or, without ledgers, over this comparison.
         holds: whether the slice is a failure slice of this classifier too.
     """
 
@@ -70,7 +73,7 @@ class SliceDifference(Record):
         only_second_fails: members on which only the second fails.
         difference: failure rate of the first minus that of the second.
         interval: of the difference; paired.
-        p_value: McNemar's exact test.
+        p_value: McNemar's exact test; groups count once.
         q_value: over all slices and pairs of the comparison.
     """
 
@@ -96,6 +99,8 @@ class SlicePredictions(Record):
         found_on: the classifier that it was found on.
         inside: which of the class's samples are members.
         failed: by classifier, which of the samples failed.
+        groups: number of the group of every sample; empty if each is on its own.
+        questions: by classifier, the name of the question whether the slice holds on it, for the ledger.
     """
 
     slice_id: str
@@ -103,22 +108,38 @@ class SlicePredictions(Record):
     found_on: str
     inside: tuple[bool, ...]
     failed: Mapping[str, tuple[bool, ...]]
+    groups: tuple[int, ...] = ()
+    questions: Mapping[str, str] = Field(default_factory=dict)
+
+    @property
+    def group_codes(self) -> IntArray | None:
+        return np.array(self.groups, dtype=np.int64) if self.groups else None
+
+
+def measured_slices(slices: Sequence[SlicePredictions]) -> tuple[SliceOnModel, ...]:
+    """Measure every slice on every classifier; nothing is judged yet."""
+    return tuple(_on_model(one, model) for one in slices for model in one.failed)
+
+
+def is_tested(one: SliceOnModel) -> bool:
+    """Return whether a slice has enough samples to be tested on a classifier."""
+    return min(one.n_inside, one.n_outside) >= MIN_SUPPORT
 
 
 def measure_slices(
-    slices: Sequence[SlicePredictions], *, alpha: float = 0.05, min_support: int = 5
+    slices: Sequence[SlicePredictions], *, alpha: float = 0.05
 ) -> tuple[SliceOnModel, ...]:
-    """Measure every slice on every classifier; error rates hold over all of it."""
-    found = [_on_model(one, model) for one in slices for model in one.failed]
-    tested = [min(one.n_inside, one.n_outside) >= min_support for one in found]
+    """Measure every slice on every classifier and judge them; error rates hold over all of it, and over nothing else."""
+    found = measured_slices(slices)
+    tested = [is_tested(one) for one in found]
     adjusted = iter(
         q_values(
-            [one.p_value for one, is_tested in zip(found, tested, strict=True) if is_tested]
+            [one.p_value for one, has_test in zip(found, tested, strict=True) if has_test]
         ).tolist()
     )
     judged = []
-    for one, is_tested in zip(found, tested, strict=True):
-        q_value = next(adjusted) if is_tested else 1.0
+    for one, has_test in zip(found, tested, strict=True):
+        q_value = next(adjusted) if has_test else 1.0
         holds = q_value <= alpha and one.rate_inside > one.rate_outside
         judged.append(one.model_copy(update={"q_value": q_value, "holds": holds}))
     return tuple(judged)
@@ -142,7 +163,7 @@ def _on_model(one: SlicePredictions, model: str) -> SliceOnModel:
         failures_outside=failures_outside,
         interval_inside=_wilson(failures_inside, n_inside),
         interval_outside=_wilson(failures_outside, n_outside),
-        p_value=fisher_p(failures_inside, n_inside, failures_outside, n_outside),
+        p_value=group_p(inside, failed, one.group_codes),
     )
 
 
@@ -190,7 +211,11 @@ def _difference(one: SlicePredictions, first: str, second: str) -> SliceDifferen
         only_second_fails=only_second,
         difference=(only_first - only_second) / n_samples,
         interval=Interval(low=low, high=high, level=LEVEL),
-        p_value=mcnemar_p(only_first, only_second),
+        p_value=paired_group_p(
+            fails_too & ~fails,
+            fails & ~fails_too,
+            None if one.group_codes is None else one.group_codes[inside],
+        ),
     )
 
 

@@ -11,7 +11,9 @@ from weakspot.compare.across import (
     SlicePredictions,
     differences,
     measure_slices,
+    measured_slices,
 )
+from weakspot.compare.asking import PROMISE, Ledgers, judged_slices, note_differences
 from weakspot.core.arrays import BoolArray, DoubleArray
 from weakspot.core.errors import DataError
 from weakspot.core.record import Record
@@ -110,8 +112,25 @@ def compare_failures(
     *,
     alpha: float = 0.05,
     notes: Sequence[str] = (),
+    ledgers: Ledgers | None = None,
 ) -> Comparison:
+    """Compare classifiers.
+
+    Args:
+        failed: by classifier, which of the shared samples failed.
+        slices: confirmed slices of every classifier on all of them.
+        alpha: error rate of this comparison, without ledgers.
+        notes: what could not be compared, and why.
+        ledgers: what the samples were asked; verdicts are read off them.
+    """
     names = tuple(failed)
+    pairs = differences(slices)
+    if ledgers is None:
+        on_models = measure_slices(slices, alpha=alpha)
+    else:
+        on_models = judged_slices(measured_slices(slices), slices, ledgers)
+        note_differences(pairs, slices, ledgers)
+    promised = [PROMISE] if ledgers is not None and on_models else []
     overlaps = failure_iou(list(failed.values()))
     return Comparison(
         models=names,
@@ -121,9 +140,9 @@ def compare_failures(
         },
         overlaps=tuple(tuple(float(value) for value in line) for line in overlaps),
         families=families(names, overlaps),
-        slices=measure_slices(slices, alpha=alpha),
-        differences=differences(slices),
-        notes=tuple(notes),
+        slices=on_models,
+        differences=pairs,
+        notes=(*notes, *promised),
     )
 
 

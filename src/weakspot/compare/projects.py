@@ -1,7 +1,7 @@
 """Comparing the classifiers of several projects on the samples that they share."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,11 +12,16 @@ from weakspot.compare.comparison import Comparison, compare_failures, comparison
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.failures import class_problems
+from weakspot.core.failures import Side, class_problems
+from weakspot.core.groups import several_to_a_group
+from weakspot.core.questions import QuestionKeys
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
-from weakspot.pipeline.halves import split_in_halves
+from weakspot.pipeline.asked_data import AskedData
+from weakspot.pipeline.halves import split_in_halves, used_rows
+from weakspot.pipeline.ledger import Ledger
+from weakspot.pipeline.verdicts import ledger_at
 from weakspot.project.project import Project
 
 FEWEST_MODELS = 2
@@ -59,7 +64,13 @@ def compare_projects(
         for model in models
         if not model.confirmed
     ]
-    return compare_failures(failed, slices, alpha=alpha, notes=notes)
+    ledgers = {
+        (owner.name, model.name): owner.ledger_about(model, alpha)
+        for owner in models
+        if owner.confirmed
+        for model in models
+    }
+    return compare_failures(failed, slices, notes=notes, ledgers=ledgers)
 
 
 def write_comparison(comparison: Comparison, folder: Path) -> tuple[Path, ...]:
@@ -108,6 +119,16 @@ class _Model:
     def confirmed(self) -> tuple[FailureSlice, ...]:
         return self.record.findings() if self.record is not None else ()
 
+    @cached_property
+    def asked(self) -> AskedData:
+        """Return the evaluation samples with this classifier's predictions."""
+        return AskedData.of(self.samples.dataset, used_rows(self.samples, self.project.settings))
+
+    def ledger_about(self, model: "_Model", alpha: float) -> Ledger:
+        """Return what this project's samples were asked about a classifier."""
+        own = ledger_at(self.project.store, model.asked, self.project.settings)
+        return replace(own, alpha=alpha)
+
     def failed(self, sample_ids: Sequence[str]) -> BoolArray:
         rows = np.array([self.row_of[one] for one in sample_ids], dtype=np.int64)
         has_failed = np.zeros(len(self.samples.dataset), dtype=np.bool_)
@@ -138,8 +159,9 @@ class _Model:
                 self.samples, self.project.settings, criterion, slices=self.confirmed
             )
         }
-        predictions = []
+        predictions, keys = [], QuestionKeys(self.samples.dataset)
         for found in self.confirmed:
+            title = f"no {found.class_name}" if found.side is Side.ABSENT else found.class_name
             confirmation = kept.get(found.found_on.digest)
             if confirmation is None:
                 continue
@@ -154,6 +176,7 @@ class _Model:
             }
             if len(rows) and all(one is not None for one in failed.values()):
                 inside = found.rule.members(self.samples, rows)
+                groups = several_to_a_group(self.samples.dataset.groups[rows])
                 predictions.append(
                     SlicePredictions(
                         slice_id=found.slice_id,
@@ -162,6 +185,12 @@ class _Model:
                         inside=tuple(inside.tolist()),
                         failed={
                             name: tuple(one.tolist())
+                            for name, one in failed.items()
+                            if one is not None
+                        },
+                        groups=() if groups is None else tuple(groups.tolist()),
+                        questions={
+                            name: keys.key(title, rows, inside, one, groups=groups)
                             for name, one in failed.items()
                             if one is not None
                         },

@@ -69,6 +69,8 @@ class GroupChange(Record):
         p_value: McNemar's exact test of gained against lost, or the exact test of groups where several samples belong together.
         n_groups: how many groups its samples form, None if every sample is on its own.
         interval_of_groups: interval of the change that counts groups, None if every sample is on its own.
+        q_value: the same over everything that was ever measured on these samples; None if that was not counted.
+        question: names what was measured, for the ledger; empty where it is not asked.
     """
 
     group: str
@@ -91,6 +93,14 @@ class GroupChange(Record):
             return self.interval_of_groups
         low, high = change_interval(self.gained, self.lost, self.n_samples)
         return Interval(low=low, high=high)
+
+    q_value: float | None = None
+    question: str = ""
+
+    @property
+    def chance(self) -> float:
+        """Return the p-value to be told: the one over everything that was ever measured, where that was counted."""
+        return self.p_value if self.q_value is None else self.q_value
 
     @property
     def accuracy_before(self) -> float:

@@ -1,11 +1,13 @@
 """One ledger per data set: every question that touches held-out samples is entered, and verdicts are read off it.
 
+What was asked about one classifier is counted together: error rates hold over everything that some samples are ever asked about it.
+Another classifier's predictions are new data, so it has an account of its own. Comparisons of two classifiers are noted beside it.
+
 The file `ledger.jsonl` lies in the project folder, beside `.weakspot`, because it cannot be made again. Lines are only ever added,
 by whoever holds the project's lock, and are on disk before an answer is shown. A question that was asked before costs nothing and
 keeps its answer; only new ones form a batch and spend. What an answer is follows from the lines before it, never from later ones.
 """
 
-import hashlib
 import json
 import os
 from collections.abc import Iterator, Sequence
@@ -16,18 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.arrays import IntArray
-from weakspot.core.dataset import Dataset
 from weakspot.core.online_testing import Allowance, AskedFamily, online_q_values, spending_share
 from weakspot.core.record import Record
 from weakspot.core.statistics import Correction
+from weakspot.pipeline.asked_data import AskedData
 from weakspot.pipeline.earlier_looks import earlier_batches
+from weakspot.pipeline.standing import Standing
 from weakspot.store.project import ProjectStore
 
 LEDGER_FILE = "ledger.jsonl"
 PATIENCE_SECONDS = 20.0
-MOST_MARKS = 256
-SAME_SAMPLES = 0.5
 ANY_DATA = ""
 BESIDE = "beside "
 """Begins the names of tests that were made together with questions and are never told; without new questions they cost nothing."""
@@ -55,9 +55,10 @@ class LedgerBatch(Record):
     """What was asked at one time.
 
     Args:
-        data: digest of the samples.
+        data: digest of the samples and predictions.
         questions: the new ones among what was asked.
         parts: of what the batch may spend, for every family; none: all of it for each.
+        is_alone: whether its promise is about itself only, as that of a check is: it is written down and counted, and spends nothing.
         source: what asked, for example `verify`.
         by: who asked; empty for the command line.
         time: when.
@@ -66,45 +67,10 @@ class LedgerBatch(Record):
     data: str
     questions: tuple[AskedTest, ...]
     parts: tuple[float, ...] = ()
+    is_alone: bool = False
     source: str = ""
     by: str = ""
     time: str = ""
-
-
-class AskedData(Record):
-    """The samples that are asked.
-
-    Args:
-        digest: hash over their contents, in whatever order and under whatever labels.
-        n_samples: different contents.
-        marks: the smallest hashes of single contents: by these, samples that were asked before are known again among others.
-        has_looks: whether questions in the file of earlier versions were about these samples.
-    """
-
-    digest: str
-    n_samples: int
-    marks: tuple[str, ...]
-    has_looks: bool = False
-
-    @classmethod
-    def of(cls, dataset: Dataset, rows: IntArray) -> "AskedData":
-        contents = sorted(set(dataset.content_hashes(rows)))
-        hashes = sorted(hashlib.sha256(one.encode()).hexdigest()[:16] for one in contents)
-        whole = hashlib.sha256("\n".join(contents).encode()).hexdigest()[:32]
-        return cls(digest=whole, n_samples=len(contents), marks=tuple(hashes[:MOST_MARKS]))
-
-    def is_mostly(self, other: "AskedData") -> bool:
-        """Return whether half of the smaller of two sets is in the other: then what one was asked counts for both.
-
-        A sample more or less, another split beside the first, or other labels make no fresh samples.
-        """
-        if self.digest == other.digest:
-            return True
-        smallest = sorted({*self.marks, *other.marks})[:MOST_MARKS]
-        both = {*self.marks} & {*other.marks}
-        alike = sum(one in both for one in smallest) / max(len(smallest), 1)
-        n_shared = alike / (1.0 + alike) * (self.n_samples + other.n_samples)
-        return n_shared >= SAME_SAMPLES * min(self.n_samples, other.n_samples)
 
 
 class Answer(Record):
@@ -125,42 +91,6 @@ class Answer(Record):
     batch: int
     share: float
     n_tested: int
-
-
-class Standing(Record):
-    """What was asked of some samples so far, and what is left.
-
-    Args:
-        n_questions: different questions.
-        n_batches: times that something new was asked.
-        n_found: findings among them.
-        largest_p: a single question that is asked now is a finding up to this p-value.
-        first_p: what that was when nothing had been asked.
-        alpha: error rate over everything.
-    """
-
-    n_questions: int
-    n_batches: int
-    n_found: int
-    largest_p: float
-    first_p: float
-    alpha: float
-
-    @property
-    def sentence(self) -> str:
-        """Return it in plain words."""
-        if not self.n_batches:
-            return f"These samples have not been asked anything yet; a finding needs p ≤ {self.largest_p:.2g}."
-        asked = "1 question" if self.n_questions == 1 else f"{self.n_questions} questions"
-        rounds = "" if self.n_batches == self.n_questions else f" in {_times(self.n_batches)}"
-        return (
-            f"These held-out samples have been asked {asked}{rounds}. A single question asked now is a finding at "
-            f"p ≤ {self.largest_p:.2g}; the first would have been at {self.first_p:.2g}. Fresh samples restore the full level."
-        )
-
-
-def _times(count: int) -> str:
-    return "one go" if count == 1 else f"{count} goes"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,21 +129,28 @@ class Ledger:
             known = self._read()
             new = {one.key: one for one in questions if one.key not in known.places}
             if any(not key.startswith(BESIDE) for key in new):
-                batch = LedgerBatch(
-                    data=self.data.digest,
-                    questions=tuple(new.values()),
-                    parts=tuple(parts),
-                    source=source,
-                    by=by,
-                    time=datetime.now(UTC).isoformat(timespec="seconds"),
-                )
-                self._append(known, batch)
+                batch = self._batch(tuple(new.values()), source)
+                self._append(known, batch.model_copy(update={"parts": tuple(parts), "by": by}))
                 known = self._read()
         return tuple(
             known.answer(one.key, self.alpha, self.correction)
             for one in questions
             if one.key in known.places
         )
+
+    def note(self, questions: Sequence[AskedTest], *, source: str) -> int:
+        """Write down what was asked with a promise that holds for this one time, and return how many such times there were.
+
+        Whatever was noted before in the same words is not noted again.
+        """
+        with self.store.writing(patience=PATIENCE_SECONDS):
+            known = self._read()
+            noted = {one.key for batch in known.alone for one in batch.questions}
+            if not {one.key for one in questions} <= noted:
+                batch = self._batch(tuple(questions), source)
+                self._append(known, batch.model_copy(update={"is_alone": True}))
+                known = self._read()
+        return len(known.alone)
 
     def recall(self, keys: Sequence[str]) -> dict[str, Answer]:
         """Return the answers of those questions that were asked before."""
@@ -228,17 +165,30 @@ class Ledger:
         """Return what was asked and what is left."""
         known = self._read()
         n_found = known.judged(self.alpha, self.correction)[1]
-        left, first = (
-            Allowance(batch=batch, earlier=earlier, alpha=self.alpha, correction=self.correction)
-            for batch, earlier in ((len(known.batches) + 1, n_found), (1, 0))
+        left = Allowance(
+            batch=len(known.batches) + 1,
+            earlier=n_found,
+            alpha=self.alpha,
+            correction=self.correction,
         )
         return Standing(
+            n_samples=self.data.n_samples,
             n_questions=len(known.places),
             n_batches=len(known.batches),
             n_found=n_found,
+            share=left.largest_p / self.alpha,
             largest_p=left.largest_p,
-            first_p=first.largest_p,
             alpha=self.alpha,
+            n_other_classifiers=known.n_other_classifiers,
+            n_checks=len(known.alone),
+        )
+
+    def _batch(self, questions: tuple[AskedTest, ...], source: str) -> LedgerBatch:
+        return LedgerBatch(
+            data=self.data.digest,
+            questions=questions,
+            source=source,
+            time=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
     @property
@@ -258,9 +208,16 @@ class Ledger:
             )
             for look in (looks if not owners or owners & mine else ())
         ]
-        own = [batch for batch in batches if batch.data in {*mine, ANY_DATA}]
+        own = [batch for batch in batches if batch.data in {*mine, ANY_DATA} and not batch.is_alone]
+        shared = [one for one in datas if one.has_same_samples(self.data)]
+        places = {one.digest for one in shared}
+        spending = {batch.data for batch in batches if not batch.is_alone}
         return _Known(
             batches=(*asked, *own),
+            alone=tuple(batch for batch in batches if batch.is_alone and batch.data in places),
+            n_other_classifiers=_n_others(
+                [one for one in shared if one.digest in spending], self.data
+            ),
             has_data=any(one.digest == self.data.digest for one in datas),
             has_looks=bool(looks) and not owners,
         )
@@ -282,9 +239,11 @@ class Ledger:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Known:
-    """What some samples were asked, oldest first."""
+    """What some samples were asked about a classifier, oldest first, and beside it."""
 
     batches: tuple[LedgerBatch, ...]
+    alone: tuple[LedgerBatch, ...]
+    n_other_classifiers: int
     has_data: bool
     has_looks: bool
     _judged: dict[tuple[float, Correction], tuple[list[dict[str, Answer]], int]] = field(
@@ -329,6 +288,15 @@ class _Known:
         self, families: Sequence[list[list[AskedTest]]]
     ) -> Iterator[tuple[list[list[AskedTest]], LedgerBatch]]:
         return zip(families, self.batches, strict=True)
+
+
+def _n_others(shared: Sequence[AskedData], own: AskedData) -> int:
+    """Return how many different classifiers the same samples were asked about, beside this one."""
+    known = [own]
+    for one in shared:
+        if not any(one.has_same_classifier(other) for other in known):
+            known.append(one)
+    return len(known) - 1
 
 
 def _families(batch: LedgerBatch) -> Iterator[list[AskedTest]]:

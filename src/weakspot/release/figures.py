@@ -5,6 +5,7 @@ from enum import StrEnum
 
 from weakspot.core.arrays import IntArray
 from weakspot.core.statistics import Correction
+from weakspot.pipeline.asked_data import AskedData
 
 
 class SubjectKind(StrEnum):
@@ -116,6 +117,7 @@ class Figures:
         sightings: one a finding; None without a baseline.
         pairs: None without a baseline that has predictions.
         notes: what to know about them.
+        compared_on: the samples of `pairs` with the predictions of now; None without a baseline.
     """
 
     tallies: tuple[Tally, ...]
@@ -124,6 +126,7 @@ class Figures:
     sightings: tuple[Sighting, ...] | None = None
     pairs: tuple[PairedTally, ...] | None = None
     notes: tuple[str, ...] = field(default=())
+    compared_on: AskedData | None = None
 
     def of(self, *kinds: SubjectKind) -> tuple[Tally, ...]:
         return tuple(one for one in self.tallies if one.kind in kinds)

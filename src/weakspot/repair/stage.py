@@ -29,6 +29,7 @@ from weakspot.repair.collecting.stage import (
 )
 from weakspot.repair.export import export_repair, head_content
 from weakspot.repair.journal import RepairJournal
+from weakspot.repair.judging import judged_repairs, repair_ledger
 from weakspot.repair.labels.requests import read_labels, write_labelling_list
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
 from weakspot.repair.obstacles import obstacle_to_repair, other_notes, with_note
@@ -167,9 +168,9 @@ class RepairStage:
                     "notes": (*first.notes, *notes),
                 }
             )
-        return self.record.model_copy(
-            update={"repairs": tuple(results), "notes": other_notes(self.record)}
-        )
+        ledger = repair_ledger(self.store, bench.samples.dataset, bench.measured)
+        judged = judged_repairs(results, ledger)
+        return self.record.model_copy(update={"repairs": judged, "notes": other_notes(self.record)})
 
     def _run_method(
         self, bench: RepairBench, method: str, request: RepairRequest, journal: RepairJournal | None

@@ -98,8 +98,8 @@ def movement(change: GroupChange) -> str:
         return f"stayed at {before}"
     if change.right_before == change.right_after:
         return f"stayed at {before}, with {change.gained} samples gained and as many lost"
-    if change.p_value > CERTAIN:
-        return f"went from {before} to {after}, which may be chance ({p_words(change.p_value)})"
+    if change.chance > CERTAIN:
+        return f"went from {before} to {after}, which may be chance ({p_words(change.chance)})"
     return (
         f"{'rose' if change.right_after > change.right_before else 'fell'} from {before} to {after}"
     )
@@ -198,15 +198,15 @@ def fallen_groups(arm: RepairArm) -> tuple[GroupChange, ...]:
     fallen = [
         one for one in arm.changes if one.right_after < one.right_before and one.kind not in FORMER
     ]
-    return tuple(sorted(fallen, key=lambda one: (one.p_value, one.change)))
+    return tuple(sorted(fallen, key=lambda one: (one.chance, one.change)))
 
 
 def worse_sentences(arm: RepairArm) -> Iterator[str]:
     """Yield what got worse, named, told apart by whether it is more than chance."""
     fallen = fallen_groups(arm)
     n_groups = sum(one.kind not in FORMER and one.n_samples > 0 for one in arm.changes)
-    sure = [one for one in fallen if one.p_value <= CERTAIN]
-    unsure = [one for one in fallen if one.p_value > CERTAIN]
+    sure = [one for one in fallen if one.chance <= CERTAIN]
+    unsure = [one for one in fallen if one.chance > CERTAIN]
     if sure:
         by_chance = (
             f" Among {n_groups} groups, one in twenty can seem so by chance."
@@ -222,7 +222,7 @@ def worse_sentences(arm: RepairArm) -> Iterator[str]:
 
 def _named(changes: Sequence[GroupChange]) -> str:
     named = [
-        f"{quoted(one.group)} ({one.right_before} to {one.right_after} of {one.n_samples:,} right, {p_words(one.p_value)})"
+        f"{quoted(one.group)} ({one.right_before} to {one.right_after} of {one.n_samples:,} right, {p_words(one.chance)})"
         for one in changes[:MOST_NAMED]
     ]
     rest = f", and {len(changes) - MOST_NAMED} more" if len(changes) > MOST_NAMED else ""

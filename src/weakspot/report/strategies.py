@@ -6,7 +6,7 @@ from typing import Any
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
-from weakspot.core.statistics import adjusted_p_values, mcnemar_p
+from weakspot.core.statistics import adjusted_p_values
 from weakspot.report.repair_wording import fallen_groups, labelling_sentence
 from weakspot.report.repairs import main_arm
 from weakspot.report.wording import CERTAIN, arm_name
@@ -27,7 +27,7 @@ class Move:
         gained: wrong before, right after.
         lost: right before, wrong after.
         n_samples: samples of all groups; one in two groups counts twice.
-        p_value: the exact test, of the groups that moved the same way as all together.
+        p_value: the exact test, of the groups that moved the same way as all together; over all that these samples measured.
     """
 
     change: float
@@ -53,11 +53,7 @@ class Move:
             )
             for end in ("low", "high")
         )
-        alike = [
-            one.p_value if one.n_groups is not None else mcnemar_p(one.gained, one.lost)
-            for one in groups
-            if (one.gained - one.lost) * (gained - lost) > 0
-        ]
+        alike = [one.chance for one in groups if (one.gained - one.lost) * (gained - lost) > 0]
         return cls(
             change=(gained - lost) / n_samples,
             interval=Interval(low=low / n_samples, high=high / n_samples),
@@ -153,7 +149,13 @@ def compare_strategies(predictions: Sequence[RepairResult]) -> StrategyCompariso
 
 
 def _over_arms(rows: Sequence[StrategyRow]) -> tuple[StrategyRow, ...]:
-    """Return rows whose p-values allow for all arms of the table (Holm), one column at a time: whoever compares looks for the best."""
+    """Return rows whose p-values allow for all arms of the table (Holm), one column at a time: whoever compares looks for the best.
+
+    Where the ledger gave them, they allow for that already.
+    """
+    counted = [change for row in rows if row.arm is not None for change in row.arm.changes]
+    if any(change.q_value is not None for change in counted):
+        return tuple(rows)
     adjusted = list(rows)
     for column in ("on_slices", "on_rest", "overall"):
         places = [place for place, row in enumerate(rows) if getattr(row, column) is not None]
@@ -205,7 +207,7 @@ def _row(
         on_rest=_on(arm, GroupKind.COMPLEMENT),
         overall=_on(arm, GroupKind.OVERALL),
         rival=rival,
-        got_worse=tuple(one.group for one in fallen if one.p_value <= CERTAIN),
+        got_worse=tuple(one.group for one in fallen if one.chance <= CERTAIN),
         n_lower=len(fallen),
     )
 

@@ -173,3 +173,27 @@ def test_check__accepted_slices_pass_until_their_day(table_project):
         "confirmed_slices",
         "accepted",
     }
+
+
+def test_check__falls_are_noted_once_and_cost_nothing(table_project):
+    baseline_project = table_project()
+    baseline = baseline_of(baseline_project, ensure_run(baseline_project).record)
+    rules = {"regressions": {"max_drop": 0.0}, "slices": [GREEN]}
+    first = _check(baseline_project, rules, baseline=baseline)
+    standing = baseline_project.ledger().standing()
+    again = _check(baseline_project, rules, baseline=baseline)
+    assert baseline_project.ledger().standing() == standing
+    assert standing.n_checks == 1
+    assert first.result == again.result
+    assert "promised for each check, not for all of them together" in first.result.notes[-1]
+    later = table_project(green_right_every=2)
+    checked = _check(later, rules, baseline=baseline)
+    assert "compared 2 pairs of a model and a baseline" in checked.result.notes[-1]
+    assert later.ledger().standing().n_checks == 2
+
+
+def test_check__other_models_before__a_new_one_is_judged_at_the_full_level(table_project):
+    rules = {"confirmed_slices": {"max": 9}}
+    records = [_check(table_project(green_right_every=every), rules).record for every in (2, 3, 5)]
+    assert [{entry.batch for entry in record.evidence} for record in records] == [{1}] * 3
+    assert table_project(green_right_every=2).ledger().standing().n_other_classifiers == 2

@@ -14,10 +14,12 @@ from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
+from weakspot.pipeline.asked_data import AskedData
 from weakspot.project.project import Project
 from weakspot.release.baseline import Baseline
 from weakspot.release.checking.held_out import HeldOut, find_sightings, held_out
 from weakspot.release.checking.named_slices import column_slices, members_of, phrase_slices
+from weakspot.release.checking.noting import note_check
 from weakspot.release.checking.runs import choose_run, refuse_other_inputs, refuse_other_task
 from weakspot.release.figures import Figures, Sighting, SubjectKind, Tally
 from weakspot.release.judging import judge_policy
@@ -77,6 +79,11 @@ def check(project: Project, request: CheckRequest) -> Checked:
     record = choose_run(project, request.run_id, may_run=request.may_run)
     figures = _Measuring(project=project, record=record, request=request).figures()
     entries = judge_policy(request.policy, figures, today=request.today or datetime.now(UTC).date())
+    noted = (
+        note_check(project, figures.compared_on, request.baseline, request.policy, entries)
+        if figures.compared_on is not None and request.baseline is not None
+        else ""
+    )
     result = PolicyResult(
         run_id=record.run_id,
         started=record.started,
@@ -86,7 +93,7 @@ def check(project: Project, request: CheckRequest) -> Checked:
         level=request.policy.judging.level,
         unsure_fails=request.policy.judging.when_unsure == "fail",
         entries=entries,
-        notes=figures.notes,
+        notes=(*figures.notes, *filter(None, [noted])),
     )
     return Checked(result=result, record=record)
 
@@ -117,8 +124,9 @@ class _Measuring:
             n_tested=n_tested,
             correction=correction,
             sightings=sightings,
-            pairs=None if pairing is None else pairing.pairs,
-            notes=() if pairing is None else _notes(pairing),
+            pairs=None if pairing is None else pairing.pairing.pairs,
+            notes=() if pairing is None else _notes(pairing.pairing),
+            compared_on=None if pairing is None else pairing.data,
         )
 
     @property
@@ -158,7 +166,7 @@ class _Measuring:
 
     def _compared(
         self, named: tuple[FailureSlice, ...], samples: SampleSet
-    ) -> tuple[tuple[Sighting, ...] | None, Pairing | None]:
+    ) -> "tuple[tuple[Sighting, ...] | None, _Paired | None]":
         policy, baseline = self.request.policy, self.request.baseline
         if baseline is None or not policy.needs_baseline:
             return None, None
@@ -170,17 +178,26 @@ class _Measuring:
                 self.record, baseline, now, samples, same_at=policy.new_slices.same_at
             )
         if policy.regressions is not None:
-            pairing = pair_samples(
+            found = pair_samples(
                 baseline,
                 now.predictions,
                 _named_members(named, samples, now),
                 samples.dataset.groups[now.rows],
             )
+            pairing = _Paired(pairing=found, data=AskedData.of(samples.dataset, now.rows))
         return sightings, pairing
 
     @property
     def _criterion(self) -> FailureCriterion:
         return self.project.settings.failure.criterion()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Paired:
+    """Two classifiers' predictions beside each other, and the samples that they are of."""
+
+    pairing: Pairing
+    data: AskedData
 
 
 def recorded_tallies(record: RunRecord) -> tuple[Tally, ...]:

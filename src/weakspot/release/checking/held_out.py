@@ -1,16 +1,15 @@
 """Held-out samples of a run, and which of its findings a baseline has seen."""
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 
 from weakspot.core.arrays import BoolArray, IntArray
-from weakspot.core.dataset import Dataset, Split
+from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.identity import identities
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
@@ -59,7 +58,7 @@ def held_out(
         found.slice_id: PackedBits.of(_members(record, found.slice_id, samples, rows))
         for found, _ in record.published()
     }
-    keys = PackedKeys.of(pairing_hashes(samples.dataset, rows))
+    keys = PackedKeys.of(identities(samples.dataset, rows))
     return HeldOut(
         rows=rows,
         predictions=HeldOutPredictions(
@@ -68,24 +67,11 @@ def held_out(
     )
 
 
-def pairing_hashes(dataset: Dataset, rows: IntArray) -> list[str]:
-    """Return by what samples are known again: their images or, where there is none, their keys.
-
-    The content hash of a sample without an image covers its prediction: pairing by it would leave out whatever changed.
-    """
-    keys = dataset.table.column("key").take(pa.array(rows)).to_pylist()
-    found = zip(dataset.content_hashes(rows), dataset.locations(rows), keys, strict=True)
-    return [
-        hashed if place is not None else hashlib.sha256(str(key).encode()).hexdigest()
-        for hashed, place, key in found
-    ]
-
-
 def _held_out_rows(samples: SampleSet) -> IntArray:
     dataset = samples.dataset
     rows = dataset.rows_of(*HELD_OUT)
     rows = rows[dataset.is_labelled[rows]]
-    keys = PackedKeys.of(pairing_hashes(dataset, rows)).values
+    keys = PackedKeys.of(identities(dataset, rows)).values
     _, first = np.unique(keys, return_index=True)
     return np.asarray(rows[np.sort(first)], dtype=np.int64)
 

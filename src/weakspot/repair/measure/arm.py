@@ -31,6 +31,7 @@ from weakspot.repair.measure.predictions import (
     is_measurable,
     refuse_prediction_rules,
 )
+from weakspot.repair.measure.questions import question_of
 from weakspot.repair.measure.spread import spread_of
 
 FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
@@ -78,15 +79,25 @@ class _Row(NamedTuple):
     kind: GroupKind
     tally: _Tally
     grouped: _Grouped | None = None
+    question: str = ""
 
 
 def group_changes(comparison: Comparison, *, with_classes: bool) -> tuple[GroupChange, ...]:
     """Return the changes overall, of formerly right and wrong samples, of slices and the rest of their classes, and of classes.
 
     A group without samples is kept, so that nobody takes it for one that was forgotten.
+
+    Args:
+        comparison: what was measured.
+        with_classes: whether these samples decide: then every class is listed, and questions to them have names.
     """
     by_class = [_tally(one.right_before, one.right_after) for one in comparison.predictions]
-    rows = [*_whole(by_class, _all_grouped(comparison)), *_sliced(comparison.parts)]
+    digest = comparison.samples.digest() if with_classes else ""
+    whole = question_of(digest, [(one, None) for one in comparison.predictions]) if digest else ""
+    rows = [
+        *_whole(by_class, _all_grouped(comparison), whole),
+        *_sliced(comparison.parts, digest),
+    ]
     if with_classes:
         rows += [
             _Row(one.problem.title, GroupKind.CLASS, tally, _grouped(one))
@@ -124,12 +135,12 @@ def _all_grouped(comparison: Comparison) -> _Grouped | None:
     return _Grouped(before, after, groups[positions])
 
 
-def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None) -> Iterator[_Row]:
+def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None, question: str) -> Iterator[_Row]:
     whole = (
         _Tally(*(sum(numbers) for numbers in zip(*by_class, strict=True))) if by_class else _Tally()
     )
     n_wrong = whole.n_samples - whole.before
-    yield _Row("overall", GroupKind.OVERALL, whole, grouped)
+    yield _Row("overall", GroupKind.OVERALL, whole, grouped, question)
     yield _Row(
         "formerly right",
         GroupKind.FORMERLY_RIGHT,
@@ -140,17 +151,20 @@ def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None) -> Iterator[_Ro
     )
 
 
-def _sliced(parts: Sequence[SlicePart]) -> Iterator[_Row]:
+def _sliced(parts: Sequence[SlicePart], digest: str) -> Iterator[_Row]:
     for part in parts:
         one = part.result
         inside, outside = _Tally(), _Tally()
+        names = ["", ""]
+        if one is not None and digest:
+            names = [question_of(digest, [(one, side)]) for side in (part.inside, part.outside)]
         if one is not None:
             inside = _tally(one.right_before[part.inside], one.right_after[part.inside])
             outside = _tally(one.right_before[part.outside], one.right_after[part.outside])
-        yield _Row(part.title, GroupKind.SLICE, inside, _grouped(one, part.inside))
+        yield _Row(part.title, GroupKind.SLICE, inside, _grouped(one, part.inside), names[0])
         label = part.class_title
         rest = f"{label}: the rest" if len(parts) == 1 else f"{label}: all but “{part.title}”"
-        yield _Row(rest, GroupKind.COMPLEMENT, outside, _grouped(one, part.outside))
+        yield _Row(rest, GroupKind.COMPLEMENT, outside, _grouped(one, part.outside), names[1])
 
 
 def _tally(right_before: BoolArray, right_after: BoolArray) -> _Tally:
@@ -195,6 +209,7 @@ def _records(rows: Sequence[_Row]) -> tuple[GroupChange, ...]:
             p_value=p_value,
             n_groups=None if row.grouped is None else len(np.unique(row.grouped.groups)),
             interval_of_groups=None if row.grouped is None else row.grouped.interval_of_change,
+            question=row.question,
         )
         for row, numbers, ends, p_value in zip(rows, *columns, strict=True)
     )

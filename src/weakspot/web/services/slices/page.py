@@ -53,7 +53,7 @@ class RepairStatus(View):
         n_samples: members among them.
         right_before: how many were right before.
         right_after: how many are right after.
-        p_value: McNemar's exact test of gained against lost.
+        p_value: McNemar's exact test of gained against lost, over everything that was ever measured on these samples.
         status: what became of it when failures were looked for again; empty if that was not done.
     """
 
@@ -179,6 +179,6 @@ def _status(result: RepairResult, found: FailureSlice) -> RepairStatus | None:
         n_samples=change.n_samples,
         right_before=change.right_before,
         right_after=change.right_after,
-        p_value=change.p_value,
+        p_value=change.chance,
         status=status,
     )
