@@ -8,9 +8,18 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
+import pyarrow as pa
+
 from weakspot.core.errors import DataError
+from weakspot.ingest.csv_blocks import IrregularTextError, read_csv_blocks
 from weakspot.ingest.problems import Problems
-from weakspot.ingest.tables import TableBatch, TableHeader, note_repeated
+from weakspot.ingest.tables import (
+    ArrowColumns,
+    TableBatch,
+    TableHeader,
+    note_repeated,
+    rows_at_once,
+)
 from weakspot.media.locations import explained, open_location, shown_location
 
 BATCH_ROWS = 4096
@@ -37,10 +46,36 @@ class DelimitedTable:
         self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()
     ) -> Iterator[TableBatch]:
         """Yield rows; a row with too few or too many fields is a problem."""
+        row = start
+        try:
+            for columns in rows_at_once(self._regular_rows(without), start, BATCH_ROWS):
+                yield TableBatch(
+                    first_row=row, n_rows=columns.num_rows, columns=ArrowColumns(columns)
+                )
+                row += columns.num_rows
+        except (IrregularTextError, OSError):
+            yield from self._listed_batches(problems, row, without)
+
+    def _regular_rows(self, without: frozenset[str]) -> Iterator[pa.Table]:
+        names = next(self._lines(), [])
+        wanted = [name for name in names if name not in without]
+        if len(set(names)) < len(names) or not wanted:
+            raise IrregularTextError
+        with open_location(self.location) as file:
+            first = file.readline(_LONGEST_HEADER)
+            file.seek(0)
+            delimiter = self._delimiter_in(first.decode("utf-8", "replace"))
+            yield from read_csv_blocks(file, names, delimiter=delimiter, wanted=wanted)
+
+    def _delimiter_in(self, first: str) -> str:
+        return self.delimiter or (";" if ";" in first and "," not in first else ",")
+
+    def _listed_batches(
+        self, problems: Problems, row: int, without: frozenset[str]
+    ) -> Iterator[TableBatch]:
         lines = self._lines()
         names = next(lines, [])
-        row = start
-        lines = islice(lines, start, None)
+        lines = islice(lines, row, None)
         while block := list(islice(lines, BATCH_ROWS)):
             good = []
             for number, fields in enumerate(block, start=row + 1):
@@ -67,8 +102,7 @@ class DelimitedTable:
             try:
                 first = text.readline(_LONGEST_HEADER)
                 text.seek(0)
-                delimiter = self.delimiter or (";" if ";" in first and "," not in first else ",")
-                reader = csv.reader(text, delimiter=delimiter)
+                reader = csv.reader(text, delimiter=self._delimiter_in(first))
                 yield from (fields for fields in reader if fields)
             except UnicodeDecodeError as error:
                 raise _not_utf8(self.location) from error
