@@ -5,10 +5,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray
+from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.evidence import Interval
+from weakspot.core.group_tests import (
+    count_groups,
+    effective_number,
+    group_change_interval,
+    group_interval,
+    group_p,
+    paired_group_p,
+)
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.record import Record
-from weakspot.core.statistics import fisher_p, mcnemar_p, q_values, wilson_interval
+from weakspot.core.statistics import q_values
 
 LEVEL = 0.95
 
@@ -70,7 +79,7 @@ class SliceDifference(Record):
         only_second_fails: members on which only the second fails.
         difference: failure rate of the first minus that of the second.
         interval: of the difference; paired.
-        p_value: McNemar's exact test.
+        p_value: McNemar's exact test, or that of groups.
         q_value: over all slices and pairs of the comparison.
     """
 
@@ -96,6 +105,7 @@ class SlicePredictions(Record):
         found_on: the classifier that it was found on.
         inside: which of the class's samples are members.
         failed: by classifier, which of the samples failed.
+        groups: number of the group of every sample; empty if every one is its own.
     """
 
     slice_id: str
@@ -103,14 +113,21 @@ class SlicePredictions(Record):
     found_on: str
     inside: tuple[bool, ...]
     failed: Mapping[str, tuple[bool, ...]]
+    groups: tuple[int, ...] = ()
+
+    @property
+    def together(self) -> IntArray | None:
+        """Return the groups [n], None if every sample is its own."""
+        return several_to_a_group(np.array(self.groups)) if self.groups else None
 
 
 def measure_slices(
     slices: Sequence[SlicePredictions], *, alpha: float = 0.05, min_support: int = 5
 ) -> tuple[SliceOnModel, ...]:
     """Measure every slice on every classifier; error rates hold over all of it."""
-    found = [_on_model(one, model) for one in slices for model in one.failed]
-    tested = [min(one.n_inside, one.n_outside) >= min_support for one in found]
+    measured = [(one, model) for one in slices for model in one.failed]
+    found = [_on_model(one, model) for one, model in measured]
+    tested = [min(_n_units(one)) >= min_support for one, _ in measured]
     adjusted = iter(
         q_values(
             [one.p_value for one, is_tested in zip(found, tested, strict=True) if is_tested]
@@ -129,6 +146,7 @@ def _on_model(one: SlicePredictions, model: str) -> SliceOnModel:
         np.array(one.inside, dtype=np.bool_),
         np.array(one.failed[model], dtype=np.bool_),
     )
+    groups = one.together
     n_inside, n_outside = int(inside.sum()), int((~inside).sum())
     failures_inside, failures_outside = int(failed[inside].sum()), int(failed[~inside].sum())
     return SliceOnModel(
@@ -140,14 +158,20 @@ def _on_model(one: SlicePredictions, model: str) -> SliceOnModel:
         failures_inside=failures_inside,
         n_outside=n_outside,
         failures_outside=failures_outside,
-        interval_inside=_wilson(failures_inside, n_inside),
-        interval_outside=_wilson(failures_outside, n_outside),
-        p_value=fisher_p(failures_inside, n_inside, failures_outside, n_outside),
+        interval_inside=_interval(failures_inside, effective_number(groups, inside), n_inside),
+        interval_outside=_interval(failures_outside, effective_number(groups, ~inside), n_outside),
+        p_value=group_p(inside, failed, groups),
     )
 
 
-def _wilson(failures: int, n_samples: int) -> Interval:
-    low, high = wilson_interval(failures, n_samples, level=LEVEL)
+def _n_units(one: SlicePredictions) -> tuple[int, int]:
+    """Return how many groups, or samples on their own, are inside and outside."""
+    inside = np.array(one.inside, dtype=np.bool_)
+    return count_groups(one.together, inside), count_groups(one.together, ~inside)
+
+
+def _interval(failures: int, effective: float, n_samples: int) -> Interval:
+    low, high = group_interval(failures, n_samples, effective, level=LEVEL)
     return Interval(low=low, high=high, level=LEVEL)
 
 
@@ -179,7 +203,8 @@ def _difference(one: SlicePredictions, first: str, second: str) -> SliceDifferen
         int((fails_too & ~fails).sum()),
         int(inside.sum()),
     )
-    low, high = paired_interval(fails, fails_too)
+    groups = None if one.together is None else one.together[inside]
+    low, high = paired_interval(fails, fails_too, groups)
     return SliceDifference(
         slice_id=one.slice_id,
         title=one.title,
@@ -190,14 +215,16 @@ def _difference(one: SlicePredictions, first: str, second: str) -> SliceDifferen
         only_second_fails=only_second,
         difference=(only_first - only_second) / n_samples,
         interval=Interval(low=low, high=high, level=LEVEL),
-        p_value=mcnemar_p(only_first, only_second),
+        p_value=paired_group_p(fails & ~fails_too, fails_too & ~fails, groups),
     )
 
 
 def paired_interval(
-    first: BoolArray, second: BoolArray, *, level: float = LEVEL
+    first: BoolArray, second: BoolArray, groups: IntArray | None = None, *, level: float = LEVEL
 ) -> tuple[float, float]:
     """Return the interval of the difference of two rates on the same samples (Bonett and Price's adjusted Wald interval).
+
+    Samples in groups [n] count as what they are worth.
 
     >>> low, high = paired_interval(np.array([True] * 8 + [False] * 12), np.array([True] * 2 + [False] * 18))
     >>> round(low, 3), round(high, 3)
@@ -205,6 +232,8 @@ def paired_interval(
     """
     from scipy.special import ndtri
 
+    if groups is not None:
+        return group_change_interval(first & ~second, second & ~first, groups, level=level)
     n_samples = len(first) + 2
     only_first, only_second = (
         (int((first & ~second).sum()) + 1) / n_samples,

@@ -13,6 +13,7 @@ from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import class_problems
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
@@ -154,12 +155,14 @@ class _Model:
             }
             if len(rows) and all(one is not None for one in failed.values()):
                 inside = found.rule.members(self.samples, rows)
+                together = several_to_a_group(self.samples.dataset.groups[rows])
                 predictions.append(
                     SlicePredictions(
                         slice_id=found.slice_id,
                         title=found.title,
                         found_on=self.name,
                         inside=tuple(inside.tolist()),
+                        groups=tuple(() if together is None else together.tolist()),
                         failed={
                             name: tuple(one.tolist())
                             for name, one in failed.items()

@@ -218,7 +218,8 @@ def _values(samples: SampleSet, rows: IntArray, space: str | None) -> FloatArray
     if space is not None:
         return unit_rows(samples.embeddings(space, rows))
     dataset = samples.dataset
-    return (predicted_classes(dataset, rows) != dataset.labels[rows]).astype(np.float32)[:, None]
+    failed = predicted_classes(dataset, rows) != dataset.labels[rows]
+    return np.asarray(failed[:, None], dtype=np.float32)
 
 
 def _count_runs(linked: IntArray) -> tuple[int, int]:

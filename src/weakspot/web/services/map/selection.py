@@ -140,13 +140,13 @@ def selection(workspace: Workspace, rows: IntArray, title: str | None = None) ->
 def _count(problem: ClassProblem, inside: BoolArray) -> MapClassCount:
     return MapClassCount(
         title=problem.title,
-        inside=_share(problem.failed[inside]),
-        rest=_share(problem.failed[~inside]),
+        inside=_share(problem.failed[inside], problem.worth),
+        rest=_share(problem.failed[~inside], problem.worth),
     )
 
 
-def _share(flags: BoolArray) -> Share:
-    return Share.of(int(flags.sum()), len(flags))
+def _share(flags: BoolArray, worth: float) -> Share:
+    return Share.of(int(flags.sum()), len(flags), effective=worth * len(flags))
 
 
 def _words(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapWord, ...]:
