@@ -214,7 +214,7 @@ def _values(
         )
         for code, value in enumerate(coded.dictionary.to_pylist()):
             has_value = codes == code
-            shares = _share(has_value[inside]), _share(has_value[~inside])
+            shares = tuple(_share(has_value[side], problem.worth) for side in (inside, ~inside))
             if shares[0].value - shares[1].value >= LEAST_SHARE_GAP:
                 found.append(
                     MapValueShare(
