@@ -10,7 +10,6 @@ from weakspot.core.class_embeddings import obstacle
 from weakspot.core.error_score import error_scores, score_at
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
-from weakspot.core.group_dealing import deal_folds
 from weakspot.core.group_tests import group_p
 from weakspot.core.seeding import generator
 from weakspot.core.statistics import fisher_p
@@ -211,7 +210,9 @@ def parts_of(
     draws = generator(seed, "phrase parts", title)
     number = np.zeros(len(failed), dtype=np.int64)
     if groups is not None:
-        number = deal_folds(groups, N_PARTS, draws)
+        from weakspot.core.group_dealing.kernels import fold_numbers
+
+        number = fold_numbers(failed, draws.permutation(len(failed)), N_PARTS, groups)[0]
     for side in (True, False) if groups is None else ():
         places = draws.permutation(np.flatnonzero(failed == side))
         number[places] = np.arange(len(places)) % N_PARTS
