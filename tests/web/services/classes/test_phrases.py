@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,12 @@ from weakspot.web.services.classes.phrases import (
     phrase_score,
     score_with,
 )
-from weakspot.web.services.classes.samples import class_members, class_samples, titles_of_row
+from weakspot.web.services.classes.samples import (
+    class_members,
+    class_samples,
+    known_first,
+    titles_of_row,
+)
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, unpack
 
 
@@ -198,3 +205,15 @@ def test_parts_of__groups_stay_whole():
     assert sorted(np.concatenate([part.own for part in parts]).tolist()) == list(range(120))
     for part in parts:
         assert not set(objects[part.own]) & set(objects[part.others])
+
+
+def test_known_first__groups_stay_with_their_samples(world_workspace):
+    plain = world_workspace.problems["disc"]
+    objects = np.random.default_rng(0).permutation(np.arange(len(plain.rows)) // 2)
+    members = known_first(world_workspace, replace(plain, groups=objects))
+    by_row = dict(zip(plain.rows.tolist(), objects.tolist(), strict=True))
+    expected = np.array([by_row[row] for row in members.comparable.rows.tolist()])
+    found = members.comparable.groups
+    assert len(found) == members.n_comparable
+    assert np.array_equal(found[:, None] == found, expected[:, None] == expected)
+    assert known_first(world_workspace, plain).comparable.groups is None
