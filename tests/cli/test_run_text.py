@@ -1,6 +1,7 @@
 import pytest
 
 from weakspot.cli import run_text
+from weakspot.core.dataset import Task
 from weakspot.core.evidence import (
     Cause,
     CauseFinding,
@@ -16,6 +17,7 @@ from weakspot.core.evidence import (
 from weakspot.core.rules import ColumnRule
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.pipeline.ingestion import IngestSummary
 
 USE = DataUse(name="half", n_samples=51, digest="d")
 
@@ -134,3 +136,21 @@ def test_findings__doubtful_names_are_marked(record):
 
 def test_candidates__warn_that_nothing_is_confirmed(record):
     assert "3 candidate slices, none confirmed yet" in run_text.candidates(record)
+
+
+def test_ingest_lines__bursts_are_said():
+    summary = IngestSummary(
+        source="folder: photos",
+        n_samples=40,
+        n_unlabelled=0,
+        class_names=("cat",),
+        task=Task.SINGLE_LABEL,
+        per_split={"test": 40},
+        quarantined={},
+        n_duplicated=0,
+        n_across_splits=0,
+        n_conflicting=0,
+        has_predictions=False,
+        burst_note="40 images come in bursts.",
+    )
+    assert "  40 images come in bursts." in run_text.ingest_lines(summary)

@@ -67,11 +67,33 @@ def test_paired_interval__covers_the_truth_as_often_as_promised():
     assert 0.93 <= covered / 1000 <= 0.99
 
 
-def test_measure_slices__images_of_one_object__count_once():
-    alone, grouped = (measure_slices([_predictions(groups=groups)])[0] for groups in ((), GROUPS))
-    assert grouped.p_value > alone.p_value
+def _repeated(n_times):
+    """The same predictions, every sample seen several times, and which belong together."""
+    given = _predictions()
+    return _predictions(
+        inside=tuple(np.repeat(given.inside, n_times).tolist()),
+        failed={
+            name: tuple(np.repeat(one, n_times).tolist()) for name, one in given.failed.items()
+        },
+        groups=tuple(np.repeat(np.arange(40), n_times).tolist()),
+    )
 
 
-def test_differences__images_of_one_object__count_once():
-    alone, grouped = (differences([_predictions(groups=groups)])[0] for groups in ((), GROUPS))
-    assert grouped.p_value > alone.p_value
+def test_measured__objects_seen_several_times_count_once():
+    for alone, often in zip(
+        measure_slices([_predictions()]), measure_slices([_repeated(5)]), strict=True
+    ):
+        assert often.n_inside == 5 * alone.n_inside
+        assert often.p_value == pytest.approx(alone.p_value)
+        assert often.interval_inside.low == pytest.approx(alone.interval_inside.low)
+        assert often.interval_outside.high == pytest.approx(alone.interval_outside.high)
+    few = measure_slices([_repeated(5)], min_support=21)
+    assert all(one.q_value == 1.0 for one in few)
+
+
+def test_differences__objects_seen_several_times_count_once():
+    (alone,), (often,) = differences([_predictions()]), differences([_repeated(5)])
+    assert often.p_value == pytest.approx(alone.p_value)
+    assert often.difference == pytest.approx(alone.difference)
+    assert often.interval.low == pytest.approx(alone.interval.low, abs=0.01)
+    assert often.interval.high == pytest.approx(alone.interval.high, abs=0.01)

@@ -254,3 +254,16 @@ def test_class_problems__groups_of_every_class_and_of_some_of_its_rows():
     assert first.only(np.array([3, 1, 0])).groups.tolist() == [1, 0, 0]
     assert first.only(np.array([3, 1])).groups is None
     assert first.only(np.array([3, 1])).rows.tolist() == [3, 1]
+
+
+def test_worth__groups_count_once():
+    dataset = dataset_from_columns(
+        class_names=["a", "b"],
+        labels=[0] * 6,
+        predictions=np.array([0] * 6),
+        groups=["x", "x", "x", "y", "y", "y"],
+    )
+    (told,) = class_problems(dataset, np.arange(6), FailureCriterion())
+    (alone,) = class_problems(dataset, np.array([0, 3]), FailureCriterion())
+    assert told.worth == pytest.approx(1 / 3)
+    assert alone.worth == 1.0

@@ -5,6 +5,8 @@ import csv
 import numpy as np
 
 from weakspot import Project, Verdict
+from weakspot.cli.run_text import whole_run
+from weakspot.report.document import build_document
 
 SETTINGS = """\
 [data]
@@ -94,3 +96,30 @@ def test_run__near_identical_images_are_grouped_counted_and_shown(tmp_path):
         (said,) = [stage.summary for stage in record.stages if stage.stage == "groups"]
         assert said.startswith("1000 images form 200 groups of near-identical images")
     assert n_false <= 1
+
+
+def test_run__what_is_only_suspected_is_said_everywhere_and_can_be_denied(tmp_path):
+    folder = _write(tmp_path / "world", 0)
+    with (folder / "manifest.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    random = np.random.default_rng(5)
+    embeddings = random.standard_normal((200, 16)).repeat(5, axis=0)
+    embeddings += 0.6 * random.standard_normal(embeddings.shape)
+    np.save(folder / "embeddings.npy", embeddings.astype(np.float32))
+    with (folder / "manifest.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0].keys())
+        writer.writeheader()
+        for number, row in enumerate(rows):
+            writer.writerow(row | {"key": f"{row['label']}/{number:05d}.jpg"})
+    given = '[embedder]\nname = "given-embeddings"\n[embedder.options]\npath = "embeddings.npy"\n'
+    with (folder / "weakspot.toml").open("a") as stream:
+        stream.write(given)
+    record = Project.open(folder).run()
+    (said,) = [stage.summary for stage in record.stages if stage.stage == "groups"]
+    assert "of 1,000 evaluation images come in" in said
+    assert said in build_document(record).summary
+    assert said in whole_run(record)
+    settings = SETTINGS.format(group='group = "none"')
+    (folder / "weakspot.toml").write_text(f"{settings}{given}")
+    denied = Project.open(folder).run()
+    assert not [stage for stage in denied.stages if stage.stage == "groups"]

@@ -1,17 +1,21 @@
 import csv
+import io
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 from tests.aged_files import LONG_AGO, image, put
 from tests.loopback_servers import web_folder
 
 from weakspot.engine.local import LocalEngine
+from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.open_source import open_source
 from weakspot.media.locations import read_location
 from weakspot.media.remote import RemoteReading, reading_as
 from weakspot.pipeline.ingestion import ingest
 from weakspot.pipeline.models.model_map import FlushPolicy
+from weakspot.store.known_images import write_known
 from weakspot.store.project import ProjectStore
 
 ENGINE = LocalEngine(n_workers=2)
@@ -179,3 +183,51 @@ def test_ingest__an_interrupted_reading_is_taken_over_too(project, folder):
     assert n_taken >= 2
     assert n_changed == 0
     assert len(rows(project)) == 7
+
+
+def _taken(number, second):
+    """A JPEG that was taken at some second."""
+    exif = Image.Exif()
+    exif[0x0110] = "EOS 5"
+    exif.get_ifd(0x8769)[0x9003] = f"2024:05:01 10:{second // 60:02d}:{second % 60:02d}"
+    buffer = io.BytesIO()
+    Image.new("RGB", (8, 8), (number * 7 % 256, number, 0)).save(buffer, "JPEG", exif=exif)
+    return buffer.getvalue()
+
+
+def test_ingest__images_taken_within_seconds_are_said_also_of_known_ones(project, tmp_path):
+    folder = tmp_path / "burst"
+    for number in range(40):
+        second = 30 * (number // 4) + number % 4
+        put(folder / "test" / "cat" / f"{number}.jpg", _taken(number, second))
+    first = read(project, folder)
+    assert first.burst_note.startswith(
+        "40 of 40 evaluation images with a capture time come in 10 bursts that one camera took of one class"
+    )
+    put(folder / "test" / "cat" / "99.jpg", _taken(99, 3_000))
+    again = read(project, folder)
+    assert counts(again) == (1, 0, 40)
+    assert again.burst_note.startswith("40 of 41 evaluation images")
+    told = ingest(
+        project,
+        open_source(str(folder)),
+        engine=ENGINE,
+        settings=AssemblySettings(group="none"),
+    )
+    assert told.burst_note == ""
+
+
+def test_write_known__parts_of_an_earlier_version_have_no_moment(tmp_path):
+    table = pa.table(
+        {
+            "location": ["a.jpg"],
+            "content_hash": ["0" * 32],
+            "width": [4],
+            "height": [3],
+            "notes": [[]],
+            "stamp": ["1 x"],
+            "reason": pa.array([None], pa.string()),
+        }
+    )
+    (found,) = write_known([table], tmp_path, n_rows=1).at("a.jpg")
+    assert (found.width, found.moment) == (4, 0)

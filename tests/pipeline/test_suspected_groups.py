@@ -112,3 +112,9 @@ def test_suspect_names__without_embeddings_outcomes_tell():
         samples = _samples(None, _numbered(400), predictions=predictions)
         assert suspect_names(samples, "clip") == ""
     assert suspect_names(_samples(None, _numbered(400)), "clip") == ""
+
+
+def test_suspect_names__of_large_classes_the_first_files_are_looked_at(monkeypatch):
+    monkeypatch.setattr("weakspot.pipeline.suspected_groups.MOST_IMAGES", 200)
+    embeddings = _objects(np.random.default_rng(0))
+    assert "of 200 evaluation images" in suspect_names(_samples(embeddings, _numbered(300)), "clip")

@@ -160,3 +160,18 @@ def test_family_figures__other_samples_are_refused():
 def test_over_models__counts_add_up():
     assert over_models([Share.of(3, 4), Share.of(1, 6)]) == Share.of(4, 10)
     assert over_models([]) == Share.of(0, 0)
+
+
+def test_family_figures__objects_seen_several_times_count_once():
+    before, after = np.repeat(_bits("11110000"), 5), np.repeat(_bits("11111111"), 5)
+    told, images = (
+        family_figures(
+            USE,
+            FamilyPredictions(
+                before=before, individual=after, collective=after, random=before, groups=groups
+            ),
+        )
+        for groups in (np.repeat(np.arange(8), 5), None)
+    )
+    assert told.p_value == told.p_against_random == pytest.approx(0.125)
+    assert images.p_value < 1e-4

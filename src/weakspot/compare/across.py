@@ -8,9 +8,17 @@ from pydantic import Field
 
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.evidence import Interval
-from weakspot.core.group_tests import group_p, paired_group_p
+from weakspot.core.group_tests import (
+    count_groups,
+    effective_number,
+    group_change_interval,
+    group_interval,
+    group_p,
+    paired_group_p,
+)
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.record import Record
-from weakspot.core.statistics import q_values, wilson_interval
+from weakspot.core.statistics import q_values
 
 LEVEL = 0.95
 MIN_SUPPORT = 5
@@ -33,6 +41,7 @@ class SliceOnModel(Record):
         p_value: chance of such a gap if members failed no more often than the rest of the class.
         q_value: over everything that was ever asked about this classifier, or, without ledgers, over this comparison.
         holds: whether the slice is a failure slice of this classifier too.
+        n_units: groups on the smaller side, None if every sample is on its own.
     """
 
     slice_id: str
@@ -48,6 +57,7 @@ class SliceOnModel(Record):
     p_value: float
     q_value: float = 1.0
     holds: bool = False
+    n_units: int | None = None
 
     @property
     def rate_inside(self) -> float:
@@ -99,7 +109,7 @@ class SlicePredictions(Record):
         found_on: the classifier that it was found on.
         inside: which of the class's samples are members.
         failed: by classifier, which of the samples failed.
-        groups: number of the group of every sample; empty if each is on its own.
+        groups: number of the group of every sample; empty if every one is its own.
         questions: by classifier, the name of the question whether the slice holds on it, for the ledger.
     """
 
@@ -112,8 +122,9 @@ class SlicePredictions(Record):
     questions: Mapping[str, str] = Field(default_factory=dict)
 
     @property
-    def group_codes(self) -> IntArray | None:
-        return np.array(self.groups, dtype=np.int64) if self.groups else None
+    def together(self) -> IntArray | None:
+        """Return the groups [n], None if every sample is its own."""
+        return several_to_a_group(np.array(self.groups)) if self.groups else None
 
 
 def measured_slices(slices: Sequence[SlicePredictions]) -> tuple[SliceOnModel, ...]:
@@ -121,17 +132,18 @@ def measured_slices(slices: Sequence[SlicePredictions]) -> tuple[SliceOnModel, .
     return tuple(_on_model(one, model) for one in slices for model in one.failed)
 
 
-def is_tested(one: SliceOnModel) -> bool:
-    """Return whether a slice has enough samples to be tested on a classifier."""
-    return min(one.n_inside, one.n_outside) >= MIN_SUPPORT
+def is_tested(one: SliceOnModel, min_support: int = MIN_SUPPORT) -> bool:
+    """Return whether a slice has enough groups, or samples on their own, to be tested on a classifier."""
+    n_units = min(one.n_inside, one.n_outside) if one.n_units is None else one.n_units
+    return n_units >= min_support
 
 
 def measure_slices(
-    slices: Sequence[SlicePredictions], *, alpha: float = 0.05
+    slices: Sequence[SlicePredictions], *, alpha: float = 0.05, min_support: int = MIN_SUPPORT
 ) -> tuple[SliceOnModel, ...]:
     """Measure every slice on every classifier and judge them; error rates hold over all of it, and over nothing else."""
     found = measured_slices(slices)
-    tested = [is_tested(one) for one in found]
+    tested = [is_tested(one, min_support) for one in found]
     adjusted = iter(
         q_values(
             [one.p_value for one, has_test in zip(found, tested, strict=True) if has_test]
@@ -150,6 +162,7 @@ def _on_model(one: SlicePredictions, model: str) -> SliceOnModel:
         np.array(one.inside, dtype=np.bool_),
         np.array(one.failed[model], dtype=np.bool_),
     )
+    groups = one.together
     n_inside, n_outside = int(inside.sum()), int((~inside).sum())
     failures_inside, failures_outside = int(failed[inside].sum()), int(failed[~inside].sum())
     return SliceOnModel(
@@ -161,14 +174,20 @@ def _on_model(one: SlicePredictions, model: str) -> SliceOnModel:
         failures_inside=failures_inside,
         n_outside=n_outside,
         failures_outside=failures_outside,
-        interval_inside=_wilson(failures_inside, n_inside),
-        interval_outside=_wilson(failures_outside, n_outside),
-        p_value=group_p(inside, failed, one.group_codes),
+        interval_inside=_interval(failures_inside, effective_number(groups, inside), n_inside),
+        interval_outside=_interval(failures_outside, effective_number(groups, ~inside), n_outside),
+        p_value=group_p(inside, failed, groups),
+        n_units=None if groups is None else min(_n_units(groups, inside)),
     )
 
 
-def _wilson(failures: int, n_samples: int) -> Interval:
-    low, high = wilson_interval(failures, n_samples, level=LEVEL)
+def _n_units(groups: IntArray, inside: BoolArray) -> tuple[int, int]:
+    """Return how many groups are inside and outside."""
+    return count_groups(groups, inside), count_groups(groups, ~inside)
+
+
+def _interval(failures: int, effective: float, n_samples: int) -> Interval:
+    low, high = group_interval(failures, n_samples, effective, level=LEVEL)
     return Interval(low=low, high=high, level=LEVEL)
 
 
@@ -200,7 +219,8 @@ def _difference(one: SlicePredictions, first: str, second: str) -> SliceDifferen
         int((fails_too & ~fails).sum()),
         int(inside.sum()),
     )
-    low, high = paired_interval(fails, fails_too)
+    groups = None if one.together is None else one.together[inside]
+    low, high = paired_interval(fails, fails_too, groups)
     return SliceDifference(
         slice_id=one.slice_id,
         title=one.title,
@@ -211,18 +231,16 @@ def _difference(one: SlicePredictions, first: str, second: str) -> SliceDifferen
         only_second_fails=only_second,
         difference=(only_first - only_second) / n_samples,
         interval=Interval(low=low, high=high, level=LEVEL),
-        p_value=paired_group_p(
-            fails_too & ~fails,
-            fails & ~fails_too,
-            None if one.group_codes is None else one.group_codes[inside],
-        ),
+        p_value=paired_group_p(fails & ~fails_too, fails_too & ~fails, groups),
     )
 
 
 def paired_interval(
-    first: BoolArray, second: BoolArray, *, level: float = LEVEL
+    first: BoolArray, second: BoolArray, groups: IntArray | None = None, *, level: float = LEVEL
 ) -> tuple[float, float]:
     """Return the interval of the difference of two rates on the same samples (Bonett and Price's adjusted Wald interval).
+
+    Samples in groups [n] count as what they are worth.
 
     >>> low, high = paired_interval(np.array([True] * 8 + [False] * 12), np.array([True] * 2 + [False] * 18))
     >>> round(low, 3), round(high, 3)
@@ -230,6 +248,8 @@ def paired_interval(
     """
     from scipy.special import ndtri
 
+    if groups is not None:
+        return group_change_interval(first & ~second, second & ~first, groups, level=level)
     n_samples = len(first) + 2
     only_first, only_second = (
         (int((first & ~second).sum()) + 1) / n_samples,

@@ -11,6 +11,7 @@ from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from weakspot.core.bounds import Count, PositiveFraction, check_bounds
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import DataError
+from weakspot.core.group_tests import effective_number
 from weakspot.core.groups import several_to_a_group
 from weakspot.core.hierarchy import LabelHierarchy
 
@@ -121,6 +122,16 @@ class ClassProblem:
     def n_right(self) -> int:
         """Return the number of rows that did not fail."""
         return int(len(self.failed) - self.failed.sum())
+
+    @property
+    def worth(self) -> float:
+        """Return how many independent samples a row is worth on average, less than 1 where rows come in groups."""
+        everybody = np.ones(len(self.rows), dtype=np.bool_)
+        return (
+            1.0
+            if self.groups is None
+            else effective_number(self.groups, everybody) / len(self.rows)
+        )
 
     def only(self, places: IntArray) -> "ClassProblem":
         """Return some of the rows, in the order given; groups stay the same."""

@@ -16,8 +16,7 @@ from weakspot.core.error_score import error_score_null, error_scores, score_at
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side
-from weakspot.core.group_tests import group_p
-from weakspot.core.groups import several_to_a_group
+from weakspot.core.group_tests import effective_number, group_p
 from weakspot.core.questions import QuestionKeys
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
@@ -84,27 +83,27 @@ class PhraseHalf:
         """Measure a phrase embedding [d], with the given threshold and with the best one of this half."""
         similarities, failed = phrase[None] @ self.embeddings.T, self.problem.failed
         best = error_scores(similarities, failed)
-        affordable = max(FEWEST_SHUFFLES, MOST_SHUFFLED // max(len(failed), 1))
-        n_shuffles, groups = min(n_shuffles, affordable), self.problem.groups
+        n_most, groups = MOST_SHUFFLED // max(len(failed), 1), self.problem.groups
+        n_shuffles = min(n_shuffles, max(FEWEST_SHUFFLES, n_most))
         null = error_score_null(
             similarities, failed, n_permutations=n_shuffles, generator=draws, groups=groups
         )
         exact = similarities[0].astype(np.float64)
         inside: BoolArray = exact >= cut
+        worth = effective_number(groups, inside), effective_number(groups, ~inside)
         return HalfAnswer(
             samples=self.use,
             error_score=score_at(exact, failed, cut),
             best_score=float(best.score[0]),
             best_p=float(null.p_value[0]),
-            inside=Share.of(int(failed[inside].sum()), int(inside.sum())),
-            outside=Share.of(int(failed[~inside].sum()), int((~inside).sum())),
+            inside=Share.of(int(failed[inside].sum()), int(inside.sum()), effective=worth[0]),
+            outside=Share.of(int(failed[~inside].sum()), int((~inside).sum()), effective=worth[1]),
         )
 
     def question(self, phrase: FloatArray, cut: float, about: str) -> AskedTest:
         """Return what is asked with a phrase embedding [d] and a threshold, and what these samples say."""
         inside = (phrase[None] @ self.embeddings.T)[0].astype(np.float64) >= cut
-        problem = self.problem
-        groups = several_to_a_group(self.dataset.groups[problem.rows])
+        problem, groups = self.problem, self.problem.groups
         key = QuestionKeys(self.dataset).key(
             problem.title, problem.rows, inside, problem.failed, groups=groups
         )

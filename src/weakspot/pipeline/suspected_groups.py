@@ -30,7 +30,9 @@ CLOSEST = 0.05
 
 LEAST_IMAGES = 10
 LEAST_FRAMES = 10
-MOST_IMAGES = 200_000
+MOST_IMAGES = 20_000
+"""Of larger classes the first files by name are looked at."""
+
 LARGEST_SHARE = 0.1
 SMALL_FRAME = 10
 _LAST_NUMBER = re.compile(r"^(.*?)(\d{1,15})(\D*)$", re.DOTALL)
@@ -69,7 +71,7 @@ class NamedFiles:
         around = [f"{name.group(1)}\0{name.group(3)}" for _, name in found]
         names, frames = np.unique(np.array(around), return_inverse=True)
         numbers = np.array([int(name.group(2)) for _, name in found])
-        order = np.lexsort((numbers, frames))
+        order = np.lexsort((numbers, frames))[:MOST_IMAGES]
         return cls(
             rows=np.array([row for row, _ in found])[order],
             frames=frames[order],
@@ -185,7 +187,7 @@ def _evaluated(samples: SampleSet, space: str | None) -> Iterator[IntArray]:
     classes = dataset.labels[rows] if is_single else np.zeros(len(rows), dtype=np.int64)
     for code in np.unique(classes):
         own = rows[classes == code]
-        if LEAST_IMAGES <= len(own) <= MOST_IMAGES:
+        if len(own) >= LEAST_IMAGES:
             yield own
 
 
@@ -218,7 +220,8 @@ def _values(samples: SampleSet, rows: IntArray, space: str | None) -> FloatArray
     if space is not None:
         return unit_rows(samples.embeddings(space, rows))
     dataset = samples.dataset
-    return (predicted_classes(dataset, rows) != dataset.labels[rows]).astype(np.float32)[:, None]
+    failed = predicted_classes(dataset, rows) != dataset.labels[rows]
+    return np.asarray(failed[:, None], dtype=np.float32)
 
 
 def _count_runs(linked: IntArray) -> tuple[int, int]:

@@ -14,10 +14,10 @@ from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
+from weakspot.core.group_tests import paired_group_p
 from weakspot.core.record import Record
 from weakspot.core.repairs import RepairArm
 from weakspot.core.slices import DataUse
-from weakspot.core.statistics import mcnemar_p
 from weakspot.core.training_sets import TrainingSelection, WorstGroupObjective, with_mean_one
 
 FamilyType = Literal[1, 2]
@@ -221,12 +221,13 @@ def over_models(shares: Sequence[Share]) -> Share:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class FamilyPredictions:
-    """Which decisions on the same samples are right [n], in one order."""
+    """Which decisions on the same samples are right [n], in one order; and the groups of these samples [n], if any."""
 
     before: BoolArray
     individual: BoolArray
     collective: BoolArray
     random: BoolArray
+    groups: IntArray | None = None
 
 
 def family_figures(measured_on: DataUse, right: FamilyPredictions) -> FamilyFigures:
@@ -256,8 +257,8 @@ def family_figures(measured_on: DataUse, right: FamilyPredictions) -> FamilyFigu
         clean_collective=_share(right.collective[right.before]),
         shared=_share(right.collective[own]),
         shared_random=_share(right.random[own]),
-        p_value=_paired_p(right.before, right.collective),
-        p_against_random=_paired_p(right.random, right.collective),
+        p_value=_paired_p(right.before, right.collective, right.groups),
+        p_against_random=_paired_p(right.random, right.collective, right.groups),
         relative_accuracy=float(right.collective.sum() / right.individual.sum())
         if right.individual.any()
         else None,
@@ -268,5 +269,5 @@ def _share(right: BoolArray) -> Share:
     return Share.of(int(right.sum()), len(right))
 
 
-def _paired_p(first: BoolArray, second: BoolArray) -> float:
-    return mcnemar_p(int((~first & second).sum()), int((first & ~second).sum()))
+def _paired_p(first: BoolArray, second: BoolArray, groups: IntArray | None) -> float:
+    return paired_group_p(~first & second, first & ~second, groups)

@@ -7,10 +7,10 @@ import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray
 from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.group_tests import group_p
 from weakspot.core.record import Record
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
-from weakspot.core.statistics import fisher_p
 from weakspot.lab.bench.problem import KnownSlice
 
 MOST_SLICES = 5
@@ -86,9 +86,7 @@ def fails_elsewhere(
     )
     if problem is None:
         return False
-    inside = found.inside(fresh, problem)
-    failures, others = int(problem.failed[inside].sum()), int(problem.failed[~inside].sum())
-    return fisher_p(failures, int(inside.sum()), others, int((~inside).sum())) <= largest_p
+    return group_p(found.inside(fresh, problem), problem.failed, problem.groups) <= largest_p
 
 
 def judge_name(found: FailureSlice, truth: KnownSlice, same_meaning: SameMeaning) -> NameVerdict:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray
+from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.evidence import Share
 from weakspot.core.heads import Head
@@ -256,10 +256,12 @@ def _figures(
 ) -> FamilyFigures:
     features = samples.embeddings(FEATURES)
     right: dict[str, BoolArray] = {}
+    groups: IntArray | None = None
     for name, one in fitted.items():
         both = compare(
             samples, one.head.probabilities(features), (), member.bench.criterion, one.thresholds
         )
         right[name] = np.concatenate([result.right_after for result in both.predictions])
         right["before"] = np.concatenate([result.right_before for result in both.predictions])
-    return family_figures(DataUse.of(samples), FamilyPredictions(**right))
+        groups = both.decision_groups
+    return family_figures(DataUse.of(samples), FamilyPredictions(**right, groups=groups))

@@ -5,20 +5,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import best_f1_thresholds
+from weakspot.core.group_tests import paired_group_p
 from weakspot.core.heads import Head
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
-from weakspot.core.statistics import mcnemar_p
 from weakspot.lab.refine.request import Images, RefineRequest, Wanted
 from weakspot.lab.refine.subjects import Subject
 from weakspot.pipeline.preparation import FEATURES
 from weakspot.repair.feature_mixing import mixed_features
-from weakspot.repair.measure.predictions import compare
+from weakspot.repair.measure.predictions import Comparison, compare
 
 
 def share(right: BoolArray) -> Share:
@@ -145,15 +145,17 @@ def rights(
     subject: Subject, samples: SampleSet, refined: RefinedHead
 ) -> tuple[BoolArray, BoolArray]:
     """Return which decisions on samples were right before [n] and are right now [n], class by class."""
-    probabilities = refined.head.probabilities(samples.embeddings(FEATURES))
-    found = compare(
-        samples, probabilities, (), subject.bench.criterion, refined.thresholds
-    ).predictions
+    found = _compared(subject, samples, refined).predictions
     if not found:
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
     return np.concatenate([one.right_before for one in found]), np.concatenate(
         [one.right_after for one in found]
     )
+
+
+def _compared(subject: Subject, samples: SampleSet, refined: RefinedHead) -> Comparison:
+    probabilities = refined.head.probabilities(samples.embeddings(FEATURES))
+    return compare(samples, probabilities, (), subject.bench.criterion, refined.thresholds)
 
 
 def _thresholds(subject: Subject, head: Head) -> FloatArray | None:
@@ -168,16 +170,18 @@ def _thresholds(subject: Subject, head: Head) -> FloatArray | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Rights:
-    """Which decisions are right on the three sets [n each], before and now."""
+    """Which decisions are right on the three sets [n each], before and now; and the groups of the held-out ones, if any."""
 
     test: tuple[BoolArray, BoolArray]
     seed: tuple[BoolArray, BoolArray]
     held_out: tuple[BoolArray, BoolArray]
+    groups: IntArray | None = None
 
     @classmethod
     def of(cls, subject: Subject, refined: RefinedHead) -> "Rights":
         test, seed, held_out = (rights(subject, samples, refined) for samples in subject.sets)
-        return cls(test=test, seed=seed, held_out=held_out)
+        groups = _compared(subject, subject.sets[-1], refined).decision_groups
+        return cls(test=test, seed=seed, held_out=held_out, groups=groups)
 
     def shares(self) -> Mapping[str, Share]:
         before, after = self.test
@@ -191,7 +195,8 @@ class Rights:
         }
 
     def p_against(self, other: "Rights") -> float:
-        """Return McNemar's exact test of the held-out failures against another arm."""
+        """Return the exact test of the held-out failures against another arm: McNemar's, or that of groups."""
         was_wrong = ~self.held_out[0]
         mine, others = self.held_out[1][was_wrong], other.held_out[1][was_wrong]
-        return mcnemar_p(int((mine & ~others).sum()), int((others & ~mine).sum()))
+        groups = None if self.groups is None else self.groups[was_wrong]
+        return paired_group_p(mine & ~others, others & ~mine, groups)

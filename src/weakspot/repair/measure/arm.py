@@ -124,15 +124,15 @@ def _grouped(one: Result | None, chosen: BoolArray | None = None) -> _Grouped | 
 
 
 def _all_grouped(comparison: Comparison) -> _Grouped | None:
-    """Return all decisions on all samples, None if every sample is a group of its own; a group may be in several classes."""
-    groups = several_to_a_group(comparison.before.groups)
-    if groups is None or not comparison.predictions:
+    """Return all decisions on all samples, None if every sample is a group of its own."""
+    groups = comparison.decision_groups
+    if groups is None:
         return None
-    before, after, positions = (
+    before, after = (
         np.concatenate([getattr(one, name) for one in comparison.predictions])
-        for name in ("right_before", "right_after", "positions")
+        for name in ("right_before", "right_after")
     )
-    return _Grouped(before, after, groups[positions])
+    return _Grouped(before, after, groups)
 
 
 def _whole(by_class: Sequence[_Tally], grouped: _Grouped | None, question: str) -> Iterator[_Row]:

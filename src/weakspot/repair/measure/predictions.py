@@ -12,6 +12,7 @@ from weakspot.core.dataset import GROUP, Dataset, Task
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import sides_of
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
 
@@ -83,6 +84,15 @@ class Comparison:
     def is_multi_label(self) -> bool:
         """Return whether a sample is decided on more than once."""
         return self.before.task is Task.MULTI_LABEL
+
+    @cached_property
+    def decision_groups(self) -> IntArray | None:
+        """Return the group of every decision, class by class, None if every sample is on its own; a group may be in several classes."""
+        groups = several_to_a_group(self.before.groups)
+        if groups is None or not self.predictions:
+            return None
+        positions: IntArray = np.concatenate([one.positions for one in self.predictions])
+        return np.asarray(groups[positions], dtype=np.int64)
 
     @cached_property
     def targets(self) -> IntArray | BoolArray:

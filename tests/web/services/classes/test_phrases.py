@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -14,7 +16,12 @@ from weakspot.web.services.classes.phrases import (
     phrase_score,
     score_with,
 )
-from weakspot.web.services.classes.samples import class_members, class_samples, titles_of_row
+from weakspot.web.services.classes.samples import (
+    class_members,
+    class_samples,
+    known_first,
+    titles_of_row,
+)
 from weakspot.web.services.view import FLOAT32, INT32, UINT8, unpack
 
 
@@ -175,3 +182,38 @@ def test_parts_of__any_class__spreads_failures_evenly_and_repeats():
     )
     again = parts_of(failed, seed=5, title="disc")
     assert all(np.array_equal(one.own, two.own) for one, two in zip(parts, again, strict=True))
+
+
+def test_held_out_score__objects_seen_several_times_are_no_coincidence():
+    draws = np.random.default_rng(3)
+    small = {True: 0, False: 0}
+    for _ in range(80):
+        objects = np.repeat(np.arange(40), 5)
+        failed = (draws.random(40) < 0.3)[objects]
+        similarities = draws.standard_normal(40)[objects].astype(np.float32)
+        for is_told in (True, False):
+            groups = objects if is_told else None
+            parts = parts_of(failed, groups, seed=0, title="any")
+            small[is_told] += held_out_score(similarities, failed, parts, groups).p_value <= 0.05
+    assert small[False] >= 30
+    assert small[True] <= 10
+
+
+def test_parts_of__groups_stay_whole():
+    objects = np.repeat(np.arange(30), 4)
+    parts = parts_of(objects < 8, objects, seed=5, title="disc")
+    assert sorted(np.concatenate([part.own for part in parts]).tolist()) == list(range(120))
+    for part in parts:
+        assert not set(objects[part.own]) & set(objects[part.others])
+
+
+def test_known_first__groups_stay_with_their_samples(world_workspace):
+    plain = world_workspace.problems["disc"]
+    objects = np.random.default_rng(0).permutation(np.arange(len(plain.rows)) // 2)
+    members = known_first(world_workspace, replace(plain, groups=objects))
+    by_row = dict(zip(plain.rows.tolist(), objects.tolist(), strict=True))
+    expected = np.array([by_row[row] for row in members.comparable.rows.tolist()])
+    found = members.comparable.groups
+    assert len(found) == members.n_comparable
+    assert np.array_equal(found[:, None] == found, expected[:, None] == expected)
+    assert known_first(world_workspace, plain).comparable.groups is None

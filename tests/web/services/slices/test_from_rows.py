@@ -3,7 +3,7 @@ import pytest
 
 from weakspot.core.decisions import DecisionKind
 from weakspot.core.errors import DataError, NotEnoughDataError
-from weakspot.web.services.slices.from_rows import slice_from_rows
+from weakspot.web.services.slices.from_rows import part_numbers, slice_from_rows
 from weakspot.web.services.slices.requests import PickedRows
 from weakspot.web.services.slices.table import run_of
 
@@ -87,3 +87,12 @@ def test_slice_from_rows__everybody_picked__is_refused(sliced):
     rows = sliced.problem("apple").rows.tolist()
     with pytest.raises(NotEnoughDataError, match="picked"):
         slice_from_rows(sliced, PickedRows(title="apple", rows=rows, words="all"), by="Ada")
+
+
+def test_part_numbers__groups_stay_whole():
+    objects = np.repeat(np.arange(20), 4)
+    parts = part_numbers(objects < 6, objects, np.random.default_rng(0)).reshape(20, 4)
+    assert (parts == parts[:, :1]).all()
+    assert len(set(parts[:6, 0].tolist())) == 5
+    one = part_numbers(objects < 1, objects, np.random.default_rng(0))
+    assert len(set(one[:4].tolist())) == 4

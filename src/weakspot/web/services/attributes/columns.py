@@ -14,6 +14,7 @@ from weakspot.core.arrays import AnyArray, BoolArray, IntArray
 from weakspot.core.attributes import Attribute, AttributeBook, marked_attributes
 from weakspot.core.errors import DataError, StoreError
 from weakspot.core.failures import ClassProblem
+from weakspot.core.groups import several_to_a_group
 from weakspot.core.run import StageProgress
 from weakspot.pipeline.attributes.assignment import (
     assigned_editions,
@@ -134,7 +135,12 @@ def _everyone(workspace: Workspace) -> ClassProblem:
     rows: IntArray = np.flatnonzero(known)
     wrong: BoolArray = failed[rows]
     return ClassProblem(
-        class_name="", side=None, rows=rows, failed=wrong, confidence=np.zeros(0, dtype=np.float32)
+        class_name="",
+        side=None,
+        rows=rows,
+        failed=wrong,
+        confidence=np.zeros(0, dtype=np.float32),
+        groups=several_to_a_group(workspace.samples.dataset.groups[rows]),
     )
 
 

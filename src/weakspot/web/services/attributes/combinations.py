@@ -192,7 +192,7 @@ def combinations(
     return CombinationsView(
         title=title,
         attributes=list(chosen),
-        failures=Share.of(problem.n_failed, len(problem.rows)),
+        failures=_share(problem.n_failed, len(problem.rows), problem.worth),
         min_support=floor,
         order=counted.order,
         n_counted=len(counted.found),
@@ -256,13 +256,17 @@ def _view(counted: _Counted, place: int, problem: ClassProblem) -> CombinationVi
         _value(counted.attributes[attribute], code) for attribute, code in pairs if attribute >= 0
     ]
     failed = int(found.failed_inside[place])
-    failures = Share.of(failed, int(found.n_inside[place]))
+    failures = _share(failed, int(found.n_inside[place]), problem.worth)
     return CombinationView(
         values=values,
         failures=failures,
         lift=failures.value * len(problem.rows) / problem.n_failed if problem.n_failed else None,
-        coverage=Share.of(failed, problem.n_failed),
+        coverage=_share(failed, problem.n_failed, problem.worth),
     )
+
+
+def _share(count: int, total: int, worth: float) -> Share:
+    return Share.of(count, total, effective=worth * total)
 
 
 def _value(attribute: CodedAttribute, code: int) -> CombinationValue:

@@ -230,7 +230,7 @@ def _count(workspace: Workspace, found: CodedAttributes, title: str | None) -> A
         is_assigned=found.is_assigned,
         can_tell=workspace.has_text_side,
         version=found.log.version,
-        failures=Share.of(problem.n_failed, len(problem.rows)),
+        failures=_share(problem.n_failed, len(problem.rows), problem.worth),
         n_training=len(training),
         attributes=[_attribute(one, problem, training) for one in found.attributes],
         notes=list(found.notes),
@@ -249,6 +249,10 @@ def training_rows(workspace: Workspace, problem: ClassProblem | None) -> IntArra
     return np.asarray(rows[~has_label if problem.side is Side.ABSENT else has_label])
 
 
+def _share(count: int, total: int, worth: float) -> Share:
+    return Share.of(count, total, effective=worth * total)
+
+
 def _attribute(found: CodedAttribute, problem: ClassProblem, training: IntArray) -> AttributeView:
     edited, record, is_known = found.edited, found.record, found.codes is not None
     n_values = len(edited.values) + 1
@@ -258,7 +262,8 @@ def _attribute(found: CodedAttribute, problem: ClassProblem, training: IntArray)
         places = 2 * found.codes[problem.rows].astype(np.int64) + problem.failed
         counts = np.bincount(places, minlength=2 * n_values).reshape(n_values, 2)
         in_training = np.bincount(found.codes[training], minlength=n_values)
-    shares = [Share.of(int(wrong), int(right + wrong)) for right, wrong in counts]
+    worth = problem.worth
+    shares = [_share(int(wrong), int(right + wrong), worth) for right, wrong in counts]
     values = [
         AttributeValueView(
             value_id=value.value_id,

@@ -235,7 +235,8 @@ def best_scores(workspace: Workspace) -> dict[str, float]:
 
 
 def _row(problem: ClassProblem, best_score: float | None) -> ClassRow:
-    accuracy = Share.of(problem.n_right, len(problem.rows))
+    n_samples = len(problem.rows)
+    accuracy = Share.of(problem.n_right, n_samples, effective=problem.worth * n_samples)
     return ClassRow(
         title=problem.title,
         n_samples=len(problem.rows),

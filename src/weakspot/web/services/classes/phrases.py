@@ -10,6 +10,7 @@ from weakspot.core.class_embeddings import obstacle
 from weakspot.core.error_score import error_scores, score_at
 from weakspot.core.errors import DataError, NotEnoughDataError
 from weakspot.core.evidence import Share
+from weakspot.core.group_tests import group_p
 from weakspot.core.rules import Rule
 from weakspot.core.seeding import generator
 from weakspot.core.statistics import fisher_p
@@ -81,7 +82,7 @@ class HeldOut:
 
     Args:
         score: Error Score, all samples taken together.
-        p_value: Fisher's exact test on the same counts.
+        p_value: Fisher's exact test on the same counts, or that of groups.
     """
 
     score: float
@@ -103,7 +104,8 @@ def phrase_score(
     failed = members.failed
     best = error_scores(similarities[None], failed)
     threshold = float(best.threshold[0])
-    held_out = held_out_score(similarities, failed, class_parts(workspace, members))
+    parts, groups = class_parts(workspace, members), members.comparable.groups
+    held_out = held_out_score(similarities, failed, parts, groups)
     matching = share_matching(both)
     fit = fit_of(separates=held_out.p_value <= CERTAIN, matches=matching.value >= LEAST_MATCHING)
     return PhraseScore(
@@ -204,15 +206,22 @@ class Part:
 def class_parts(workspace: Workspace, members: ClassMembers) -> tuple[Part, ...]:
     title, seed = members.problem.title, workspace.project.settings.seed
     return workspace.once(
-        f"class parts {title}", lambda: parts_of(members.failed, seed=seed, title=title)
+        f"class parts {title}",
+        lambda: parts_of(members.failed, members.comparable.groups, seed=seed, title=title),
     )
 
 
-def parts_of(failed: BoolArray, *, seed: int, title: str) -> tuple[Part, ...]:
-    """Return five parts, failures and others spread evenly among them; the same every time."""
+def parts_of(
+    failed: BoolArray, groups: IntArray | None = None, *, seed: int, title: str
+) -> tuple[Part, ...]:
+    """Return five parts, failures and others spread evenly among them; the same every time. Groups [n] stay whole."""
     draws = generator(seed, "phrase parts", title)
     number = np.zeros(len(failed), dtype=np.int64)
-    for side in (True, False):
+    if groups is not None:
+        from weakspot.core.group_dealing.kernels import fold_numbers
+
+        number = fold_numbers(failed, draws.permutation(len(failed)), N_PARTS, groups)[0]
+    for side in (True, False) if groups is None else ():
         places = draws.permutation(np.flatnonzero(failed == side))
         number[places] = np.arange(len(places)) % N_PARTS
     own = [np.flatnonzero(number == part) for part in range(N_PARTS)]
@@ -223,13 +232,19 @@ def parts_of(failed: BoolArray, *, seed: int, title: str) -> tuple[Part, ...]:
     )
 
 
-def held_out_score(similarities: FloatArray, failed: BoolArray, parts: tuple[Part, ...]) -> HeldOut:
+def held_out_score(
+    similarities: FloatArray,
+    failed: BoolArray,
+    parts: tuple[Part, ...],
+    groups: IntArray | None = None,
+) -> HeldOut:
     """Return how well a phrase does on samples that had no part in choosing its threshold: each part is judged by the others.
 
     Args:
         similarities: of all samples [n].
         failed: which of them failed [n].
         parts: from `parts_of`.
+        groups: number of the group of every sample [n]; None: each is its own.
     """
     if failed.all() or not failed.any():
         return HeldOut(score=0.0, p_value=1.0)
@@ -246,6 +261,8 @@ def held_out_score(similarities: FloatArray, failed: BoolArray, parts: tuple[Par
         int(np.count_nonzero(inside & failed)),
     )
     score = wrong_inside / n_failed - (n_inside - wrong_inside) / (len(failed) - n_failed)
+    if groups is not None:
+        return HeldOut(score=score, p_value=group_p(inside, failed, groups))
     return HeldOut(score=score, p_value=_chance(wrong_inside, n_inside, n_failed, len(failed)))
 
 

@@ -1,6 +1,6 @@
 """The samples of a class that people look at: those of the discovery half, as packed columns."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -58,11 +58,7 @@ class ClassMembers:
 
     @property
     def comparable(self) -> ClassProblem:
-        n = self.n_comparable
-        whole = self.problem
-        return replace(
-            whole, rows=whole.rows[:n], failed=whole.failed[:n], confidence=whole.confidence[:n]
-        )
+        return self.problem.only(np.arange(self.n_comparable))
 
     @property
     def failed(self) -> BoolArray:
@@ -76,7 +72,7 @@ def class_members(workspace: Workspace, title: str) -> ClassMembers:
         DataError: if there is no such class.
     """
     problem = workspace.problem(title)
-    return workspace.once(f"class members {title}", lambda: _members(workspace, problem))
+    return workspace.once(f"class members {title}", lambda: known_first(workspace, problem))
 
 
 def class_samples(
@@ -137,16 +133,13 @@ def _get_ready(workspace: Workspace) -> None:
         workspace.embed_texts(["an image"])
 
 
-def _members(workspace: Workspace, problem: ClassProblem) -> ClassMembers:
+def known_first(workspace: Workspace, problem: ClassProblem) -> ClassMembers:
+    """Return the samples of a class, those with embeddings first."""
     if CLIP not in workspace.samples.spaces:
         return ClassMembers(problem=problem, embeddings=None)
     known, embeddings = workspace.class_embeddings(problem.title)
     left_out = np.flatnonzero(~np.isin(problem.rows, known.rows))
-    whole = ClassProblem(
-        class_name=problem.class_name,
-        side=problem.side,
-        rows=np.concatenate([known.rows, problem.rows[left_out]]),
-        failed=np.concatenate([known.failed, problem.failed[left_out]]),
-        confidence=np.concatenate([known.confidence, problem.confidence[left_out]]),
-    )
+    order = np.argsort(problem.rows)
+    first = order[np.searchsorted(problem.rows, known.rows, sorter=order)]
+    whole = problem.only(np.concatenate([first, left_out]))
     return ClassMembers(problem=whole, embeddings=embeddings)

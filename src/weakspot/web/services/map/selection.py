@@ -140,13 +140,13 @@ def selection(workspace: Workspace, rows: IntArray, title: str | None = None) ->
 def _count(problem: ClassProblem, inside: BoolArray) -> MapClassCount:
     return MapClassCount(
         title=problem.title,
-        inside=_share(problem.failed[inside]),
-        rest=_share(problem.failed[~inside]),
+        inside=_share(problem.failed[inside], problem.worth),
+        rest=_share(problem.failed[~inside], problem.worth),
     )
 
 
-def _share(flags: BoolArray) -> Share:
-    return Share.of(int(flags.sum()), len(flags))
+def _share(flags: BoolArray, worth: float) -> Share:
+    return Share.of(int(flags.sum()), len(flags), effective=worth * len(flags))
 
 
 def _words(workspace: Workspace, title: str, chosen: IntArray) -> tuple[MapWord, ...]:
@@ -214,7 +214,7 @@ def _values(
         )
         for code, value in enumerate(coded.dictionary.to_pylist()):
             has_value = codes == code
-            shares = _share(has_value[inside]), _share(has_value[~inside])
+            shares = tuple(_share(has_value[side], problem.worth) for side in (inside, ~inside))
             if shares[0].value - shares[1].value >= LEAST_SHARE_GAP:
                 found.append(
                     MapValueShare(

@@ -81,7 +81,7 @@ def slice_from_rows(workspace: Workspace, asked: PickedRows, *, by: str) -> Slic
             "must be picked and as many left.",
             fix="Pick more samples of this class.",
         )
-    separation = _separate(embeddings, picked, seed=workspace.project.settings.seed)
+    separation = _separate(embeddings, picked, problem.groups, seed=workspace.project.settings.seed)
     found = _slice(workspace, problem, separation, words=asked.words, n_picked=n_picked)
     record = changes.with_slices(workspace, [found], by=by)
     return SliceFromRows(
@@ -126,14 +126,16 @@ def _agreement(found: BoolArray, picked: BoolArray) -> Agreement:
     )
 
 
-def _separate(embeddings: FloatArray, picked: BoolArray, *, seed: int) -> _Separation:
+def _separate(
+    embeddings: FloatArray, picked: BoolArray, groups: IntArray | None, *, seed: int
+) -> _Separation:
     """Return the direction that tells picked samples from the others, and which samples it finds without having seen them.
 
     Ridge regression on the picks, each side weighing the same; the penalty is the one that does best on samples left out of the
     fit, and the threshold is chosen on the scores of samples left out, because those of fitted samples lie too far apart.
     """
     draws = generator(seed, METHOD)
-    parts = _parts(picked, draws)
+    parts = part_numbers(picked, groups, draws)
     fitted = _at_most(picked, MOST_FITTED, draws)
     best: tuple[float, float, float, BoolArray] | None = None
     for penalty in PENALTIES:
@@ -170,7 +172,15 @@ def _ridge(embeddings: FloatArray, picked: BoolArray, penalty: float) -> tuple[D
     return direction, -float(direction @ centre)
 
 
-def _parts(picked: BoolArray, draws: np.random.Generator) -> IntArray:
+def part_numbers(
+    picked: BoolArray, groups: IntArray | None, draws: np.random.Generator
+) -> IntArray:
+    """Return the part of every sample [n]; groups stay whole, unless the picked samples are all of one."""
+    if groups is not None and len(np.unique(groups[picked])) > 1:
+        from weakspot.core.group_dealing.kernels import fold_numbers
+
+        found: IntArray = fold_numbers(picked, draws.permutation(len(picked)), N_PARTS, groups)[0]
+        return found
     parts = np.empty(len(picked), dtype=np.int64)
     for side in (picked, ~picked):
         own = np.flatnonzero(side)

@@ -108,6 +108,7 @@ def slice_page(workspace: Workspace, record: RunRecord, found: FailureSlice) -> 
     seen = look_at(workspace, record, found)
     evidence = next((entry for entry in record.evidence if entry.slice_id == found.slice_id), None)
     failures_inside, n_inside, failures_outside, n_outside = seen.counts
+    effective = seen.effective
     return SlicePageView(
         run_id=record.run_id,
         tables=workspace.tables_key,
@@ -119,8 +120,8 @@ def slice_page(workspace: Workspace, record: RunRecord, found: FailureSlice) -> 
         ],
         names=[NameView.of(name) for name in found.names],
         easy_names=[NameView.of(name) for name in found.easy_names],
-        looked_at_inside=Share.of(failures_inside, n_inside),
-        looked_at_outside=Share.of(failures_outside, n_outside),
+        looked_at_inside=Share.of(failures_inside, n_inside, effective=effective[0]),
+        looked_at_outside=Share.of(failures_outside, n_outside, effective=effective[1]),
         half=seen.samples.name,
         confusion=_confusion(seen),
         threshold=threshold_of(found),

@@ -9,6 +9,7 @@ from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import sides_of
 from weakspot.core.failures import ClassProblem, class_problems
+from weakspot.core.group_tests import effective_number
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
@@ -99,6 +100,12 @@ class LookedAt:
             int((~inside).sum()),
         )
 
+    @property
+    def effective(self) -> tuple[float, float]:
+        """Return how many independent samples those inside and outside are worth."""
+        groups = self.problem.groups
+        return effective_number(groups, self.inside), effective_number(groups, ~self.inside)
+
     def places(self, kind: Shown) -> tuple[IntArray, int]:
         """Return the places of a kind of sample, best first, and how many of them belong to its first part."""
         inside, outside = np.flatnonzero(self.inside), np.flatnonzero(~self.inside)
@@ -172,15 +179,11 @@ def _look_at(workspace: Workspace, samples: SampleSet, found: FailureSlice) -> L
     scores = np.where(np.isfinite(scores), scores, -np.inf)
     known = np.flatnonzero(sides.inside | sides.outside)
     order = known[np.lexsort((-scores[known], ~sides.inside[known]))]
-    problem = ClassProblem(
-        class_name=sides.problem.class_name,
-        side=sides.problem.side,
-        rows=sides.problem.rows[order],
-        failed=sides.problem.failed[order],
-        confidence=sides.problem.confidence[order],
-    )
     return LookedAt(
-        samples=samples, problem=problem, inside=sides.inside[order], scores=scores[order]
+        samples=samples,
+        problem=sides.problem.only(order),
+        inside=sides.inside[order],
+        scores=scores[order],
     )
 
 
