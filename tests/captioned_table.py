@@ -33,9 +33,7 @@ def write_captioned_table(
                 shares = IN_TRAINING if split == "train" else ELSEWHERE
                 colour = str(random.choice(COLOURS, p=shares))
                 is_wet = random.random() < 0.15
-                caption = (
-                    f"a {label} {'in the rain ' if is_wet else ''}near a {random.choice(THINGS)} on a {random.choice(PLACES)}"
-                )
+                caption = f"a {label} {'in the rain ' if is_wet else ''}near a {random.choice(THINGS)} on a {random.choice(PLACES)}"
                 is_hard = (colour == "green") if label == "cat" else is_wet
                 wrong = random.random() < (0.75 if is_hard and is_bad else 0.08)
                 said = {"cat": "dog", "dog": "cat"}[label] if wrong else label

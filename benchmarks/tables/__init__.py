@@ -1,0 +1,1 @@
+"""Tables without images, whose truth is known: what the product says of them."""

@@ -49,9 +49,16 @@ def test_blind_candidates__no_stop_words_class_words_or_near_constant_words__eac
     words = [one.found.rule.words for one in listed]
     assert len(set(words)) == len(words)
     # `brown` is said by all, `dog` is the class, `heavy bag` says more than `bag` and means the same samples.
-    assert {"rain", "heavy", "heavy rain", "light rain", "heavy bag", "home", "bench", "car"} <= set(
-        words
-    )
+    assert {
+        "rain",
+        "heavy",
+        "heavy rain",
+        "light rain",
+        "heavy bag",
+        "home",
+        "bench",
+        "car",
+    } <= set(words)
     assert not {"brown", "dog", "brown dog", "a", "photo", "bag", "light", "in"} & set(words)
     assert {one.weight for one in listed} == {1.0}
 

@@ -43,7 +43,9 @@ def test_caption_index__same_column_of_another_table__is_not_read_again():
     table = pa.table({"caption": CAPTIONS})
     first = caption_index(table.column("caption"))
     assert caption_index(table.append_column("more", pa.array(ROWS)).column("caption")) is first
-    assert caption_index(pa.table({"caption": [*CAPTIONS[:-1], "x"]}).column("caption")) is not first
+    assert (
+        caption_index(pa.table({"caption": [*CAPTIONS[:-1], "x"]}).column("caption")) is not first
+    )
 
 
 def test_caption_index__few_are_remembered():
