@@ -1,1 +1,1 @@
-"""Tables whose truth is nested: what is confirmed of it, and what other tools list first."""
+"""Tables without images, whose truth is known: what the product says of them, and what other tools list first."""

@@ -63,6 +63,13 @@ def test_blind_candidates__no_stop_words_class_words_or_near_constant_words__eac
     assert {one.weight for one in listed} == {1.0}
 
 
+def test_blind_candidates__words_of_the_class_name__left_out_though_not_all_say_them():
+    captions = [f"a {('small dog', 'puppy')[row % 2]} near a bench" for row in range(60)]
+    samples = _samples(captions, np.arange(60) % 5 == 0)
+    listed = WordsDiscoverer().blind_candidates(samples, _problem(samples), seed=0)
+    assert {one.found.rule.words for one in listed} == {"small", "puppy"}
+
+
 def test_blind_candidates__predictions_play_no_part():
     samples = _rainy()
     shuffled = _samples(

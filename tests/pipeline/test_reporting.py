@@ -1,12 +1,16 @@
+import csv
 import json
 import re
 
 import pytest
 import yaml
+from tests.captioned_table import write_captioned_table
 from tests.planted_project import planted_project
 
 from weakspot.core.evidence import Verdict
 from weakspot.pipeline.reporting import write_report
+from weakspot.pipeline.settings import Settings
+from weakspot.project.project import Project
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +86,26 @@ def test_write_report__text_alone_is_too_large__no_images(project):
 def test_write_report__nothing_is_loaded_from_elsewhere(project):
     html, *_ = project.report()
     assert re.findall(r'(?:src|href)="(?!data:|#)([^"]+)"', html.read_text()) == []
+
+
+def test_write_report__captions__plain_frequencies_of_the_discovery_half_beside_the_findings(
+    tmp_path,
+):
+    path = write_captioned_table(tmp_path / "table.csv")
+    settings = Settings.model_validate({"discover": {"methods": ["words"]}})
+    project = Project.create(tmp_path / "t", data=str(path), settings=settings)
+    project.ingest()
+    record = project.verify(project.discover().run_id)
+    page, text, content = project.report(record.run_id)
+    with (page.parent / "caption_words.csv").open(newline="") as stream:
+        lines = list(csv.DictReader(stream))
+    first = next(line for line in lines if line["class"] == "dog")
+    assert first["words"] == "rain"
+    listed = json.loads(content.read_text(encoding="utf-8"))["caption_words"]
+    assert [one["words"] for one in listed] == [line["words"] for line in lines]
+    assert "counted and not tested" in page.read_text(encoding="utf-8")
+    assert f"| dog | rain | {first['failed_with']} of " in text.read_text(encoding="utf-8")
+    samples = project.samples()
+    discovery, _ = project.prepared().halves(project.settings, project.criterion)[0]
+    dogs = discovery.rows[samples.dataset.labels[discovery.rows] == 1]
+    assert int(first["n_failed"]) + int(first["n_right"]) == len(dogs)

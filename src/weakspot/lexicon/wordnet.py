@@ -127,10 +127,13 @@ def everyday_lemma(word: str) -> str:
     """
     single, nouns = lemma(word), _wordnet()["noun"]
     shorter = _first_known(single, _NOUN_ENDINGS, nouns)
-    if shorter is None or sum(map(nouns.count, nouns.senses_of(single))):
+    if shorter is None or _usage(nouns, single) > 0:
         return single
-    is_common = sum(map(nouns.count, nouns.senses_of(shorter))) >= _COMMON
-    return shorter if is_common else single
+    return shorter if _usage(nouns, shorter) >= _COMMON else single
+
+
+def _usage(words: _Words, word: str) -> int:
+    return sum(words.count(sense) for sense in words.senses_of(word))
 
 
 def hyponyms(

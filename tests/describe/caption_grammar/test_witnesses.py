@@ -17,6 +17,7 @@ from weakspot.describe.caption_grammar.witnesses import (
     Witnesses,
     correlation,
 )
+from weakspot.lexicon.caption_rule import CaptionRule
 
 GREEN = Claim(
     phrase="a photo of a green apple", parts=("green",), plain_phrase="a photo of an apple"
@@ -235,3 +236,14 @@ def test_relevant_to__thing_and_background_are_kept_apart():
     assert {"striped", "left"} <= spoken.relevant_to("on the left")
     # Without the word, grass will do for a grassy background.
     assert "grass" in SpokenWords.of("a dog on the grass").relevant_to("on a grassy background")
+
+
+def test_ask__captions_decide_who_is_a_member__they_are_no_further_witness(toy):
+    texts = [f"a {colour} fruit number {place}" for place, colour in enumerate(_colours())]
+    assistants = Assistants(captions=lambda rows: [texts[row] for row in rows])
+    given = {"metadata": {"caption": texts}, "assistants": assistants}
+    assert _witnesses(toy, **given).ask(GREEN).witness == "captions"
+    rule = CaptionRule(words="green")
+    assert _witnesses(toy, rule=rule, **given).ask(GREEN) == Statement(witness="", score=None)
+    both = AllOfRule(rules=(rule, ColumnRule(column="caption", values=tuple(texts))))
+    assert _witnesses(toy, rule=both, **given).ask(GREEN) == Statement(witness="", score=None)

@@ -13,9 +13,10 @@ from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, uni
 from weakspot.core.assistants import Assistants, SecondEncoder
 from weakspot.core.attributes import told_by_words
 from weakspot.core.errors import ModelError, UnavailableError
-from weakspot.core.rules import ColumnRule, MembershipRule, single_rules
+from weakspot.core.rules import MembershipRule, single_rules
 from weakspot.core.samples import SampleSet
 from weakspot.describe.caption_grammar.class_view import SliceView
+from weakspot.lexicon.caption_rule import CaptionRule
 from weakspot.lexicon.captions import content_words
 from weakspot.lexicon.matching import covers, mean_the_same, phrase_words
 from weakspot.lexicon.wordnet import lemma
@@ -122,7 +123,7 @@ class Witnesses:
         told = self._by_columns(claim.parts)
         if told is not None:
             yield Statement(witness="columns", score=self._association(told.astype(np.float64)))
-        if self.captions:
+        if self.captions and not _reads_captions(self.rule):
             yield Statement(
                 witness="captions",
                 score=self._association(self._by_captions(claim.parts), self._captioned),
@@ -286,7 +287,12 @@ def _value_means(value: str, about: frozenset[str], wanted: frozenset[str]) -> b
 
 
 def _columns_of(rule: MembershipRule) -> set[str]:
-    return {one.column for one in single_rules(rule) if isinstance(one, ColumnRule)}
+    return {name for one in single_rules(rule) for name in one.columns}
+
+
+def _reads_captions(rule: MembershipRule) -> bool:
+    """Return whether captions decide who is a member, so that they cannot be asked again."""
+    return any(isinstance(one, CaptionRule) for one in single_rules(rule))
 
 
 def _is_of_words(kind: pa.DataType) -> bool:

@@ -42,7 +42,7 @@ class WordsDiscoverer:
         max_words: longest keyword.
         min_captions: fewest captions of the class that contain a keyword, and fewest that do not.
         max_share: keywords in a larger share of the class's captions are left out.
-        max_candidates: at most so many keywords are tried per class, the most frequent ones.
+        max_candidates: at most so many keywords are tried per class, the most frequent ones; fewer beyond 100,000 captions.
         max_slices: slices of a class, at most.
         max_overlap: of two keywords whose members overlap more (intersection over union) only the better one is kept.
         max_p: keywords with a larger p-value of their own are not reported.

@@ -14,6 +14,8 @@ from weakspot.lexicon.caption_words import count_keywords
 from weakspot.lexicon.captions import noun_of
 from weakspot.lexicon.wordnet import everyday_lemma
 
+MOST_CELLS = 30_000_000
+FEWEST_KEYWORDS = 20
 NO_CAPTIONS = "There are no captions: no metadata column {column!r} holds text."
 
 
@@ -66,7 +68,7 @@ def captioned_class(  # noqa: PLR0913 - what bounds a vocabulary
 ) -> CaptionedClass:
     """Return the words of a class: neither stop words, nor those of its own name, nor what nearly all captions say.
 
-    Of keywords that the same captions say, the longest stands for all.
+    Of keywords that the same captions say, the longest stands for all. Very large classes get fewer, so that tests fit into memory.
     """
     has_caption = index.has_caption(problem.rows)
     order = np.argsort(np.array(samples.dataset.sample_ids(problem.rows)), kind="stable")
@@ -83,11 +85,12 @@ def captioned_class(  # noqa: PLR0913 - what bounds a vocabulary
         ),
         key=lambda words: (-counts[words], -words.count(" "), words),
     )
+    affordable = max(FEWEST_KEYWORDS, MOST_CELLS // max(len(texts), 1))
     kept: dict[bytes, Keyword] = {}
     for words in usable:
         inside = index.say(words, own.rows)
         kept.setdefault(np.packbits(inside).tobytes(), Keyword(words=words, inside=inside))
-        if len(kept) >= most:
+        if len(kept) >= min(most, affordable):
             break
     return CaptionedClass(problem=own, keywords=tuple(kept.values()))
 

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weakspot.backends.new_files import files_in, new_files
-from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset
-from weakspot.core.failures import predicted_classes
 from weakspot.core.repairs import RepairPlan, SliceNeed
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
@@ -17,6 +15,7 @@ from weakspot.media.locations import shown_location
 from weakspot.repair.collecting.pool_rows import PoolRows
 from weakspot.repair.collecting.wording import readme_text
 from weakspot.repair.export import PLAN_FILE, README_FILE, shown_labels, write_training_lists
+from weakspot.repair.labels.requests import suggested_classes
 from weakspot.repair.plans import plan_text, plan_with
 
 COLLECT_FILE = "to_collect.csv"
@@ -100,7 +99,7 @@ def _collect_table(
             dataset.sample_ids(rows),
             dataset.locations(rows),
             shown_labels(rows, dataset),
-            _predicted(rows, dataset),
+            suggested_classes(dataset, rows),
             own.is_labelled.tolist(),
             own.is_wrong.tolist(),
             *(dataset.metadata(name).take(rows).to_pylist() for name in read),
@@ -112,13 +111,6 @@ def _collect_table(
             first = [own.found.slice_id, own.found.title, rank, name, shown, label, said, known]
             lines.append([*first, *("" if value is None else value for value in values)])
     return (*COLLECT_COLUMNS, *(f"column {name}" for name in read)), lines
-
-
-def _predicted(rows: IntArray, dataset: Dataset) -> list[str]:
-    if dataset.predictions is None and dataset.probabilities is None:
-        return [""] * len(rows)
-    names = dataset.class_names
-    return [names[code] if code >= 0 else "" for code in predicted_classes(dataset, rows).tolist()]
 
 
 def _needs_table(needs: Sequence[SliceNeed]) -> tuple[tuple[str, ...], list[list[object]]]:

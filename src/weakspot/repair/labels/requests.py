@@ -100,7 +100,7 @@ def _lines(
 ) -> list[dict[str, str]]:
     dataset = samples.dataset
     titles = chosen_for(rows, slices, samples)
-    columns = (dataset.sample_ids(rows), dataset.locations(rows), _suggested(dataset, rows))
+    columns = (dataset.sample_ids(rows), dataset.locations(rows), suggested_classes(dataset, rows))
     return [
         {
             SAMPLE_ID: name,
@@ -117,7 +117,7 @@ def _why(title: str | None, role: str | None) -> str:
     return f"{title} ({role})" if title and role else title or role or ""
 
 
-def _suggested(dataset: Dataset, rows: IntArray) -> list[str]:
+def suggested_classes(dataset: Dataset, rows: IntArray) -> list[str]:
     """Return the prediction of every row, empty where nothing is known."""
     names = dataset.class_names
     if not dataset.has_predictions:

@@ -6,9 +6,11 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from tests.captioned_table import write_captioned_table
 
 from weakspot.core.errors import StoreError
 from weakspot.core.run import no_stage_progress
+from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
 from weakspot.report.repairs import repair_section
 from weakspot.web.services import loop_work
@@ -114,3 +116,36 @@ def test_downloads__link_in_the_place_of_a_file__is_not_followed(fruit_folder, t
     head.unlink()
     head.symlink_to(project.folder / "weakspot.toml")
     assert downloads(Workspace(project)).files == []
+
+
+def test_repair__table_without_images__offers_files_instead_of_a_dead_end(tmp_path):
+    write_captioned_table(tmp_path / "table.csv")
+    settings = Settings.model_validate(
+        {"discover": {"methods": ["words"]}, "verify": {"scheme": "cross-fit"}}
+    )
+    project = Project.create(tmp_path / "t", data=str(tmp_path / "table.csv"), settings=settings)
+    project.run()
+    options = repair_options(Workspace(Project.open(project.folder)))
+    assert options.why_not == ""
+    assert "cannot be retrained here" in options.only_collects
+    assert "dog: rain" in [one.title for one in options.slices]
+    loop_work.repair(project, {}, no_stage_progress)
+    workspace = Workspace(Project.open(project.folder))
+    shown = repair_results(workspace)
+    assert shown.note == ""
+    assert "“dog: rain” fails on" in shown.repairs[0].section.sentences[0]
+    names = {one.name for one in downloads(workspace).files}
+    assert {
+        DownloadName.COLLECT,
+        DownloadName.NEEDS,
+        DownloadName.WEIGHTS,
+        DownloadName.MORE_WEIGHTS,
+        DownloadName.PLAN,
+        DownloadName.LABELS,
+    } <= names
+    assert not {DownloadName.HEAD, DownloadName.MODEL} & names
+    listed = b"".join(open_download(workspace, DownloadName.COLLECT).chunks()).decode()
+    assert listed.startswith("slice_id,slice,rank,sample_id,")
+    packed = b"".join(open_download(workspace, DownloadName.MORE_WEIGHTS).chunks())
+    with zipfile.ZipFile(io.BytesIO(packed)) as archive:
+        assert "just-train-twice/training_weights.csv" in archive.namelist()
