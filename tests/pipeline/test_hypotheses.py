@@ -8,8 +8,8 @@ from weakspot.core.assistants import NOBODY
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.pipeline.hypotheses import ask
-from weakspot.pipeline.phrase_answers import Fit
 from weakspot.pipeline.ledger import LEDGER_FILE
+from weakspot.pipeline.phrase_answers import Fit
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 

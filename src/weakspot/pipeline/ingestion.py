@@ -18,6 +18,7 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.ingest.assemble import Assembly, assemble
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.examine import Examined, examined_table
+from weakspot.ingest.one_table import PredictionsSource
 from weakspot.ingest.source import SampleSource
 from weakspot.media.locations import shown_location
 from weakspot.pipeline.incremental import IncrementalExamination, reuse_examined
@@ -61,6 +62,7 @@ class IngestSummary:
         n_groups_across_splits: those among the groups that are in several splits.
         group_note: why a column of groups was not taken.
         source_note: what was found out when the source was opened.
+        has_images: whether samples have images.
     """
 
     source: str
@@ -86,6 +88,7 @@ class IngestSummary:
     n_groups_across_splits: int = 0
     group_note: str = ""
     source_note: str = ""
+    has_images: bool = True
 
     @property
     def n_quarantined(self) -> int:
@@ -249,6 +252,7 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
         **dict(zip(names, groups, strict=True)),
         "group_note": assembly.group_note,
         "source_note": getattr(source, "note", ""),
+        "has_images": source.kind != PredictionsSource.kind,
         "source": f"{source.kind}: {shown_location(source.location)}",
         "n_samples": assembly.n_samples,
         "n_unlabelled": int((~assembly.is_labelled).sum()),

@@ -5,8 +5,8 @@ from weakspot.core.assistants import NOBODY
 from weakspot.core.error_score import error_scores, score_at
 from weakspot.core.errors import DataError, ModelError
 from weakspot.core.samples import SampleSet
-from weakspot.pipeline.phrase_answers import Fit
 from weakspot.pipeline.ledger import LEDGER_FILE
+from weakspot.pipeline.phrase_answers import Fit
 from weakspot.web.services.classes.phrases import (
     HeldOut,
     held_out_score,
