@@ -19,7 +19,11 @@ def assembled(samples, *, part_size=3, **settings):
     def read_parts(columns):
         for start in range(0, len(samples), part_size):
             table = examined_table(samples[start : start + part_size])
-            yield table if columns is None else table.select(list(columns))
+            yield (
+                table
+                if columns is None
+                else table.select([one for one in columns if one in table.column_names])
+            )
 
     return assemble(read_parts, AssemblySettings(**settings), where="here")
 

@@ -28,7 +28,11 @@ def assembled(samples, **settings):
     def read_parts(columns):
         for start in range(0, len(samples), 3):
             table = examined_table(samples[start : start + 3])
-            yield table if columns is None else table.select(list(columns))
+            yield (
+                table
+                if columns is None
+                else table.select([one for one in columns if one in table.column_names])
+            )
 
     return assemble(read_parts, AssemblySettings(**settings), where="here")
 

@@ -29,7 +29,12 @@ def _assembled(rows, **settings):
     ]
 
     def read(columns):
-        return iter(part if columns is None else part.select(list(columns)) for part in parts)
+        return iter(
+            part
+            if columns is None
+            else part.select([one for one in columns if one in part.column_names])
+            for part in parts
+        )
 
     return assemble(read, AssemblySettings(**settings), where="here")
 

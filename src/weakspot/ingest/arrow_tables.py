@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from weakspot.core.errors import DataError
 from weakspot.ingest.problems import Problems
-from weakspot.ingest.tables import TableBatch, TableHeader, note_repeated
+from weakspot.ingest.tables import ArrowColumns, TableBatch, TableHeader, note_repeated
 from weakspot.media.locations import is_local, local_path, open_location, shown_location
 
 BATCH_ROWS = 4096
@@ -198,10 +198,7 @@ def _groups_from(metadata: Any, start: int) -> tuple[list[int], int]:
 def _batch_from(found: pa.RecordBatch, row: int, start: int) -> Iterator[TableBatch]:
     kept = found.slice(max(0, start - row))
     if kept.num_rows:
-        columns = {
-            name: column.to_pylist()
-            for name, column in zip(kept.schema.names, kept.columns, strict=True)
-        }
+        columns = ArrowColumns(pa.Table.from_batches([kept]))
         yield TableBatch(first_row=max(row, start), n_rows=kept.num_rows, columns=columns)
 
 

@@ -87,7 +87,7 @@ def _predicted_matrix(given: pa.Array, class_names: Sequence[str]) -> BoolArray:
 
 
 ReadParts = Callable[[Sequence[str] | None], Iterator[pa.Table]]
-"""Yields the parts from the first on, with the named columns."""
+"""Yields the parts from the first on, with the named columns as far as they have them."""
 
 MOVED_NOTE = "put-into-synthetic"
 QUARANTINE_COLUMNS = ("key", "location", "reason", "detail")
@@ -178,7 +178,7 @@ class Assembly:
             "height": part.column("height"),
             "notes": self._notes(part.column("notes"), rows),
         }
-        for name, values in self.seen.metadata.columns(part.column("metadata")).items():
+        for name, values in self.seen.metadata.columns(part).items():
             columns[METADATA_PREFIX + name] = values
         return pa.table(columns)
 

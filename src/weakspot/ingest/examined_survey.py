@@ -14,9 +14,9 @@ from weakspot.core.dataset import SPLIT_ORDER, Task
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.columns import did_you_mean
 from weakspot.ingest.duplicates import packed_hashes
-from weakspot.ingest.generated import generated_rows
+from weakspot.ingest.generated import generated_rows, generated_values
 from weakspot.ingest.group_names import GroupChoice, GroupsSeen
-from weakspot.ingest.metadata_columns import MetadataColumns
+from weakspot.ingest.metadata_columns import METADATA, METADATA_VALUES, MetadataColumns, values_of
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.splits import parse_split, split_names
 
@@ -30,7 +30,8 @@ SURVEY_COLUMNS = (
     "split",
     "predictions",
     "probabilities",
-    "metadata",
+    METADATA,
+    METADATA_VALUES,
     "reason",
 )
 _SEPARATOR = "\x1f"
@@ -173,12 +174,14 @@ def _survey_part(seen: ExaminedSurvey, part: pa.Table) -> None:
     labels = part.column("labels").chunk(0)
     seen.hashes.append(packed_hashes(part.column("content_hash").chunk(0)))
     seen.splits.append(_split_codes(part.column("split").chunk(0), keys, seen.problems))
-    seen.generated.append(generated_rows(part.column("metadata")))
+    seen.generated.append(
+        generated_rows(part.column(METADATA)) | generated_values(values_of(part), part.num_rows)
+    )
     seen.strata.append(_strata(labels, seen.combinations))
     seen.labels.update(_counts(labels.flatten()))
     seen.n_several += _n_longer_than_one(labels)
     _note_first(seen.first_with["label"], labels, keys)
-    seen.metadata.observe(part.column("metadata"))
+    seen.metadata.observe(part)
     seen.groups.observe(part)
     predictions = part.column("predictions").chunk(0)
     seen.n_predicted += len(predictions) - predictions.null_count

@@ -1,7 +1,7 @@
 """Generated samples: how sources mark them, and that none of them is ever verified on."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +26,15 @@ def generated_rows(metadata: pa.Array | pa.ChunkedArray) -> BoolArray:
     found = np.zeros(len(metadata), dtype=np.bool_)
     found[candidates] = [is_generated(json.loads(metadata[int(row)].as_py())) for row in candidates]
     return found
+
+
+def generated_values(columns: Mapping[str, pa.Array], n_rows: int) -> BoolArray:
+    """Return which samples were generated [n], given their free columns as values."""
+    told = {name: columns[name].to_pylist() for name in (MARK, MAKER) if name in columns}
+    if not told:
+        return np.zeros(n_rows, dtype=np.bool_)
+    rows = zip(*told.values(), strict=True)
+    return np.array([is_generated(dict(zip(told, row, strict=True))) for row in rows], np.bool_)
 
 
 def put_apart(

@@ -15,6 +15,7 @@ from weakspot.core.arrays import AnyArray, IntArray
 from weakspot.core.dataset import GROUP
 from weakspot.core.errors import ConfigError
 from weakspot.core.groups import join_groups
+from weakspot.ingest.metadata_columns import METADATA, values_of
 
 AUTO, NONE = "auto", "none"
 ON_ITS_OWN = -1
@@ -65,7 +66,7 @@ class GroupChoice:
         if self.kind == "none":
             return None
         if self.kind == "column":
-            return _column_values(part.column("metadata"), self.value)
+            return _column_values(part, self.value)
         keys, places = part.column("key").to_pylist(), part.column("location").to_pylist()
         find = (
             partial(_folder_above, int(self.value))
@@ -103,7 +104,11 @@ def _captured(pattern: re.Pattern[str], place: str | None) -> str | None:
     return found.group(1) if found else None
 
 
-def _column_values(metadata: pa.ChunkedArray, name: str) -> pa.Array | None:
+def _column_values(part: pa.Table, name: str) -> pa.Array | None:
+    held = values_of(part).get(name)
+    if held is not None:
+        return held if pa.types.is_string(held.type) else _texts(held.to_pylist())
+    metadata = part.column(METADATA)
     has_it = pc.fill_null(
         pc.match_substring(metadata, f"{json.dumps(name)}: "),
         fill_value=False,
@@ -111,7 +116,11 @@ def _column_values(metadata: pa.ChunkedArray, name: str) -> pa.Array | None:
     if not pc.any(has_it).as_py():
         return None
     rows = json.loads("[" + ",".join(text or "{}" for text in metadata.to_pylist()) + "]")
-    return pa.array([_text(row.get(name)) for row in rows], pa.string())
+    return _texts([row.get(name) for row in rows])
+
+
+def _texts(values: list[object]) -> pa.Array:
+    return pa.array([_text(value) for value in values], pa.string())
 
 
 def _text(value: object) -> str | None:

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar
 
+import pyarrow as pa
+
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import DataError
 from weakspot.ingest.source import fingerprint_of_files
@@ -112,3 +114,6 @@ class PredictionsSource(OneTableSource):
 
     kind: ClassVar[str] = "predictions"
     with_images: ClassVar[bool] = False
+
+    def read_examined(self, start: int = 0) -> Iterator[pa.Table]:
+        return self.table.read_examined(start)

@@ -84,17 +84,19 @@ def samples_of(batch: TableBatch, layout: RowLayout, problems: Problems) -> Iter
     """Yield the samples of a batch; cells that cannot be used go to `problems` and count as empty."""
     roles = layout.roles
     rows = [layout.row_name(batch.first_row + place) for place in range(batch.n_rows)]
-    cells = _Cells(batch=batch, rows=rows, problems=problems)
+    cells = RowCells(batch=batch, rows=rows, problems=problems)
     images = _images(cells, layout)
     none: tuple[str, ...] = ()
     labels = cells.parse(
-        roles.labels, _labels(layout.label_names, many=roles.labels_are_many), none
+        roles.labels, label_parser(layout.label_names, many=roles.labels_are_many), none
     )
     splits = cells.parse(roles.split, split_cell, None)
     predictions = cells.parse(
-        roles.predictions, _labels(layout.prediction_names, many=roles.predictions_are_many), none
+        roles.predictions,
+        label_parser(layout.prediction_names, many=roles.predictions_are_many),
+        none,
     )
-    probabilities = _probabilities(cells, layout)
+    probabilities = probabilities_of(cells, layout)
     keys = cells.parse(roles.key, lambda value: "" if is_empty(value) else str(value).strip(), "")
     metadata = _metadata(cells, layout)
     for place, row in enumerate(rows):
@@ -115,7 +117,9 @@ def samples_of(batch: TableBatch, layout: RowLayout, problems: Problems) -> Iter
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Cells:
+class RowCells:
+    """Cells of a batch, with what rows are called when one of them is wrong."""
+
     batch: TableBatch
     rows: Sequence[str]
     problems: Problems
@@ -148,7 +152,7 @@ def _is_listed(batch: TableBatch, roles: ColumnRoles, place: int) -> bool:
     return isinstance(batch.columns[roles.predictions][place], (list, tuple))
 
 
-def _labels(names: ClassNames | None, *, many: bool) -> Callable[[object], tuple[str, ...]]:
+def label_parser(names: ClassNames | None, *, many: bool) -> Callable[[object], tuple[str, ...]]:
     def parse(value: object) -> tuple[str, ...]:
         labels = label_cell(value, many=many)
         return labels if names is None else names.translate(labels)
@@ -156,7 +160,7 @@ def _labels(names: ClassNames | None, *, many: bool) -> Callable[[object], tuple
     return parse
 
 
-def _images(cells: _Cells, layout: RowLayout) -> list[tuple[str | None, bytes | None]]:
+def _images(cells: RowCells, layout: RowLayout) -> list[tuple[str | None, bytes | None]]:
     name = layout.roles.image
     nothing: tuple[str | None, bytes | None] = (None, None)
     if name is None or (name in layout.heavy and name not in cells.batch.columns):
@@ -171,7 +175,7 @@ def _images(cells: _Cells, layout: RowLayout) -> list[tuple[str | None, bytes | 
     return cells.parse(name, parse, nothing)
 
 
-def _probabilities(cells: _Cells, layout: RowLayout) -> list[Mapping[str, float] | None]:
+def probabilities_of(cells: RowCells, layout: RowLayout) -> list[Mapping[str, float] | None]:
     if layout.roles.probability_columns:
         return _from_columns(cells, layout.roles.probability_columns)
 
@@ -186,7 +190,7 @@ def _probabilities(cells: _Cells, layout: RowLayout) -> list[Mapping[str, float]
 
 
 def _from_columns(
-    cells: _Cells, columns: tuple[tuple[str, str], ...]
+    cells: RowCells, columns: tuple[tuple[str, str], ...]
 ) -> list[Mapping[str, float] | None]:
     found: list[Mapping[str, float] | None] = []
     values = [cells.column(column) for _, column in columns]
@@ -207,7 +211,7 @@ def _from_columns(
     return found
 
 
-def _metadata(cells: _Cells, layout: RowLayout) -> list[dict[str, MetadataValue]]:
+def _metadata(cells: RowCells, layout: RowLayout) -> list[dict[str, MetadataValue]]:
     metadata: list[dict[str, MetadataValue]] = [{} for _ in range(cells.batch.n_rows)]
     for name, kind in layout.metadata_kinds.items():
         for record, value in zip(metadata, cells.column(name), strict=True):

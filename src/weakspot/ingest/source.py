@@ -8,6 +8,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Protocol, runtime_checkable
 
+import pyarrow as pa
+
 from weakspot.core.dataset import RawSample
 from weakspot.media.listing import ListedFile, file_facts
 from weakspot.media.locations import explained, open_location
@@ -39,6 +41,18 @@ class SampleSource(Protocol):
 
         Raises:
             DataError: listing everything that is wrong with the source, before the first sample.
+        """
+
+
+@runtime_checkable
+class ExaminedSource(SampleSource, Protocol):
+    """A source without any image: nothing has to be read to examine its samples."""
+
+    def read_examined(self, start: int = 0) -> Iterator[pa.Table]:
+        """Yield samples from position `start` on as tables of the `EXAMINED_SCHEMA`; they hold what `examine` says of `read`.
+
+        Raises:
+            DataError: as `read`.
         """
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
 
+import pyarrow as pa
+
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.errors import DataError
 from weakspot.ingest.arrow_tables import ArrowTable, ParquetTable
@@ -14,8 +16,9 @@ from weakspot.ingest.cells import is_empty, is_whole_number
 from weakspot.ingest.columns import ColumnRoles, did_you_mean, resolve_columns
 from weakspot.ingest.problems import Problems
 from weakspot.ingest.rows import ClassNames, RowLayout, samples_of
+from weakspot.ingest.sample_columns import examined_columns
 from weakspot.ingest.table_survey import Survey, Surveyor
-from weakspot.ingest.tables import TABLE_EXTENSIONS, TableFile, TableHeader
+from weakspot.ingest.tables import TABLE_EXTENSIONS, TableBatch, TableFile, TableHeader
 from weakspot.ingest.text_tables import DelimitedTable, JsonLinesTable
 from weakspot.media.locations import (
     is_local,
@@ -86,12 +89,11 @@ class TableSamples:
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
         """Yield samples from `start` on, after a look at the whole source."""
-        survey = self.survey
-        done = 0
-        for part, n_rows in zip(self.parts, survey.n_rows, strict=True):
-            if start < done + n_rows:
-                yield from self._read_part(part, survey, max(0, start - done))
-            done += n_rows
+        for part, first in self._parts_from(start):
+            problems, layout = Problems(), self._full_layout(part)
+            for batch in self._batches(part, layout, problems, first):
+                yield from samples_of(batch, layout, problems)
+            self._raise(problems)
 
     @property
     def n_samples(self) -> int:
@@ -133,8 +135,12 @@ class TableSamples:
         problems = Problems()
         roles = resolve_columns(self.header, self.columns, problems, with_images=self.with_images)
         if self.with_images and roles.image is None:
+            # Without images, predictions must be given: what is missing depends on what the table is meant to be.
             problems.add(
-                f"No column says where the image is (path, url, image, file_name, bytes); found {_listed(self.header)}."
+                "No column says where the image is (path, url, image, file_name, bytes), and none what was predicted "
+                f"(prediction, probabilities, prob_<class>), which would do without images; found {_listed(self.header)}."
+                if not roles.has_predictions
+                else f"No column says where the image is (path, url, image, file_name, bytes); found {_listed(self.header)}."
             )
         if not self.with_images and not roles.has_predictions:
             problems.add(
@@ -189,17 +195,34 @@ class TableSamples:
                     f"The key {key!r} is there {'twice' if count == 2 else f'{count} times'}."  # noqa: PLR2004 - two
                 )
 
-    def _read_part(self, part: TablePart, survey: Survey, start: int) -> Iterator[RawSample]:
-        problems = Problems()
-        layout = replace(
+    def read_examined(self, start: int = 0) -> Iterator[pa.Table]:
+        """Yield samples without images from `start` on as tables of the `EXAMINED_SCHEMA`, after a look at the whole source."""
+        for part, first in self._parts_from(start):
+            problems, layout = Problems(), self._full_layout(part)
+            for batch in self._batches(part, layout, problems, first):
+                yield examined_columns(batch, layout, problems)
+            self._raise(problems)
+
+    def _parts_from(self, start: int) -> Iterator[tuple[TablePart, int]]:
+        """Yield the files that have rows from `start` on, and the first of these in each."""
+        done = 0
+        for part, n_rows in zip(self.parts, self.survey.n_rows, strict=True):
+            if start < done + n_rows:
+                yield part, max(0, start - done)
+            done += n_rows
+
+    def _full_layout(self, part: TablePart) -> RowLayout:
+        return replace(
             _for_part(self._layout(), part),
-            metadata_kinds=survey.metadata_kinds,
-            probability_names=survey.probability_names,
+            metadata_kinds=self.survey.metadata_kinds,
+            probability_names=self.survey.probability_names,
         )
+
+    def _batches(
+        self, part: TablePart, layout: RowLayout, problems: Problems, start: int
+    ) -> Iterator[TableBatch]:
         unused = (self.header.binary | self.header.images) - {layout.roles.image}
-        for batch in part.table.batches(problems, start=start, without=frozenset(unused)):
-            yield from samples_of(batch, layout, problems)
-        self._raise(problems)
+        return part.table.batches(problems, start=start, without=frozenset(unused))
 
     def _layout(self) -> RowLayout:
         heavy = self.header.binary | self.header.images

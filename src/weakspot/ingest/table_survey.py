@@ -17,6 +17,7 @@ from weakspot.ingest.cells import (
 )
 from weakspot.ingest.problems import MAX_SHOWN, Problems
 from weakspot.ingest.rows import RowLayout, samples_of
+from weakspot.ingest.sample_columns import parse_columns
 from weakspot.ingest.tables import TableBatch, TableHeader
 
 
@@ -65,10 +66,14 @@ class Surveyor:
         self._look_at_metadata(batch, layout)
         self._look_at_labels(batch, layout)
         self._look_at_probabilities(batch, layout)
-        has_keys = layout.roles.key is not None
-        for sample in samples_of(batch, replace(layout, metadata_kinds={}), self.problems):
-            if has_keys:
-                self._keys.append(hash(sample.key))
+        keys = self._check_cells(batch, replace(layout, metadata_kinds={}))
+        if layout.roles.key is not None:
+            self._keys.extend(map(hash, keys))
+
+    def _check_cells(self, batch: TableBatch, layout: RowLayout) -> list[str]:
+        if layout.roles.image is None:
+            return parse_columns(batch, layout, self.problems).keys
+        return [sample.key for sample in samples_of(batch, layout, self.problems)]
 
     def finish(self) -> Survey:
         """Return what was found; problems of whole columns are noted now."""
@@ -88,14 +93,17 @@ class Surveyor:
             kind = self._kinds.setdefault(name, None)
             if kind == "str":
                 continue
-            for value in batch.columns.get(name, ()):
+            for value in batch.distinct(name).values:
                 kind = wider_kind(kind, metadata_kind(value, is_text=self.header.is_text))
             self._kinds[name] = kind
 
     def _look_at_labels(self, batch: TableBatch, layout: RowLayout) -> None:
         if layout.roles.labels is None:
             return
-        for place, value in enumerate(batch.columns.get(layout.roles.labels, ())):
+        values, codes = batch.distinct(layout.roles.labels)
+        # Codes are numbered in the order in which they appear.
+        _, places = np.unique(codes, return_index=True)
+        for place, value in zip(places.tolist(), values, strict=True):
             kind = label_kind(value)
             if kind is not None and kind not in self._label_kinds:
                 self._label_kinds[kind] = layout.row_name(batch.first_row + place)

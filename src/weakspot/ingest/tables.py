@@ -2,8 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
+import numpy as np
+import pyarrow as pa
+
+from weakspot.core.arrays import AnyArray
 from weakspot.ingest.problems import Problems
 
 TABLE_EXTENSIONS: dict[str, str] = {
@@ -37,6 +41,44 @@ class TableHeader:
     is_text: bool = False
 
 
+class ArrowColumns(Mapping[str, list[object]]):
+    """Columns that Arrow holds; each becomes a list of Python values when it is asked for.
+
+    Args:
+        table: the columns.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self.table = table
+        self._lists: dict[str, list[object]] = {}
+
+    def __getitem__(self, name: str) -> list[object]:
+        if name not in self._lists:
+            self._lists[name] = self.table.column(name).to_pylist()
+        return self._lists[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.table.column_names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.table.column_names)
+
+    def __len__(self) -> int:
+        return int(self.table.num_columns)
+
+
+class DistinctCells(NamedTuple):
+    """The different cells of a column, so that each is parsed once.
+
+    Args:
+        values: in the order in which they first appear; a column of lists or the like may repeat them.
+        codes: place among them of every row [n].
+    """
+
+    values: list[object]
+    codes: AnyArray
+
+
 @dataclass(frozen=True, kw_only=True)
 class TableBatch:
     """Consecutive rows as columns.
@@ -50,6 +92,26 @@ class TableBatch:
     first_row: int
     n_rows: int
     columns: Mapping[str, list[object]]
+
+    def arrow(self, name: str) -> pa.ChunkedArray | None:
+        """Return a column as Arrow holds it; None if it does not."""
+        if not isinstance(self.columns, ArrowColumns) or name not in self.columns:
+            return None
+        return self.columns.table.column(name)
+
+    def distinct(self, name: str | None) -> DistinctCells:
+        """Return the cells of a column; where there is no such column, all are empty."""
+        if name is None or name not in self.columns:
+            return DistinctCells([None], np.zeros(self.n_rows, dtype=np.int64))
+        held = self.arrow(name)
+        if held is None or not _can_be_encoded(held.type):
+            return DistinctCells(self.columns[name], np.arange(self.n_rows))
+        encoded = held.combine_chunks().dictionary_encode(null_encoding="encode")
+        return DistinctCells(encoded.dictionary.to_pylist(), np.asarray(encoded.indices))
+
+
+def _can_be_encoded(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind))
 
 
 class TableFile(Protocol):
@@ -72,3 +134,21 @@ def note_repeated(names: list[str], problems: Problems) -> None:
     for name in dict.fromkeys(names):
         if names.count(name) > 1:
             problems.add(f"The column {name!r} is there {names.count(name)} times.")
+
+
+def rows_at_once(tables: Iterator[pa.Table], start: int, n_rows: int) -> Iterator[pa.Table]:
+    """Yield the rows of tables from `start` on, so many at a time."""
+    held: list[pa.Table] = []
+    n_held = 0
+    for table in tables:
+        left = table.slice(start)
+        start = max(0, start - table.num_rows)
+        held.append(left)
+        n_held += left.num_rows
+        if n_held >= n_rows:
+            whole = pa.concat_tables(held).combine_chunks()
+            stop = n_held - n_held % n_rows
+            yield from (whole.slice(begin, n_rows) for begin in range(0, stop, n_rows))
+            held, n_held = [whole.slice(stop)], n_held - stop
+    if n_held:
+        yield pa.concat_tables(held).combine_chunks()

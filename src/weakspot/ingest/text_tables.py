@@ -3,23 +3,35 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
+import pyarrow as pa
+
 from weakspot.core.errors import DataError
+from weakspot.ingest.csv_blocks import IrregularTextError, read_csv_blocks
 from weakspot.ingest.problems import Problems
-from weakspot.ingest.tables import TableBatch, TableHeader, note_repeated
+from weakspot.ingest.tables import (
+    ArrowColumns,
+    TableBatch,
+    TableHeader,
+    note_repeated,
+    rows_at_once,
+)
 from weakspot.media.locations import explained, open_location, shown_location
 
 BATCH_ROWS = 4096
 _LONGEST_HEADER = 1 << 20
+_DELIMITERS = (",", ";", "\t", "|")
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, kw_only=True)
 class DelimitedTable:
-    """A CSV or TSV file with a header line; `;` is recognised as delimiter of CSV files too."""
+    """A CSV or TSV file with a header line; semicolons, tabs and bars are recognised as delimiters of CSV files too."""
 
     location: str
     delimiter: str | None = None
@@ -37,10 +49,38 @@ class DelimitedTable:
         self, problems: Problems, *, start: int = 0, without: frozenset[str] = frozenset()
     ) -> Iterator[TableBatch]:
         """Yield rows; a row with too few or too many fields is a problem."""
+        row = start
+        try:
+            for columns in rows_at_once(self._regular_rows(without), start, BATCH_ROWS):
+                yield TableBatch(
+                    first_row=row, n_rows=columns.num_rows, columns=ArrowColumns(columns)
+                )
+                row += columns.num_rows
+        except (IrregularTextError, OSError):
+            yield from self._listed_batches(problems, row, without)
+
+    def _regular_rows(self, without: frozenset[str]) -> Iterator[pa.Table]:
+        names = next(self._lines(), [])
+        wanted = [name for name in names if name not in without]
+        if len(set(names)) < len(names) or not wanted:
+            raise IrregularTextError
+        with open_location(self.location) as file:
+            first = file.readline(_LONGEST_HEADER)
+            file.seek(0)
+            delimiter = self._delimiter_in(first.decode("utf-8", "replace"))
+            yield from read_csv_blocks(file, names, delimiter=delimiter, wanted=wanted)
+
+    def _delimiter_in(self, first: str) -> str:
+        """Return the mark that the header line has most of, outside quotes; a comma where two are as frequent."""
+        plain = _QUOTED.sub("", first)
+        return self.delimiter or max(_DELIMITERS, key=plain.count)
+
+    def _listed_batches(
+        self, problems: Problems, row: int, without: frozenset[str]
+    ) -> Iterator[TableBatch]:
         lines = self._lines()
         names = next(lines, [])
-        row = start
-        lines = islice(lines, start, None)
+        lines = islice(lines, row, None)
         while block := list(islice(lines, BATCH_ROWS)):
             good = []
             for number, fields in enumerate(block, start=row + 1):
@@ -67,8 +107,7 @@ class DelimitedTable:
             try:
                 first = text.readline(_LONGEST_HEADER)
                 text.seek(0)
-                delimiter = self.delimiter or (";" if ";" in first and "," not in first else ",")
-                reader = csv.reader(text, delimiter=delimiter)
+                reader = csv.reader(text, delimiter=self._delimiter_in(first))
                 yield from (fields for fields in reader if fields)
             except UnicodeDecodeError as error:
                 raise _not_utf8(self.location) from error
@@ -165,5 +204,5 @@ def _not_utf8(location: str) -> DataError:
     return DataError(
         "The table is not UTF-8 text.",
         where=shown_location(location),
-        fix="Save it with the encoding UTF-8.",
+        fix="Save it with the encoding UTF-8 (in spreadsheets: CSV UTF-8).",
     )

@@ -19,7 +19,7 @@ from weakspot.ingest.assemble import Assembly, assemble
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.examine import Examined, examined_table
 from weakspot.ingest.one_table import PredictionsSource
-from weakspot.ingest.source import SampleSource
+from weakspot.ingest.source import ExaminedSource, SampleSource
 from weakspot.media.locations import shown_location
 from weakspot.pipeline.incremental import IncrementalExamination, reuse_examined
 from weakspot.pipeline.models.image_pass import PassModels, examine_samples
@@ -32,6 +32,8 @@ from weakspot.store.samples import SampleTables
 TABLES_VERSION = 2
 FOLDER_KINDS = ("image-folder", "generated-images")
 FLUSH_POLICY = FlushPolicy(n_samples=4096, seconds=5.0)
+ROWS_FLUSH_POLICY = FlushPolicy(n_samples=65_536, seconds=5.0)
+"""For samples without images, thousands of which take less time than one image."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +105,7 @@ def ingest(  # noqa: PLR0913 - the samples, the models, and how
     engine: Engine,
     progress: Progress = no_progress,
     settings: AssemblySettings | None = None,
-    flush: FlushPolicy = FLUSH_POLICY,
+    flush: FlushPolicy | None = None,
     models: Callable[[], PassModels] | None = None,
 ) -> IngestSummary:
     """Bring the samples of a source into a project; killed at any instant, the next call goes on where this one was.
@@ -194,12 +196,15 @@ def _read_source(  # noqa: PLR0913 - from where, to where, and how
     engine: Engine,
     *,
     progress: Progress,
-    flush: FlushPolicy,
+    flush: FlushPolicy | None,
     known: IncrementalExamination,
     models: PassModels,
 ) -> tuple[ModelCount, ...]:
+    if isinstance(source, ExaminedSource) and not models.models:
+        _read_examined(source, parts, progress=progress, flush=flush or ROWS_FLUSH_POLICY)
+        return ()
     total = source.count()
-    clock = FlushClock(flush)
+    clock = FlushClock(flush or FLUSH_POLICY)
     waiting: list[Examined] = []
     buffer = ResultBuffer(models.models)
     position = parts.reached
@@ -222,6 +227,32 @@ def _read_source(  # noqa: PLR0913 - from where, to where, and how
     if waiting:
         write()
     return buffer.counts
+
+
+def _read_examined(
+    source: ExaminedSource, parts: SampleParts, *, progress: Progress, flush: FlushPolicy
+) -> None:
+    total = source.count()
+    clock = FlushClock(flush)
+    waiting: list[pa.Table] = []
+    position = parts.reached
+
+    def write() -> None:
+        parts.append(pa.concat_tables(waiting).combine_chunks(), stop=position)
+        waiting.clear()
+        clock.flushed()
+
+    progress(position, total)
+    for table in source.read_examined(position):
+        if waiting and waiting[0].schema != table.schema:
+            write()
+        waiting.append(table)
+        position += table.num_rows
+        if clock.is_due(sum(one.num_rows for one in waiting)):
+            write()
+        progress(position, total)
+    if waiting:
+        write()
 
 
 def _with_location(found: Examined, images: ImagePack) -> Examined:
