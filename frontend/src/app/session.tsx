@@ -21,6 +21,11 @@ export function useSession(): Session {
   return session;
 }
 
+/** What samples are called here: images, or samples of a table without any. */
+export function useNoun(): "images" | "samples" {
+  return useSession().has_images ? "images" : "samples";
+}
+
 /** Return whether something can be changed by whoever is here. */
 export function useMayChange(): boolean {
   const session = useSession();

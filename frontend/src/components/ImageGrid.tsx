@@ -1,6 +1,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
+import { useSession } from "../app/session";
 import { ImageTile, type Sample } from "./ImageTile";
+import { SampleLine } from "./SampleLine";
 
 type Props = {
   count: number;
@@ -15,10 +17,12 @@ type Props = {
 
 const GAP = 8;
 const WORDS = 22;
+const LINE = 44;
 
-/** Any number of samples, of which only those in sight exist as elements; `onNeed` is told which places come into sight. */
+/** Any number of samples, as images or as rows of a table without images, of which only those in sight exist as elements; `onNeed` is told which places come into sight. */
 export function ImageGrid({ count, sampleAt, onNeed, tables, label, side = 112, height = 420, onOpen }: Props) {
   const box = useRef<HTMLDivElement>(null);
+  const { has_images: hasImages } = useSession();
   const [width, setWidth] = useState(4 * (side + GAP) - GAP);
   useEffect(() => {
     const watch = new ResizeObserver(([entry]) => {
@@ -27,12 +31,12 @@ export function ImageGrid({ count, sampleAt, onNeed, tables, label, side = 112, 
     if (box.current) watch.observe(box.current);
     return () => watch.disconnect();
   }, []);
-  const columns = Math.max(1, Math.floor((width + GAP) / (side + GAP)));
+  const columns = hasImages ? Math.max(1, Math.floor((width + GAP) / (side + GAP))) : 1;
   const fitted = Math.max(side, Math.floor((width + GAP) / columns) - GAP);
   const lines = useVirtualizer({
     count: Math.ceil(count / columns),
     getScrollElement: () => box.current,
-    estimateSize: () => fitted + WORDS + GAP,
+    estimateSize: () => (hasImages ? fitted + WORDS : LINE) + GAP,
     overscan: 2,
   });
   const items = lines.getVirtualItems();
@@ -50,10 +54,11 @@ export function ImageGrid({ count, sampleAt, onNeed, tables, label, side = 112, 
               .filter((place) => place < count)
               .map((place) => {
                 const sample = sampleAt(place);
+                if (sample && !hasImages) return <SampleLine key={sample.row} sample={sample} tables={tables} {...(onOpen ? { onOpen } : {})} />;
                 return sample ? (
                   <ImageTile key={sample.row} sample={sample} tables={tables} side={fitted} {...(onOpen ? { onOpen } : {})} />
                 ) : (
-                  <span key={place} className="tile waiting" style={{ width: fitted, height: fitted + WORDS }} />
+                  <span key={place} className="tile waiting" style={{ width: fitted, height: hasImages ? fitted + WORDS : LINE }} />
                 );
               })}
           </div>

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { Link } from "wouter";
 import { api, imageAddress, unwrap, type Schemas } from "../api/client";
+import { useSession } from "../app/session";
 import { Dialog } from "./Dialog";
 import { counted, percent } from "./figures";
 import { Loaded } from "./Loaded";
@@ -10,6 +11,7 @@ type Props = { row: number; tables: string; onClose: () => void };
 
 /** One sample in large, with what is known of it. */
 export function SampleDialog({ row, tables, onClose }: Props) {
+  const { has_images: hasImages } = useSession();
   const query = useQuery({
     queryKey: ["sample", row, tables],
     queryFn: () => unwrap(api.GET("/api/samples/{row}", { params: { path: { row }, query: { tables } } })),
@@ -18,7 +20,7 @@ export function SampleDialog({ row, tables, onClose }: Props) {
   return (
     <Dialog title={`Sample ${counted(row)}`} onClose={onClose}>
       <div className="sample-facts">
-        <LargeImage row={row} tables={tables} />
+        {hasImages && <LargeImage row={row} tables={tables} />}
         <Loaded query={query} what="what is known of it">{(facts) => <Facts facts={facts} onFollow={onClose} />}</Loaded>
       </div>
     </Dialog>

@@ -1,10 +1,16 @@
 import { describe, expect, it } from "vitest";
-import { isCertain, points, pointsRange, share, size } from "./figures";
+import { chance, isCertain, points, pointsRange, share, size } from "./figures";
 
 describe("points", () => {
   it("has a decimal where the change is small, and a sign always", () => {
     expect([0.0123, -0.004, 0, 0.25, -0.0995, null].map(points)).toEqual(["+1.2", "−0.4", "±0", "+25", "−10", "–"]);
     expect(pointsRange(-0.012, 0.2)).toBe("−1.2 to +20");
+  });
+});
+
+describe("chance", () => {
+  it("is never zero, however small", () => {
+    expect([0, 1e-310, 3.1e-48, 0.0312, 0.5, null].map(chance)).toEqual(["< 10⁻³⁰⁰", "< 10⁻³⁰⁰", "3.1 × 10⁻⁴⁸", "0.031", "0.50", "–"]);
   });
 });
 

@@ -15,6 +15,7 @@ export function range(interval: Interval): string {
 /** A p- or q-value: three figures at most, small ones by their power. */
 export function chance(value: number | null | undefined): string {
   if (value === null || value === undefined || !Number.isFinite(value)) return "–";
+  if (value < 1e-300) return "< 10⁻³⁰⁰";
   if (value < 0.001) return value.toExponential(1).replace("e-", " × 10⁻").replace(/⁻(\d+)$/, (_, digits: string) => `⁻${raised(digits)}`);
   return value.toFixed(value < 0.1 ? 3 : 2);
 }

@@ -135,8 +135,12 @@ class TableSamples:
         problems = Problems()
         roles = resolve_columns(self.header, self.columns, problems, with_images=self.with_images)
         if self.with_images and roles.image is None:
+            # Without images, predictions must be given: what is missing depends on what the table is meant to be.
             problems.add(
-                f"No column says where the image is (path, url, image, file_name, bytes); found {_listed(self.header)}."
+                "No column says where the image is (path, url, image, file_name, bytes), and none what was predicted "
+                f"(prediction, probabilities, prob_<class>), which would do without images; found {_listed(self.header)}."
+                if not roles.has_predictions
+                else f"No column says where the image is (path, url, image, file_name, bytes); found {_listed(self.header)}."
             )
         if not self.with_images and not roles.has_predictions:
             problems.add(

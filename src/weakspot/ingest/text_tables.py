@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -24,11 +25,13 @@ from weakspot.media.locations import explained, open_location, shown_location
 
 BATCH_ROWS = 4096
 _LONGEST_HEADER = 1 << 20
+_DELIMITERS = (",", ";", "\t", "|")
+_QUOTED = re.compile(r'"[^"]*"')
 
 
 @dataclass(frozen=True, kw_only=True)
 class DelimitedTable:
-    """A CSV or TSV file with a header line; `;` is recognised as delimiter of CSV files too."""
+    """A CSV or TSV file with a header line; semicolons, tabs and bars are recognised as delimiters of CSV files too."""
 
     location: str
     delimiter: str | None = None
@@ -68,7 +71,9 @@ class DelimitedTable:
             yield from read_csv_blocks(file, names, delimiter=delimiter, wanted=wanted)
 
     def _delimiter_in(self, first: str) -> str:
-        return self.delimiter or (";" if ";" in first and "," not in first else ",")
+        """Return the mark that the header line has most of, outside quotes; a comma where two are as frequent."""
+        plain = _QUOTED.sub("", first)
+        return self.delimiter or max(_DELIMITERS, key=plain.count)
 
     def _listed_batches(
         self, problems: Problems, row: int, without: frozenset[str]
@@ -199,5 +204,5 @@ def _not_utf8(location: str) -> DataError:
     return DataError(
         "The table is not UTF-8 text.",
         where=shown_location(location),
-        fix="Save it with the encoding UTF-8.",
+        fix="Save it with the encoding UTF-8 (in spreadsheets: CSV UTF-8).",
     )

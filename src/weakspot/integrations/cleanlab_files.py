@@ -60,7 +60,7 @@ def write_issues(bundle: ExchangeBundle, folder: Path) -> Written:
     rows = _rows(bundle)
     arrays = _arrays(bundle, rows)
     if "pred_probs" not in arrays and "features" not in arrays:
-        fix = "Run weakspot classify with a classifier that gives probabilities, or weakspot embed."
+        fix = "Give probabilities (columns prob_<class>, or a classifier that gives them), or images and run `weakspot embed`."
         raise DataError(
             "There are neither probabilities nor embeddings to give to cleanlab.", fix=fix
         )
@@ -123,7 +123,8 @@ def _rows(bundle: ExchangeBundle) -> IntArray:
         is_meant &= np.isfinite(np.asarray(dataset.probabilities)).all(axis=1)
     if not is_meant.any():
         raise DataError(
-            "No labelled sample outside training has a result.", fix="Run weakspot classify first."
+            "No labelled sample outside training has a prediction.",
+            fix="Give predictions, or run `weakspot embed` with a classifier.",
         )
     return np.flatnonzero(is_meant)
 

@@ -121,11 +121,13 @@ def noun_of(class_name: str) -> str:
 
 
 def with_article(words: str) -> str:
-    """Put `a` or `an` before words, by sound.
+    """Put `a` or `an` before words, by sound; what is not there has no article.
 
-    >>> [with_article(word) for word in ("apple", "unripe pear", "unicorn", "hour", "one-eyed cat")]
-    ['an apple', 'an unripe pear', 'a unicorn', 'an hour', 'a one-eyed cat']
+    >>> [with_article(word) for word in ("apple", "unripe pear", "unicorn", "hour", "one-eyed cat", "no finding")]
+    ['an apple', 'an unripe pear', 'a unicorn', 'an hour', 'a one-eyed cat', 'no finding']
     """
+    if words.lower().startswith("no "):
+        return words
     starts_with_vowel = words[:1].lower() in tuple("aeiou") and not _SOUNDS_LIKE_YOU.match(words)
     return f"{'an' if starts_with_vowel or _SILENT_H.match(words) else 'a'} {words}"
 

@@ -18,6 +18,7 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.ingest.assemble import Assembly, assemble
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.examine import Examined, examined_table
+from weakspot.ingest.one_table import PredictionsSource
 from weakspot.ingest.source import ExaminedSource, SampleSource
 from weakspot.media.locations import shown_location
 from weakspot.pipeline.incremental import IncrementalExamination, reuse_examined
@@ -64,6 +65,7 @@ class IngestSummary:
         group_note: why a column of groups was not taken.
         burst_note: that images taken within seconds may belong together.
         source_note: what was found out when the source was opened.
+        has_images: whether samples have images.
     """
 
     source: str
@@ -90,6 +92,7 @@ class IngestSummary:
     group_note: str = ""
     burst_note: str = ""
     source_note: str = ""
+    has_images: bool = True
 
     @property
     def n_quarantined(self) -> int:
@@ -283,6 +286,7 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
         "group_note": assembly.group_note,
         "burst_note": assembly.burst_note,
         "source_note": getattr(source, "note", ""),
+        "has_images": source.kind != PredictionsSource.kind,
         "source": f"{source.kind}: {shown_location(source.location)}",
         "n_samples": assembly.n_samples,
         "n_unlabelled": int((~assembly.is_labelled).sum()),

@@ -98,10 +98,12 @@ def exact_p(value: float, *, name: str = "p") -> str:
 
 
 def class_words(found: FailureSlice) -> str:
+    """Return the samples of a class; a slice of column values or caption words says nothing of images."""
+    noun = "samples" if all(part.columns for part in found.rule.parts) else "images"
     return (
-        f"images without {found.class_name}"
+        f"{noun} without {found.class_name}"
         if found.side is Side.ABSENT
-        else f"“{found.class_name}” images"
+        else f"“{found.class_name}” {noun}"
     )
 
 

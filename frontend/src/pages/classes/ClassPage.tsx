@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useId, useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { api, unwrap, type Schemas } from "../../api/client";
+import { useSession } from "../../app/session";
 import { counted, percent, range, score } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
@@ -40,7 +41,7 @@ export function ClassPage() {
   });
   return (
     <>
-      <PageHead title="Classes">Look at what the AI gets wrong, say what those images have in common, and see at once whether you are right.</PageHead>
+      <PageHead title="Classes">Look at what the AI gets wrong, say what those samples have in common, and see at once whether you are right.</PageHead>
       <Loaded query={list} what="the classes">
         {({ classes, can_compare, is_ranked }) => {
           const titles = classes.map((one) => one.title);
@@ -49,7 +50,7 @@ export function ClassPage() {
             <div className="class-page">
               <ClassChoice classes={classes} chosen={chosen} isRanked={is_ranked} />
               <div>
-                {!can_compare && <p className="note warn">Words cannot be compared with images here: the embedder has no text side. Run <code>weakspot lab align</code>.</p>}
+                {!can_compare && <CannotCompare />}
                 {chosen === undefined ? <p className="note warn">{titles.length ? "There is no such class. Choose one from the list." : "There are no classes with labelled samples."}</p> : <ClassWorkbench key={chosen} title={chosen} />}
               </div>
             </div>
@@ -58,6 +59,14 @@ export function ClassPage() {
       </Loaded>
     </>
   );
+}
+
+/** What to ask instead where words cannot be compared with images. */
+function CannotCompare() {
+  const { has_images: hasImages } = useSession();
+  const ask = <>Ask for values of columns, as in <code>colour = red and size = small</code>, or for words of captions.</>;
+  if (!hasImages) return <p className="note">These samples have no images. {ask}</p>;
+  return <p className="note warn">Words cannot be compared with images here: the embedder has no text side. {ask} Or run <code>weakspot lab align</code>.</p>;
 }
 
 type ChoiceProps = { classes: ClassRow[]; chosen: string | undefined; isRanked: boolean };

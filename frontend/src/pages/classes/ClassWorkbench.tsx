@@ -1,7 +1,7 @@
 import { useEffect, useId, useMemo, useState } from "react";
 import { useSearchParams } from "wouter";
 import { isStatic } from "../../api/static";
-import { useSession } from "../../app/session";
+import { useSession, useNoun } from "../../app/session";
 import { ErrorNote } from "../../components/ErrorNote";
 import { Form } from "../../components/Form";
 import { Loaded } from "../../components/Loaded";
@@ -37,6 +37,7 @@ function Workbench({ data, studyId }: { data: ClassColumns; studyId?: string }) 
   const answer = usePhraseScore(data.title, phrase, studyId);
   const suggestions = useSuggestions(data.title, studyId);
   const history = useHistory(data.title, studyId);
+  const noun = useNoun();
   const actions = usePhraseActions(data.title, studyId);
   const found = said ? answer.data : undefined;
   const separation = useMemo(() => (found ? new Separation(found.values, data.failed) : null), [found, data.failed]);
@@ -60,7 +61,7 @@ function Workbench({ data, studyId }: { data: ClassColumns; studyId?: string }) 
         {found && separation && parted && (
           <PhraseResult answer={found} separation={separation} threshold={threshold} parted={parted} isOwn={own !== null} isOld={isOld} onMove={setOwn} onReset={() => setOwn(null)} />
         )}
-        {!said && !isStatic() && <p className="quiet">Compare the wrong images with the right ones below. What do the wrong ones have that the right ones have not? A word or two will do.</p>}
+        {!said && !isStatic() && <p className="quiet">Compare the wrong {noun} with the right ones below. What do the wrong ones have that the right ones have not? A word or two will do.</p>}
       </section>
       <Samples data={data} separation={separation} parted={parted} phrase={found?.phrase ?? ""} />
       {mayWork && found && parted && (
@@ -81,7 +82,7 @@ function Workbench({ data, studyId }: { data: ClassColumns; studyId?: string }) 
 function StaticSentence({ phrase }: { phrase: string }) {
   return (
     <>
-      <p>The AI is often wrong on images that have <strong>{phrase || "…"}</strong></p>
+      <p>The AI is often wrong on {useNoun()} that have <strong>{phrase || "…"}</strong></p>
       <p className="quiet">Typing needs <code>weakspot serve</code>; words below were scored before and can be chosen.</p>
     </>
   );
@@ -95,7 +96,7 @@ function Sentence({ phrase, onType, onKeep }: SentenceProps) {
   const submit = () => onKeep();
   return (
     <Form className="sentence" onSubmit={submit}>
-      <label htmlFor={id}>The AI is often wrong on images that have</label>
+      <label htmlFor={id}>The AI is often wrong on {useNoun()} that have</label>
       <input id={id} type="text" value={phrase} onChange={(event) => onType(event.target.value)} maxLength={300} autoComplete="off" spellCheck={false} placeholder="…" aria-describedby={`${id}-help`} />
       <span id={`${id}-help`} className="unseen">The score changes as you type. Press Enter to keep the words in the history.</span>
     </Form>

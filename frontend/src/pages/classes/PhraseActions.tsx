@@ -1,5 +1,6 @@
 import { Link } from "wouter";
 import type { Schemas } from "../../api/client";
+import { useNoun } from "../../app/session";
 import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
@@ -16,17 +17,18 @@ type Props = {
 
 /** Check on images that nobody has looked at, or make the words a slice; each with what it means. */
 export function PhraseActions({ canAccept, isStale, check, accept, isInStudy }: Props) {
+  const noun = useNoun();
   const isBusy = check.isPending || accept.isPending;
   return (
     <Card title="Decide" className="decide">
       <div className="phrase-actions">
         <div className="action">
-          <Button onClick={check.run} disabled={isStale || isBusy}>{check.isPending ? "Checking …" : "Check on held-out images"}</Button>
-          <p className="quiet">Tests on images that nobody has looked at. Every test is counted, so test only what you mean.</p>
+          <Button onClick={check.run} disabled={isStale || isBusy}>{check.isPending ? "Checking …" : `Check on held-out ${noun}`}</Button>
+          <p className="quiet">Tests on {noun} that nobody has looked at. Every test is counted, so test only what you mean.</p>
         </div>
         <div className="action">
           <Button kind="primary" onClick={accept.run} disabled={isStale || isBusy || !canAccept}>{accept.isPending ? "Accepting …" : "Accept as a slice"}</Button>
-          <p className="quiet">Keeps the images that fit as a finding, tested on the held-out images, ready to be repaired.</p>
+          <p className="quiet">Keeps the {noun} that fit as a finding, tested on the held-out {noun}, ready to be repaired.</p>
         </div>
         <div aria-live="polite" className="action-results">
           {check.error && <ErrorNote error={check.error} />}
@@ -41,18 +43,19 @@ export function PhraseActions({ canAccept, isStale, check, accept, isInStudy }: 
 
 /** What the held-out images said. */
 function CheckResult({ found }: { found: Schemas["PhraseCheck"] }) {
+  const noun = useNoun();
   const { inside, outside } = found.confirmation;
   const holds = found.fit === "good" || found.fit === "separates but does not match";
   return (
     <div className={holds ? "note" : "note warn"}>
       <p>
-        <strong>{holds ? "It holds on held-out images." : "It does not hold on held-out images so far."}</strong>{" "}
+        <strong>{holds ? `It holds on held-out ${noun}.` : `It does not hold on held-out ${noun} so far.`}</strong>{" "}
         Where “{found.phrase}” fits, the AI is wrong on {inside.count} of {counted(inside.total)} ({percent(inside.value)}, interval {range(inside.interval)});
         elsewhere on {outside.count} of {counted(outside.total)} ({percent(outside.value)}, interval {range(outside.interval)}).
       </p>
       <p className="quiet">
         Error Score there {score(found.confirmation.error_score)}. Probability of such a difference by chance: {chance(found.p_value)}, {" "}
-        or {chance(found.p_after_looks)} over everything that these images were asked. {found.left}
+        or {chance(found.p_after_looks)} over everything that these {noun} were asked. {found.left}
       </p>
     </div>
   );

@@ -1,3 +1,4 @@
+import { useNoun } from "../../app/session";
 import { counted, percent, score } from "../../components/figures";
 import type { PhraseScore } from "./classData";
 import { ScoreDial } from "./ScoreDial";
@@ -17,13 +18,14 @@ type Props = {
 
 const FIT_TITLES: Record<PhraseScore["fit"], string> = {
   good: "Good words.",
-  "separates but does not match": "It separates, but the words hardly fit any image.",
+  "separates but does not match": "It separates, but the words hardly fit anything.",
   "matches but does not separate": "The words fit, but they do not tell right from wrong.",
-  "neither matches nor separates": "Hardly any image fits these words.",
+  "neither matches nor separates": "Hardly anything fits these words.",
 };
 
 /** What became of a phrase: two scores, the histogram with its line, and advice on the words. */
 export function PhraseResult({ answer, separation, threshold, parted, isOwn, isOld, onMove, onReset }: Props) {
+  const noun = useNoun();
   const rate = (wrong: number, all: number) => `${percent(all ? wrong / all : 0)} of ${counted(all)}`;
   return (
     <div className="phrase-result" aria-busy={isOld}>
@@ -33,20 +35,20 @@ export function PhraseResult({ answer, separation, threshold, parted, isOwn, isO
         <div>
           <ThresholdHistogram separation={separation} threshold={threshold} parted={parted} onMove={onMove} />
           <div className="legend">
-            <span className="right"><i />right images</span>
-            <span className="wrong"><i />wrong images</span>
+            <span className="right"><i />right {noun}</span>
+            <span className="wrong"><i />wrong {noun}</span>
             {isOwn && <button type="button" className="link" onClick={onReset}>Back to the best line</button>}
           </div>
         </div>
       </div>
       <p className="quiet small-words">
-        The Error Score says how well your words tell wrong images from right ones: 0 is guessing, 1 is perfect.
-        For the held-out one the line is chosen on other images each time, so trust it more.
+        The Error Score says how well your words tell wrong {noun} from right ones: 0 is guessing, 1 is perfect.
+        For the held-out one the line is chosen on other {noun} each time, so trust it more.
       </p>
       <p role="status" className="unseen">{isOld ? "" : `Error Score ${score(parted.score)}, held out ${score(answer.held_out_score)}. ${FIT_TITLES[answer.fit]}`}</p>
       <div className={answer.fit === "good" ? "note" : "note warn"}>
         <p>
-          <strong>{FIT_TITLES[answer.fit]}</strong> Where your words fit, the AI is wrong on <b className="wrong-words">{rate(parted.wrongInside, parted.inside)}</b> images,
+          <strong>{FIT_TITLES[answer.fit]}</strong> Where your words fit, the AI is wrong on <b className="wrong-words">{rate(parted.wrongInside, parted.inside)}</b> {noun},
           elsewhere on <b>{rate(parted.wrongOutside, parted.outside)}</b>. {answer.advice}
         </p>
       </div>

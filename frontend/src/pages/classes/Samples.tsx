@@ -1,4 +1,5 @@
 import { useCallback, useMemo, useState } from "react";
+import { useSession } from "../../app/session";
 import { counted, percent } from "../../components/figures";
 import { ImageGrid } from "../../components/ImageGrid";
 import type { Sample } from "../../components/ImageTile";
@@ -14,6 +15,7 @@ const HEIGHT = 372;
 
 /** Two grids side by side: right and wrong images, or images that the words fit less and more. */
 export function Samples({ data, separation, parted, phrase }: Props) {
+  const { has_images: hasImages } = useSession();
   const [byPrediction, setByPrediction] = useState(false);
   const [opened, setOpened] = useState<number | null>(null);
   const open = useCallback((sample: Sample) => setOpened(sample.row), []);
@@ -33,7 +35,7 @@ export function Samples({ data, separation, parted, phrase }: Props) {
   return (
     <section className="card" aria-label="Images">
       <div className="card-head">
-        <h2>Images of {data.title}</h2>
+        <h2>{hasImages ? "Images" : "Samples"} of {data.title}</h2>
         {separation && (
           <div className="switch" role="group" aria-label="How the images are sorted">
             <button type="button" aria-pressed={!byPrediction} onClick={() => setByPrediction(false)}>By your words</button>
@@ -53,7 +55,7 @@ export function Samples({ data, separation, parted, phrase }: Props) {
       </div>
       <p className="legend">
         <span className="right"><i />✓ right</span>
-        <span className="wrong"><i />✗ wrong: the words below an image are what the AI says</span>
+        <span className="wrong"><i />✗ wrong{hasImages && ": the words below an image are what the AI says"}</span>
       </p>
       {opened !== null && <SampleDialog row={opened} tables={data.tables} onClose={() => setOpened(null)} />}
     </section>

@@ -2,7 +2,7 @@ import { useMutation } from "@tanstack/react-query";
 import { useEffect, useId, useState } from "react";
 import { api, unwrap, type Schemas } from "../../api/client";
 import { isStatic } from "../../api/static";
-import { useMayChange } from "../../app/session";
+import { useMayChange, useSession } from "../../app/session";
 import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
 import { percent } from "../../components/figures";
@@ -25,11 +25,12 @@ async function tried(file: File): Promise<Trial> {
 /** Try an image: what the classifier makes of it, and which samples look like it. */
 export function UploadTrial() {
   const mayChange = useMayChange();
+  const { has_images: hasImages } = useSession();
   const id = useId();
   const [shown, setShown] = useState<string | null>(null);
   const trial = useMutation({ mutationFn: tried });
   useEffect(() => () => { if (shown) URL.revokeObjectURL(shown); }, [shown]);
-  if (isStatic() || !mayChange) return null;
+  if (isStatic() || !mayChange || !hasImages) return null;
   const choose = (file: File | undefined) => {
     if (!file) return;
     setShown(URL.createObjectURL(file));

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, unwrap, type Schemas } from "../../api/client";
+import { useSession } from "../../app/session";
 import { Card } from "../../components/Card";
 import { chance, percent, range, share } from "../../components/figures";
 import { IntervalBar } from "../../components/IntervalBar";
@@ -28,6 +29,7 @@ export function WorstSlices({ run }: { run: Run }) {
 
 /** One of them. */
 function WorstSlice({ slice: { title, evidence, words }, images }: { slice: Schemas["ConfirmedSlice"]; images: Schemas["WorstImages"] | undefined }) {
+  const { has_images: hasImages } = useSession();
   const inside = share(evidence.failures_inside, evidence.n_inside, evidence.interval_inside);
   const outside = share(evidence.failures_outside, evidence.n_outside, evidence.interval_outside);
   return (
@@ -39,9 +41,11 @@ function WorstSlice({ slice: { title, evidence, words }, images }: { slice: Sche
       </div>
       <IntervalBar rate={inside.value} interval={inside.interval} other={outside.value} label={`Failures in ${title}`} />
       <p className="quiet">{inside.count} of {inside.total} members failed; corrected p {chance(evidence.q_value)}. {words.cause[0]}</p>
-      <div className="row">
-        {(images?.slices[evidence.slice_id] ?? []).map((sample) => <ImageTile key={sample.row} sample={sample} tables={images?.tables ?? ""} side={92} />)}
-      </div>
+      {hasImages && (
+        <div className="row">
+          {(images?.slices[evidence.slice_id] ?? []).map((sample) => <ImageTile key={sample.row} sample={sample} tables={images?.tables ?? ""} side={92} />)}
+        </div>
+      )}
       {words.explained && <p className="note warn">{words.explained}</p>}
     </li>
   );

@@ -2,6 +2,7 @@ import { useQueries, useQuery, type UseQueryOptions } from "@tanstack/react-quer
 import { useCallback, useRef, useState, type KeyboardEvent } from "react";
 import { api, unwrap, type Schemas } from "../../api/client";
 import { isStatic } from "../../api/static";
+import { useNoun } from "../../app/session";
 import { Card } from "../../components/Card";
 import { Loaded } from "../../components/Loaded";
 import { ImageGrid } from "../../components/ImageGrid";
@@ -32,6 +33,7 @@ function usePage(sliceId: string, kind: Kind) {
 
 /** Images of a slice, only of the half that may be looked at before something is decided. */
 export function SliceImages({ slice }: { slice: Schemas["SlicePageView"] }) {
+  const noun = useNoun();
   const [chosen, setChosen] = useState(0);
   const [opened, setOpened] = useState<number | null>(null);
   const tabs = useRef<HTMLDivElement>(null);
@@ -47,8 +49,8 @@ export function SliceImages({ slice }: { slice: Schemas["SlicePageView"] }) {
     tabs.current?.querySelectorAll("button")[next]?.focus();
   };
   return (
-    <Card title="Images" aside={<span className="quiet">{slice.half}</span>}>
-      <div role="tablist" aria-label="Which images" className="slice-tabs" ref={tabs}>
+    <Card title={noun === "images" ? "Images" : "Samples"} aside={<span className="quiet">{slice.half}</span>}>
+      <div role="tablist" aria-label={`Which ${noun}`} className="slice-tabs" ref={tabs}>
         {TABS.map(({ kind, title }, place) => (
           <button key={kind} type="button" role="tab" id={`tab-${kind}`} aria-selected={place === chosen} aria-controls="slice-images" tabIndex={place === chosen ? 0 : -1} onClick={() => setChosen(place)} onKeyDown={move}>{title}</button>
         ))}

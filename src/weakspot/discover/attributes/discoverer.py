@@ -29,7 +29,7 @@ from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.discover.attributes.columns import AttributeTable, attribute_table
 from weakspot.discover.attributes.search import CombinationSearch, Finding, SearchResult
 from weakspot.discover.attributes.standing_out import absent_codes
-from weakspot.discover.attributes.wording import name_words, shared_values, worded
+from weakspot.discover.attributes.wording import name_words, shared_values, table_words, worded
 
 METHOD = "attributes"
 ALL_CLASSES = "all classes"
@@ -258,6 +258,8 @@ class _Slicing:
         phrase, contrast = name_words(
             problem.class_name, wordings, is_absent=problem.side is Side.ABSENT
         )
+        if not self.samples.dataset.has_images:
+            phrase = table_words(problem.title, pairs)
         return FailureSlice(
             class_name=problem.class_name,
             side=problem.side,

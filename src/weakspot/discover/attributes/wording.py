@@ -97,6 +97,15 @@ def name_words(
     return phrase, ", ".join(one.shown for one in wordings)
 
 
+def table_words(title: str, pairs: Sequence[tuple[str, str]]) -> str:
+    """Return the name of a slice of samples without images: values as `weakspot hypothesis` takes them.
+
+    >>> table_words("apple", [("colour", "green"), ("size", "small")])
+    'apple with colour = green and size = small'
+    """
+    return f"{title} with {' and '.join(f'{column} = {value}' for column, value in pairs)}"
+
+
 def _unlisted(text: str) -> Wording:
     vocabulary = built_in_vocabulary()
     if text in vocabulary.adjectives:

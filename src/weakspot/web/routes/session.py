@@ -71,12 +71,14 @@ class SessionView(View):
         csrf_token: to be sent back in the header `X-CSRF-Token` with everything that changes something.
         project: name of the project's folder.
         is_read_only: whether nothing can be changed here.
+        has_images: whether samples have images; if not, pages show rows of a table.
     """
 
     person: PersonView
     csrf_token: str
     project: str
     is_read_only: bool
+    has_images: bool = True
 
 
 class PresenceView(View):
@@ -163,5 +165,9 @@ def _view(parts: ServerParts, person: Person, csrf_token: str) -> SessionView:
     shown = PersonView(name=person.name, role=role, study_id=person.study_id)
     project = parts.workspace.project.folder.resolve().name
     return SessionView(
-        person=shown, csrf_token=csrf_token, project=project, is_read_only=parts.is_read_only
+        person=shown,
+        csrf_token=csrf_token,
+        project=project,
+        is_read_only=parts.is_read_only,
+        has_images=parts.workspace.has_images,
     )

@@ -65,6 +65,12 @@ class Workspace:
         return tables.folder.name if tables is not None else ""
 
     @property
+    def has_images(self) -> bool:
+        """Return whether samples have images, as far as it was noted when they were read; asks nothing that takes time."""
+        tables = self.project.store.current_tables()
+        return tables is None or bool(tables.facts.get("has_images", True))
+
+    @property
     def has_text_side(self) -> bool:
         """Return whether phrases can be compared with samples."""
         return self.prepared.assistants.embed_texts is not None

@@ -159,7 +159,7 @@ class _Writer:
         self.answers["/api/session"] = self._session()
         self.say("Writing images")
         rows = self._write_images(self.parts.workspace)
-        self._write_facts(asker, rows)
+        self._write_facts(asker, rows if self.parts.workspace.has_images else list(self.wanted))
         self._write_generated(asker)
         return rows
 
@@ -199,12 +199,20 @@ class _Writer:
 
     def _session(self) -> JsonValue:
         person = PersonView(name="exported pages", role=Role.VIEWER, study_id=None)
-        project = self.parts.workspace.project.folder.resolve().name
-        view = SessionView(person=person, csrf_token="", project=project, is_read_only=True)
+        workspace = self.parts.workspace
+        view = SessionView(
+            person=person,
+            csrf_token="",
+            project=workspace.project.folder.resolve().name,
+            is_read_only=True,
+            has_images=workspace.has_images,
+        )
         return view.model_dump(mode="json")
 
     def _write_images(self, workspace: Workspace) -> list[int]:
         """Write thumbnails of samples that pages show, most important first, as long as there is room."""
+        if not workspace.has_images:
+            return []
         folder = self.folder / "images"
         folder.mkdir()
         written: list[int] = []

@@ -21,7 +21,14 @@ from weakspot.pipeline.hypotheses import (
     matching_prompts,
     share_matching,
 )
-from weakspot.pipeline.phrase_answers import ADVICE, CERTAIN, LEAST_MATCHING, Fit, fit_of
+from weakspot.pipeline.phrase_answers import (
+    ADVICE,
+    CERTAIN,
+    LEAST_MATCHING,
+    RULE_ADVICE,
+    Fit,
+    fit_of,
+)
 from weakspot.pipeline.preparation import CLIP
 from weakspot.web.services.classes.samples import MOST_SAMPLES, ClassMembers, class_members
 from weakspot.web.services.view import FLOAT32, View, pack
@@ -33,6 +40,10 @@ LIVE_ADVICE = ADVICE | {
     Fit.GOOD: "These words pick out failures. Look at the images on the right: do they show what you wrote?",
     Fit.MATCHES_ONLY: "Images with this are found, but the AI is not wrong on them more often: other words for the same will not "
     "help; think of something else that sets the wrong images apart.",
+}
+LIVE_RULE_ADVICE = RULE_ADVICE | {
+    Fit.GOOD: "Such samples fail more often on the half that you may look at. Check it on the held-out half.",
+    Fit.MATCHES_ONLY: "There are such samples, but they do not fail more often: think of something else that sets failures apart.",
 }
 
 
@@ -107,6 +118,7 @@ def phrase_score(
     parts, groups = class_parts(workspace, members), members.comparable.groups
     held_out = held_out_score(similarities, failed, parts, groups)
     matching = share_matching(both)
+    advice = LIVE_ADVICE if phrase_rule(workspace, words) is None else LIVE_RULE_ADVICE
     fit = fit_of(separates=held_out.p_value <= CERTAIN, matches=matching.value >= LEAST_MATCHING)
     return PhraseScore(
         title=title,
@@ -117,7 +129,7 @@ def phrase_score(
         p_value=held_out.p_value,
         matching=matching,
         fit=fit,
-        advice=LIVE_ADVICE[fit],
+        advice=advice[fit],
         n_samples=len(similarities),
         offset=offset,
         similarities=pack(similarities[offset : offset + limit], FLOAT32),

@@ -26,7 +26,8 @@ LayoutName = Literal["pca", "umap"]
 MOST_POINTS = 200_000
 PARTS = ("discovery half", "training", "pool")
 NO_EMBEDDINGS = (
-    "There are no embeddings of images, so there is nothing to lay out. Run `weakspot embed`."
+    "There are no embeddings, so there is nothing to lay out. With images, run `weakspot embed`; a table alone has no map: "
+    "look at slices and attributes instead."
 )
 
 
