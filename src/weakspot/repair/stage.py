@@ -131,11 +131,9 @@ class RepairStage:
                     "notes": (*first.notes, *notes),
                 }
             )
-        ledger = repair_ledger(self.store, bench.samples.dataset, bench.measured)
-        judged = judged_repairs(results, ledger)
-        return self.record.model_copy(
-            update={"repairs": judged, "notes": _other_notes(self.record)}
-        )
+        judged = judged_repairs(results, repair_ledger(self.store, bench.measured))
+        notes_left = _other_notes(self.record)
+        return self.record.model_copy(update={"repairs": judged, "notes": notes_left})
 
     def _run_method(
         self, bench: RepairBench, method: str, request: RepairRequest, journal: RepairJournal | None
@@ -162,9 +160,8 @@ class RepairStage:
         if journal is not None:
             journal.keep(result)
             return result
-        asking = Asking(
-            ledger=open_ledger(self.store, bench.samples, self.settings), source="repair"
-        )
+        ledger = open_ledger(self.store, bench.samples, self.settings)
+        asking = Asking(ledger=ledger, source="repair")
         aftermath = (
             look_again(bench, fitted, asking=asking) if self.settings.repair.look_again else None
         )
