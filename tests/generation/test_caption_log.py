@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 
 from weakspot.core.online_testing import spending_share
-from weakspot.generation.caption_log import LOG_FILE, AskedOf, note_captions
+from weakspot.generation.caption_log import LOG_FILE, AskedOf, captions_sentence, note_captions
 
 OF = AskedOf(generator_id="g", class_name="disc", classifier_id="c", seed=0)
 
@@ -33,3 +33,13 @@ def test_note_captions__lines_of_earlier_versions_count(tmp_path):
     found = note_captions(SimpleNamespace(root=tmp_path), OF, ["b"])
     assert found.n_looks == 2
     assert found.prices["b"] == pytest.approx(1 / spending_share(2))
+
+
+def test_captions_sentence__counts_every_question_once(tmp_path):
+    store = SimpleNamespace(root=tmp_path)
+    assert captions_sentence(store) == ""
+    note_captions(store, OF, ["a"])
+    assert captions_sentence(store).startswith("1 caption was tried on generated images")
+    note_captions(store, OF, ["a", "b"])
+    note_captions(store, replace(OF, class_name="star"), ["a"])
+    assert captions_sentence(store).startswith("3 captions were tried")

@@ -66,7 +66,7 @@ def test_ask__every_phrase_is_written_down_and_counted_once(project):
     assert batches[-1]["batch"]["questions"][0]["about"] == "star: striped"
     (answer,) = after.answers
     assert answer.p_after_looks > answer.p_value
-    assert f"asked {after.n_looks} questions" in after.left
+    assert f"({after.n_looks} in all) were asked" in after.left
 
 
 def test_ask__same_question_same_answer(project):

@@ -8,8 +8,9 @@ import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.online_testing import spending_share
+from weakspot.pipeline.asked_data import AskedData
 from weakspot.pipeline.earlier_looks import HYPOTHESES_FILE
-from weakspot.pipeline.ledger import LEDGER_FILE, AskedData, AskedTest, Ledger
+from weakspot.pipeline.ledger import LEDGER_FILE, AskedTest, Ledger
 from weakspot.store.project import ProjectStore
 
 
@@ -103,13 +104,6 @@ def test_ask__few_samples_in_common__are_fresh(store):
     assert later.batch == 1
 
 
-def test_is_mostly__large_sets__by_marks():
-    large = _data(0, 4000)
-    assert large.is_mostly(_data(1000, 5000))
-    assert large.is_mostly(_data(0, 900))
-    assert not large.is_mostly(_data(3200, 7000))
-
-
 def test_read__last_line_cut_off__is_as_if_never_asked(store):
     ledger = _ledger(store)
     (first,) = _ask(ledger, 0.02)
@@ -192,28 +186,6 @@ def test_ask__same_classifier_with_other_labels_or_a_prediction_more_or_less__is
     _ask(_ledger(store, _data(0, 100, wrong=range(20))), 0.9)
     (later,) = _ask(_ledger(store, _data(0, 100, **{"wrong": range(20), **changed})), 0.8)
     assert later.batch == 2
-
-
-def test_of__sample_without_an_image__is_known_by_its_key_whatever_was_predicted():
-    first, second = (_data(0, 100, wrong=range(start, start + 30)) for start in (0, 50))
-    assert first.marks == second.marks
-    assert first.has_same_samples(second)
-    assert not first.has_same_classifier(second)
-    assert not first.is_mostly(second)
-
-
-def test_of__several_labels__order_of_classes_makes_no_other_classifier():
-    said = np.zeros((60, 2), dtype=np.bool_)
-    said[:30, 0] = True
-    datas = [
-        AskedData.of(
-            dataset_from_columns(class_names=names, label_lists=[[]] * 60, predicted_matrix=matrix),
-            np.arange(60),
-        )
-        for names, matrix in ((["a", "b"], said), (["b", "a"], said[:, ::-1]), (["a", "b"], ~said))
-    ]
-    assert datas[0].digest == datas[1].digest
-    assert not datas[0].has_same_classifier(datas[2])
 
 
 def test_note__comparison__is_counted_once_and_spends_nothing(store):

@@ -60,6 +60,7 @@ def test_write_report__card_beside_and_the_same_figures(project):
         entry in measured for entry in (one.model_dump(mode="json") for one in record.evidence)
     )
     assert "Model card" in markdown.read_text()
+    assert project.ledger().standing().sentence in markdown.read_text()
     assert html.stat().st_size < 10_000_000
 
 

@@ -114,6 +114,16 @@ def test_repair__looks_again(verified, pool_world):
     assert _reopened(verified, pool_world, look_again=False).repair().repairs[0].aftermath is None
 
 
+def test_repair__again__is_free_and_with_other_settings_is_counted(verified, pool_world):
+    first, again = (_reopened(verified, pool_world).repair().repairs[0] for _ in range(2))
+    assert (again.arms, again.notes[-1]) == (first.arms, first.notes[-1])
+    counted = [change for change in first.repaired.changes if change.q_value is not None]
+    assert {change.kind for change in counted} >= {GroupKind.SLICE, GroupKind.CLASS}
+    assert all(change.q_value >= min(1.0, change.p_value / 0.6) for change in counted)
+    other = _reopened(verified, pool_world, l2=0.5).repair().repairs[0]
+    assert "batches of questions" in other.notes[-1] != first.notes[-1]
+
+
 def test_repair__keeps_the_head(verified, pool_world):
     project = _reopened(verified, pool_world)
     record = project.repair()

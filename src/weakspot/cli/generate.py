@@ -136,6 +136,7 @@ def _proven_lines(opened: "Project", search: "SearchRunResult") -> "Iterator[str
     record = opened.prove(result.class_name, phrases)
     yield f"On your own samples (run {record.run_id}):"
     yield findings(record)
+    yield from opened.asked()
 
 
 def counterfactual(

@@ -77,8 +77,8 @@ def verify(
     with terminal.showing_progress() as progress:
         opened = Project.open(project, engine=engine, progress=progress)
         record = opened.verify(run_id or None)
-        left = opened.ledger().standing().sentence
-    terminal.show(record, (run_text.findings(record), left), as_json=as_json)
+        left = opened.asked()
+    terminal.show(record, (run_text.findings(record), *left), as_json=as_json)
     _exit_on_finding(record, fail_above)
 
 
@@ -110,8 +110,8 @@ def run(
         opened = Project.open(project, methods=methods, engine=engine, progress=progress)
         record = opened.run()
         files = opened.report(record.run_id)
-        left = opened.ledger().standing().sentence
-    shown = (run_text.whole_run(record), left, f"Report: {files[0]}")
+        left = opened.asked()
+    shown = (run_text.whole_run(record), *left, f"Report: {files[0]}")
     terminal.show(record, shown, as_json=as_json)
     _exit_on_finding(record, fail_above)
 

@@ -13,11 +13,11 @@ def identities(dataset: Dataset, rows: IntArray) -> list[str]:
 
     The content hash of a sample without an image covers its prediction: another classifier would make another sample of it.
     """
-    chosen = dataset.table.select(["content_hash", "location", "key"]).take(pa.array(rows))
-    hashes: list[str] = chosen.column("content_hash").to_pylist()
-    if not chosen.column("location").null_count:
+    hashes = dataset.content_hashes(rows)
+    if not dataset.table.column("location").null_count:
         return hashes
-    places, keys = (chosen.column(name).to_pylist() for name in ("location", "key"))
+    places = dataset.locations(rows)
+    keys = dataset.table.column("key").take(pa.array(rows)).to_pylist()
     return [
         hashed if place is not None else hashlib.sha256(str(key).encode()).hexdigest()
         for hashed, place, key in zip(hashes, places, keys, strict=True)

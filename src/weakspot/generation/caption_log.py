@@ -74,16 +74,31 @@ def note_captions(store: ProjectStore, of: AskedOf, captions: Sequence[str]) -> 
     return Looks(prices=prices, n_looks=len(known) + len(fresh))
 
 
+def captions_sentence(store: ProjectStore) -> str:
+    """Return in plain words how many captions were ever tried; empty if none was."""
+    tried = {
+        (
+            entry.get("generator"),
+            entry.get("class"),
+            entry.get("caption"),
+            entry.get("classifier"),
+            entry.get("seed"),
+        )
+        for entry in _lines(store)
+    }
+    if not tried:
+        return ""
+    captions = "1 caption was" if len(tried) == 1 else f"{len(tried):,} captions were"
+    return (
+        f"{captions} tried on generated images ({LOG_FILE}); that asks no held-out sample, so every class and generator has an error "
+        "rate of its own."
+    )
+
+
 def _entries(store: ProjectStore, of: AskedOf) -> Iterator[dict[str, Any]]:
     """Yield every question about a class once; one that an earlier version wrote down is a batch of its own."""
-    path, seen, last = store.root / LOG_FILE, set(), 0
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
-        try:
-            entry = json.loads(line)
-        except ValueError:
-            continue
-        if not isinstance(entry, dict):
-            continue
+    seen, last = set(), 0
+    for entry in _lines(store):
         if (entry.get("generator"), entry.get("class")) != (of.generator_id, of.class_name):
             continue
         question = (entry.get("caption"), entry.get("classifier"), entry.get("seed"))
@@ -95,3 +110,15 @@ def _entries(store: ProjectStore, of: AskedOf) -> Iterator[dict[str, Any]]:
         placed = entry if is_placed else entry | {"batch": last + 1, "of": 1}
         last = max(last, placed["batch"])
         yield placed
+
+
+def _lines(store: ProjectStore) -> Iterator[dict[str, Any]]:
+    """Yield what can be read of the file."""
+    path = store.root / LOG_FILE
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
+        try:
+            entry = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(entry, dict):
+            yield entry

@@ -1,6 +1,7 @@
 """Which samples are asked, and about which classifier: what two questions must share to be counted together."""
 
 import hashlib
+from heapq import nsmallest
 
 import numpy as np
 
@@ -39,16 +40,14 @@ class AskedData(Record):
     def of(cls, dataset: Dataset, rows: IntArray) -> "AskedData":
         """Return what is asked; samples without an image are known by their keys."""
         said = dict(zip(identities(dataset, rows), _answers(dataset, rows), strict=True))
-        lines = sorted(said.items())
-        whole = hashlib.sha256("\n".join(f"{one} {answer}" for one, answer in lines).encode())
-        hashes = sorted(
-            (hashlib.sha256(one.encode()).hexdigest()[:16], answer) for one, answer in lines
-        )[:MOST_MARKS]
+        whole = "\n".join(sorted(f"{one} {answer}" for one, answer in said.items()))
+        marks = {hashlib.sha256(one.encode()).hexdigest()[:16]: one for one in said}
+        smallest = nsmallest(MOST_MARKS, marks)
         return cls(
-            digest=whole.hexdigest()[:32],
-            n_samples=len(lines),
-            marks=tuple(mark for mark, _ in hashes),
-            answers=tuple(answer for _, answer in hashes),
+            digest=hashlib.sha256(whole.encode()).hexdigest()[:32],
+            n_samples=len(said),
+            marks=tuple(smallest),
+            answers=tuple(said[marks[mark]] for mark in smallest),
         )
 
     def is_mostly(self, other: "AskedData") -> bool:

@@ -1,5 +1,6 @@
 """Writing the report of a run: images from the samples, facts from the record."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -35,7 +36,7 @@ SAFETY_BYTES = 20_000
 MOST_REMEMBERED = 4096
 
 
-def write_report(
+def write_report(  # noqa: PLR0913 - what is told, of which samples, and where to
     record: RunRecord,
     samples: SampleSet,
     settings: Settings,
@@ -43,8 +44,18 @@ def write_report(
     store: ProjectStore,
     *,
     halves: Halves | None = None,
+    asked: Sequence[str] = (),
 ) -> tuple[Path, ...]:
     """Write HTML, Markdown and JSON into the run's folder, and the model card beside them; the HTML file comes first.
+
+    Args:
+        record: the run.
+        samples: of the project.
+        settings: of the project.
+        criterion: what counts as a failure.
+        store: the project folder.
+        halves: those of the run, if they are known already.
+        asked: in words, what the samples were asked so far and what is left to spend.
 
     Returns:
         Where HTML, Markdown and JSON are; the model card is the file `model-card.md` in the same folder, and with captions
@@ -53,7 +64,7 @@ def write_report(
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
     images = _images(record, pairs, settings, criterion)
     document = replace(
-        build_document(record, images, data_facts(samples, settings, store)),
+        build_document(record, images, data_facts(samples, settings, store), asked=asked),
         caption_words=_caption_words(pairs, criterion),
     )
     contents = {

@@ -41,12 +41,16 @@ class Standing(Record):
                 f"Nothing was asked of these {samples} yet; the first batch of questions may spend {_percent(self.share)} of the "
                 f"error rate of {_percent(self.alpha)}, so a single question is a finding at p ≤ {self.largest_p:.2g}."
             )
-        batches = (
-            "1 batch" if self.n_batches == 1 else f"{self.n_batches:,} batches"
-        ) + f" of questions ({self.n_questions:,} in all)"
+        questions = _counted(self.n_questions, "question")
+        batches = "1 batch" if self.n_batches == 1 else f"{self.n_batches:,} batches"
+        asked = (
+            questions
+            if self.n_batches == self.n_questions
+            else f"{batches} of questions ({self.n_questions:,} in all)"
+        )
         verb = "was" if self.n_batches == 1 else "were"
         return (
-            f"{batches} {verb} asked of these {samples}; the next may spend {_percent(self.share)} of the error rate of "
+            f"{asked} {verb} asked of these {samples}; the next may spend {_percent(self.share)} of the error rate of "
             f"{_percent(self.alpha)}, so a single question is a finding at p ≤ {self.largest_p:.2g}. "
             "The same question again is free; fresh samples restore the full level."
         )

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
+from weakspot.pipeline.asked_data import AskedData
 from weakspot.pipeline.halves import used_rows
-from weakspot.pipeline.ledger import BESIDE, Answer, AskedData, AskedTest, Ledger
+from weakspot.pipeline.ledger import BESIDE, Answer, AskedTest, Ledger
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.wiring import build_verifier
 from weakspot.store.project import ProjectStore

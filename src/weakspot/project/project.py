@@ -9,6 +9,7 @@ from weakspot.core.roles import Captioner, Classifier, Embedder, ImageGenerator
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
+from weakspot.generation.caption_log import captions_sentence
 from weakspot.generation.counterfactuals import (
     CounterfactualRequest,
     CounterfactualResult,
@@ -208,6 +209,11 @@ class Project(ProjectSession):
         """Return what the evaluation samples were asked so far, and what is left."""
         return open_ledger(self.store, self.prepared().samples, self.settings)
 
+    def asked(self) -> tuple[str, ...]:
+        """Return in plain words what was asked so far and what is left to spend."""
+        said = (self.ledger().standing().sentence, captions_sentence(self.store))
+        return tuple(filter(None, said))
+
     def repair(self, run_id: str | None = None, request: RepairRequest | None = None) -> RunRecord:
         """Retrain the last layer for the confirmed slices of a run, or as a plan says, beside its baselines."""
         asked = request or RepairRequest()
@@ -270,6 +276,7 @@ class Project(ProjectSession):
                 self.criterion,
                 self.store,
                 halves=prepared.halves(self.settings, self.criterion, slices=record.slices),
+                asked=self.asked(),
             )
 
     def hypothesis(self, class_name: str, phrases: Sequence[str]) -> HypothesisReport:

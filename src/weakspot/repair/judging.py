@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from weakspot.core.dataset import Dataset
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
 from weakspot.core.samples import SampleSet
 from weakspot.pipeline.asked_data import AskedData
@@ -15,9 +14,11 @@ FORMER = (GroupKind.FORMERLY_RIGHT, GroupKind.FORMERLY_WRONG)
 Family = tuple[GroupKind, str, bool]
 
 
-def repair_ledger(store: ProjectStore, dataset: Dataset, measured: SampleSet) -> Ledger:
+def repair_ledger(store: ProjectStore, measured: SampleSet) -> Ledger:
     """Return the ledger of the samples that repairs are measured on: the chance of any false change is held for every group."""
-    return Ledger(store=store, data=AskedData.of(dataset, measured.rows), correction="fwer")
+    return Ledger(
+        store=store, data=AskedData.of(measured.dataset, measured.rows), correction="fwer"
+    )
 
 
 def judged_repairs(results: Sequence[RepairResult], ledger: Ledger) -> tuple[RepairResult, ...]:

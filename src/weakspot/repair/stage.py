@@ -168,8 +168,7 @@ class RepairStage:
                     "notes": (*first.notes, *notes),
                 }
             )
-        ledger = repair_ledger(self.store, bench.samples.dataset, bench.measured)
-        judged = judged_repairs(results, ledger)
+        judged = judged_repairs(results, repair_ledger(self.store, bench.measured))
         return self.record.model_copy(update={"repairs": judged, "notes": other_notes(self.record)})
 
     def _run_method(
@@ -197,9 +196,8 @@ class RepairStage:
         if journal is not None:
             journal.keep(result)
             return result
-        asking = Asking(
-            ledger=open_ledger(self.store, bench.samples, self.settings), source="repair"
-        )
+        ledger = open_ledger(self.store, bench.samples, self.settings)
+        asking = Asking(ledger=ledger, source="repair")
         aftermath = (
             look_again(bench, fitted, asking=asking) if self.settings.repair.look_again else None
         )

@@ -80,8 +80,10 @@ def build_document(
     record: RunRecord,
     images: Mapping[str, SliceImages] | None = None,
     data: DataFacts | None = None,
+    *,
+    asked: Sequence[str] = (),
 ) -> ReportDocument:
-    """Order and word the facts of a run; images are given by slice id."""
+    """Order and word the facts of a run; images are given by slice id, `asked` says what is left to spend."""
     shown = images or {}
     findings = tuple(
         finding(number, found, evidence, record, shown.get(found.slice_id, SliceImages()))
@@ -91,7 +93,7 @@ def build_document(
     dismissed = dismissed_slices(record)
     return ReportDocument(
         headline=_headline(findings, record),
-        summary=tuple(_summary(record, findings)),
+        summary=(*_summary(record, findings), *asked),
         findings=findings,
         not_confirmed=unconfirmed_slices(record),
         repairs=repairs,

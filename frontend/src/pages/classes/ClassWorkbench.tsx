@@ -69,6 +69,7 @@ function Workbench({ data, studyId }: { data: ClassColumns; studyId?: string }) 
           canAccept={parted.inside > 0 && parted.outside > 0}
           isStale={isOld}
           isInStudy={studyId !== undefined}
+          left={check.data?.left ?? history.data?.left ?? ""}
           check={{ isPending: check.isPending, error: check.error, data: check.data, run: () => check.mutate(step) }}
           accept={{ isPending: accept.isPending, error: accept.error, data: accept.data, run: () => accept.mutate(step) }}
         />

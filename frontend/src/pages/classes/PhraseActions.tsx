@@ -13,10 +13,11 @@ type Props = {
   check: Step & { data: Schemas["PhraseCheck"] | undefined; run: () => void };
   accept: Step & { data: Schemas["AcceptedPhrase"] | undefined; run: () => void };
   isInStudy: boolean;
+  left: string;
 };
 
 /** Check on images that nobody has looked at, or make the words a slice; each with what it means. */
-export function PhraseActions({ canAccept, isStale, check, accept, isInStudy }: Props) {
+export function PhraseActions({ canAccept, isStale, check, accept, isInStudy, left }: Props) {
   const noun = useNoun();
   const isBusy = check.isPending || accept.isPending;
   return (
@@ -24,7 +25,7 @@ export function PhraseActions({ canAccept, isStale, check, accept, isInStudy }: 
       <div className="phrase-actions">
         <div className="action">
           <Button onClick={check.run} disabled={isStale || isBusy}>{check.isPending ? "Checking …" : `Check on held-out ${noun}`}</Button>
-          <p className="quiet">Tests on {noun} that nobody has looked at. Every test is counted, so test only what you mean.</p>
+          <p className="quiet">Tests on {noun} that nobody has looked at. Every test is counted, so test only what you mean. {left}</p>
         </div>
         <div className="action">
           <Button kind="primary" onClick={accept.run} disabled={isStale || isBusy || !canAccept}>{accept.isPending ? "Accepting …" : "Accept as a slice"}</Button>
@@ -55,7 +56,7 @@ function CheckResult({ found }: { found: Schemas["PhraseCheck"] }) {
       </p>
       <p className="quiet">
         Error Score there {score(found.confirmation.error_score)}. Probability of such a difference by chance: {chance(found.p_value)}, {" "}
-        or {chance(found.p_after_looks)} over everything that these {noun} were asked. {found.left}
+        or {chance(found.p_after_looks)} over everything that these {noun} were asked.
       </p>
     </div>
   );

@@ -14,6 +14,7 @@ export function BigFigures({ data, run }: Props) {
         <p className="headline">{run.headline}</p>
         {run.summary.map((sentence) => <p key={sentence}>{sentence}</p>)}
         {run.correction && <p className="quiet">{run.correction}</p>}
+        {data.asked.map((sentence) => <p key={sentence} className="quiet">{sentence}</p>)}
       </Card>
       <dl className="figures-row">
         {run.accuracy && <Figure title="Accuracy, as the run recorded it" value={percent(run.accuracy.value)} note={`95 % interval ${range(run.accuracy.interval)}, ${counted(run.accuracy.total)} evaluated`} />}

@@ -114,8 +114,8 @@ function GroupLine({ group }: { group: Group }) {
         <td key={place} className="number">
           {change && change.n_samples > 0 ? (
             <>
-              {percent(rightAfter(change).value)} {points(changeOf(change))}{isCertain(change.p_value) && "*"}
-              <br /><small>+{change.gained} −{change.lost}{change.gained !== change.lost && `, p ${chance(change.p_value)}`}</small>
+              {percent(rightAfter(change).value)} {points(changeOf(change))}{isCertain(change.q_value ?? change.p_value) && "*"}
+              <br /><small>+{change.gained} −{change.lost}{change.gained !== change.lost && `, p ${chance(change.q_value ?? change.p_value)}`}</small>
             </>
           ) : "–"}
         </td>

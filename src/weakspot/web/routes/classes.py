@@ -94,9 +94,15 @@ class AcceptRequest(PhraseRequest):
 
 
 class PhraseHistory(View):
-    """Phrases, newest first."""
+    """Phrases, newest first.
+
+    Args:
+        phrases: with what was found out of each.
+        left: in words, what held-out samples were asked so far and what is left to spend.
+    """
 
     phrases: list[PhraseView]
+    left: str
 
 
 @router.get("/classes")
@@ -130,7 +136,10 @@ def suggest(title: Title, person: Anyone, parts: Parts, study: Study = None) -> 
 def history(title: Title, person: Anyone, parts: Parts, study: Study = None) -> PhraseHistory:
     """Return the phrases of a class so far."""
     require_class(parts.state, person, study, title)
-    return PhraseHistory(phrases=phrases_of(parts.state, person, study_id=study, class_title=title))
+    return PhraseHistory(
+        phrases=phrases_of(parts.state, person, study_id=study, class_title=title),
+        left=parts.workspace.ledger.standing().sentence,
+    )
 
 
 @router.post("/classes/phrase")

@@ -16,6 +16,7 @@ from weakspot.core.failures import ClassProblem, FailureCriterion, class_problem
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
+from weakspot.generation.caption_log import captions_sentence
 from weakspot.pipeline.ledger import Ledger
 from weakspot.pipeline.preparation import CLIP, Prepared
 from weakspot.pipeline.verdicts import open_ledger
@@ -99,6 +100,11 @@ class Workspace:
     def ledger(self) -> Ledger:
         """Return what the evaluation samples were asked so far, and what is left."""
         return self._current.ledger
+
+    def asked(self) -> list[str]:
+        """Return in plain words what was asked so far and what is left to spend."""
+        captions = captions_sentence(self.project.store)
+        return [self.ledger.standing().sentence, *filter(None, [captions])]
 
     @property
     def problems(self) -> dict[str, ClassProblem]:

@@ -43,6 +43,7 @@ def test_overview__newest_run__numbers_of_the_record_and_words_of_the_report(wor
     assert shown.discovery.total == len(workspace.discovery)
     assert shown.discovery.count == sum(problem.n_right for problem in workspace.problems.values())
     assert (shown.project, shown.n_quarantined, shown.has_report) == ("fruit", 0, False)
+    assert shown.asked == [workspace.ledger.standing().sentence]
 
 
 def test_overview__confusion__counts_all_evaluated_samples(workspace):

@@ -169,6 +169,7 @@ class OverviewView(View):
         confusion: what is taken for what, None before the first run and where samples have several labels.
         run: the chosen run, None if there is none yet.
         has_report: whether its report was written.
+        asked: in words, what held-out samples were asked so far and what is left to spend; empty before the first run.
     """
 
     project: str
@@ -184,6 +185,7 @@ class OverviewView(View):
     confusion: ConfusionView | None
     run: RunFacts | None
     has_report: bool
+    asked: list[str]
 
 
 def overview(workspace: Workspace, run_id: str | None = None) -> OverviewView:
@@ -199,7 +201,13 @@ def overview(workspace: Workspace, run_id: str | None = None) -> OverviewView:
         return _before_any_run(workspace)
     run = workspace.make_of_run(chosen, "facts", run_facts)
     made = workspace.once("overview", lambda: _of_samples(workspace))
-    return made.model_copy(update={"run": run, "has_report": has_report(workspace, chosen)})
+    return made.model_copy(
+        update={
+            "run": run,
+            "has_report": has_report(workspace, chosen),
+            "asked": workspace.asked(),
+        }
+    )
 
 
 def run_facts(record: RunRecord) -> RunFacts:
@@ -306,4 +314,5 @@ def _view(
         confusion=table,
         run=None,
         has_report=False,
+        asked=[],
     )
