@@ -25,9 +25,10 @@ from weakspot.report.image_budget import (
 )
 from weakspot.report.model_card import DataFacts
 from weakspot.report.render import render_html, render_json, render_markdown
+from weakspot.report.tree import render_csv, tree_rows
 from weakspot.store.project import ProjectStore
 
-CARD = "model-card.md"
+CARD, TABLE = "model-card.md", "slices.csv"
 SAFETY_BYTES = 20_000
 MOST_REMEMBERED = 4096
 
@@ -41,26 +42,28 @@ def write_report(
     *,
     halves: Halves | None = None,
 ) -> tuple[Path, ...]:
-    """Write HTML, Markdown and JSON into the run's folder, and the model card beside them; the HTML file comes first.
+    """Write HTML, Markdown and JSON into the run's folder, and model card and slices beside them; the HTML file comes first.
 
     Returns:
-        Where HTML, Markdown and JSON are; the model card is the file `model-card.md` in the same folder.
+        Where HTML, Markdown and JSON are; `model-card.md` and all confirmed slices, `slices.csv`, are in the same folder.
     """
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
     images = _images(record, pairs, settings, criterion)
-    document = build_document(record, images, data_facts(samples, settings, store))
+    order = settings.report.order
+    document = build_document(record, images, data_facts(samples, settings, store), order=order)
     contents = {
         "report.html": _fitting_html(document, images, _thumbnail_maker(images, samples), settings),
         "report.md": render_markdown(document),
         "report.json": render_json(document),
         CARD: render_model_card(document),
+        TABLE: render_csv(tree_rows(record, order)),
     }
     with store.writing():
         paths = [
             store.runs.save_artefact(record.run_id, name, text.encode())
             for name, text in contents.items()
         ]
-    return tuple(path for path in paths if path.name != CARD)
+    return tuple(path for path in paths if path.name not in (CARD, TABLE))
 
 
 def data_facts(samples: SampleSet, settings: Settings, store: ProjectStore) -> DataFacts:
@@ -87,7 +90,8 @@ def _images(
         found.slice_id: choose_images(
             found, confirmed_on[found.found_on.digest], criterion, n_images=settings.report.n_images
         )
-        for found, _ in record.published()
+        for found, evidence in record.published()
+        if evidence.explained is None
     }
 
 
