@@ -25,11 +25,11 @@ FIRST_SEED = 1000
 NULL = TablePlan(n_rows=3_000, n_classes=3, n_columns=12, rest_rate=0.1, is_null=True)
 
 
-def answer_planted(plan: TablePlan, seed: int) -> dict[str, object]:
-    """Put one planted table to everybody."""
+def answer_planted(plan: TablePlan, seed: int, *, with_peers: bool) -> dict[str, object]:
+    """Put one planted table to weakspot, and to the others."""
     table = make_table(plan, seed)
     answer: dict[str, object] = {"kind": "planted", "seed": seed, "ours": asdict(ours.ask(table))}
-    for name, find in peers.PEERS.items():
+    for name, find in peers.PEERS.items() if with_peers else ():
         begun = time.perf_counter()
         answer[name] = peers.recalled(table, find(table))
         answer[f"{name} seconds"] = time.perf_counter() - begun
@@ -106,8 +106,9 @@ def table_of(known: list[dict]) -> str:
     ):
         add(title, [one["ours"][field] for one in planted])
     for name in peers.PEERS:
-        for way in planted[0][name] if planted else ():
-            add(f"{way}, first {peers.FIRST}", [one[name][way] for one in planted])
+        told = [one[name] for one in planted if name in one]
+        for way in told[0] if told else ():
+            add(f"{way}, first {peers.FIRST}", [one[way] for one in told])
     if planted:
         own = [one["ours"] for one in planted]
         lines.append("")
@@ -128,6 +129,9 @@ def main() -> None:
     parser.add_argument("--planted", type=int, default=50)
     parser.add_argument("--null", type=int, default=200)
     parser.add_argument("--rows", type=int, default=20_000, help="of a planted table")
+    parser.add_argument(
+        "--peers", type=int, default=1, help="every so-many table is put to the others"
+    )
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
     parser.add_argument("--answers", type=Path, default=Path("tables-answers.jsonl"))
     parser.add_argument(
@@ -140,7 +144,12 @@ def main() -> None:
     with given.answers.open("a", encoding="utf-8") as stream:
         for kind, seed in wanted(given, known_answers(given.answers)):
             plan = TablePlan(n_rows=given.rows)
-            entry = answer_planted(plan, seed) if kind == "planted" else answer_null(seed)
+            with_peers = seed % given.peers == 0
+            entry = (
+                answer_planted(plan, seed, with_peers=with_peers)
+                if kind == "planted"
+                else answer_null(seed)
+            )
             stream.write(json.dumps(entry, default=int) + "\n")
             stream.flush()
             sys.stderr.write(f"\r{kind} {seed}   ")

@@ -3,11 +3,15 @@
 Neither knows of classes, halves or proof; both get every row to look at. Installed by `requirements-bench.txt`.
 """
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pandas as pd
 
 from tables.ours import ALIKE, overlap
 from tables.worlds import PlantedTable, name_of
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FIRST = 10
 MIN_SUPPORT = 50
@@ -21,6 +25,7 @@ def divexplorer(table: PlantedTable) -> Listed:
 
     It has no limit to the length of a pattern, so with `no` as a value of forty columns it does not end; it gets the `yes` only.
     """
+    import pandas as pd
     from divexplorer import DivergenceExplorer, DivergencePatternProcessor
 
     own = table.labels == 0
@@ -39,7 +44,7 @@ def divexplorer(table: PlantedTable) -> Listed:
     }
 
 
-def _patterns(found: pd.DataFrame) -> list[tuple[tuple[int, bool], ...]]:
+def _patterns(found: "pd.DataFrame") -> list[tuple[tuple[int, bool], ...]]:
     return [
         tuple((int(item.split("=")[0].removeprefix("tag")), True) for item in itemset)
         for itemset in found["itemset"][:FIRST]

@@ -154,3 +154,42 @@ def test_ingest_lines__bursts_are_said():
         burst_note="40 images come in bursts.",
     )
     assert "  40 images come in bursts." in run_text.ingest_lines(summary)
+
+
+def test_findings__several_slices_begin_with_the_tree(record):
+    from weakspot.core.tree import ClassTree, NodeKind, SliceNode
+
+    green, _, old = record.slices
+    inside = record.evidence[2].model_copy(
+        update={"verdict": Verdict.CONFIRMED, "n_inside": 9, "rate_inside": 8 / 9}
+    )
+    nodes = (
+        SliceNode(slice_id=green.slice_id, excess=0.5),
+        SliceNode(
+            slice_id=old.slice_id,
+            kind=NodeKind.WORSE,
+            parent=green.slice_id,
+            others_failed=8,
+            n_others=16,
+        ),
+    )
+    trees = (ClassTree(class_name="apple", n_failed=17, n_left=1, nodes=nodes),)
+    two = record.model_copy(update={"evidence": (record.evidence[0], inside), "trees": trees})
+    lines = run_text.findings(two).splitlines()
+    start = lines.index("2 of 2 tested slices confirmed:")
+    assert lines[start + 1 : start + 4] == [
+        "  apple: 73 % of 22 wrong where green (against 3 % of the rest)",
+        "    -> apple: 89 % of 9 wrong where old (against 50 % of the other 16 of these)",
+        "  apple: 1 of 17 failures (6 %) are in no finding.",
+    ]
+    explained = SliceNode(slice_id=old.slice_id, kind=NodeKind.EXPLAINED, parent=green.slice_id)
+    tree = ClassTree(class_name="apple", nodes=(nodes[0], explained))
+    hidden = two.model_copy(update={"trees": (tree,)})
+    assert "-> apple" not in run_text.findings(hidden)
+    assert (
+        "1 confirmed slice more, 1 of them explained by those above: --all shows them"
+        in run_text.findings(hidden)
+    )
+    assert "-> apple: 89 % of 9 wrong where old (explained by the above)" in run_text.findings(
+        hidden, has_all=True
+    )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weakspot.cli.options import EngineOption, JsonOption, ProjectOption, RunOption
+from weakspot.core.tree import SliceOrder
 
 if TYPE_CHECKING:
     from weakspot.core.run import RunRecord
@@ -14,6 +15,14 @@ MethodsOption = typer.Option(
     [],
     "--method",
     help="Discoverer to use instead of the configured ones; repeatable, `all` for all but the baselines.",
+)
+AllOption = typer.Option(
+    False, "--all", help="Show every confirmed slice, also those that others explain."
+)
+OrderOption = typer.Option(
+    None,
+    "--order",
+    help="Order slices by severity, coverage (share of all failures) or both, instead of as configured.",
 )
 FailAboveOption = typer.Option(
     None,
@@ -69,6 +78,8 @@ def verify(
     engine: str = EngineOption,
     as_json: bool = JsonOption,
     fail_above: float | None = FailAboveOption,
+    order: SliceOrder | None = OrderOption,
+    has_all: bool = AllOption,
 ) -> None:
     """Say which slices are real: measure those of a run on the confirmation half."""
     from weakspot.cli import run_text, terminal
@@ -78,7 +89,9 @@ def verify(
         opened = Project.open(project, engine=engine, progress=progress)
         record = opened.verify(run_id or None)
         left = opened.asked()
-    terminal.show(record, (run_text.findings(record), *left), as_json=as_json)
+        chosen = order or opened.settings.report.order
+    shown = run_text.findings(record, order=chosen, has_all=has_all)
+    terminal.show(record, (shown, *left), as_json=as_json)
     _exit_on_finding(record, fail_above)
 
 
@@ -101,6 +114,8 @@ def run(
     engine: str = EngineOption,
     as_json: bool = JsonOption,
     fail_above: float | None = FailAboveOption,
+    order: SliceOrder | None = OrderOption,
+    has_all: bool = AllOption,
 ) -> None:
     """Do the whole loop; finished work of earlier runs is reused, not repeated."""
     from weakspot.cli import run_text, terminal
@@ -111,7 +126,9 @@ def run(
         record = opened.run()
         files = opened.report(record.run_id)
         left = opened.asked()
-    shown = (run_text.whole_run(record), *left, f"Report: {files[0]}")
+        chosen = order or opened.settings.report.order
+    text = run_text.whole_run(record, order=chosen, has_all=has_all)
+    shown = (text, *left, f"Report: {files[0]}")
     terminal.show(record, shown, as_json=as_json)
     _exit_on_finding(record, fail_above)
 

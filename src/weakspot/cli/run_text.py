@@ -1,15 +1,17 @@
 """Runs, as the terminal shows them: candidates, findings, summaries of stages."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from weakspot.cli.repair_text import repair_lines
 from weakspot.core.evidence import Cause, Evidence, Verdict
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
+from weakspot.core.tree import SliceOrder
 from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.method_choice import CHOICE_STAGE
 from weakspot.pipeline.preparation import EmbedSummary
 from weakspot.report.findings import methods_of, n_tested
+from weakspot.report.tree import TreeRow, first_rows, left_sentence, more_sentence, tree_rows
 from weakspot.report.wording import (
     effect_sentence,
     exact_p,
@@ -21,6 +23,7 @@ from weakspot.report.wording import (
 )
 
 MOST_REFUSED = 12
+MOST_DETAILED = 3
 GROUPS_STAGE = "groups"
 
 
@@ -38,12 +41,23 @@ def candidates(record: RunRecord) -> str:
     return "\n".join([*lines, *_notes(record)])
 
 
-def findings(record: RunRecord) -> str:
-    """Return the confirmed slices, how many others were tested, and of how many candidates they were chosen."""
-    published = record.published()
-    n_explained = sum(evidence.explained is not None for _, evidence in published)
+def findings(
+    record: RunRecord,
+    *,
+    order: SliceOrder = SliceOrder.BOTH,
+    has_all: bool = False,
+) -> str:
+    """Return the confirmed slices, how many others were tested, and of how many candidates they were chosen.
+
+    Args:
+        record: the run.
+        order: by what slices are ordered.
+        has_all: whether all confirmed slices are shown, not only those to begin with.
+    """
+    rows = tree_rows(record, order)
+    n_explained = sum(row.is_explained for row in rows)
     explained = f", {n_explained} of them explained by a stronger one" if n_explained else ""
-    head = f"{len(published)} of {n_tested(record)} tested slices confirmed{explained}:"
+    head = f"{len(rows)} of {n_tested(record)} tested slices confirmed{explained}:"
     lines = [
         *_classifier_line(record),
         *_stage_lines(record, CHOICE_STAGE),
@@ -51,11 +65,14 @@ def findings(record: RunRecord) -> str:
         *_methods(record),
         head,
     ]
-    for slice_, evidence in published:
+    shown = rows if has_all else first_rows(rows)
+    if len(rows) > 1:
+        lines += _tree(record, rows, shown)
+    for row in shown if has_all else shown[:MOST_DETAILED]:
         lines += (
-            list(_finding(slice_, evidence, record))
-            if evidence.explained is None
-            else [_explained(slice_, evidence, record)]
+            [_explained(row.slice_, row.evidence, record)]
+            if row.is_explained
+            else list(_finding(row.slice_, row.evidence, record))
         )
     refused = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED]
     lines += [
@@ -67,6 +84,16 @@ def findings(record: RunRecord) -> str:
     if len(refused) > MOST_REFUSED:
         lines.append(f"  not published: {len(refused) - MOST_REFUSED} more, see the report")
     return "\n".join([*lines, *_notes(record)])
+
+
+def _tree(record: RunRecord, rows: Sequence[TreeRow], shown: Sequence[TreeRow]) -> Iterator[str]:
+    for row in shown:
+        arrow = "-> " if row.depth else ""
+        yield f"  {'  ' * row.depth}{arrow}{row.slice_.class_name}: {row.sentence}"
+    if more := more_sentence(rows, shown):
+        yield f"  {more}: --all shows them"
+    for tree in record.trees:
+        yield f"  {left_sentence(tree)}"
 
 
 def _methods(record: RunRecord) -> Iterator[str]:
@@ -135,9 +162,11 @@ def _doubt(name: SliceName) -> str:
     return f" (doubtful: {name.witness or 'a second check'})" if name.is_doubtful else ""
 
 
-def whole_run(record: RunRecord) -> str:
+def whole_run(
+    record: RunRecord, *, order: SliceOrder = SliceOrder.BOTH, has_all: bool = False
+) -> str:
     """Return findings and repairs of a run."""
-    return f"{findings(record)}\n{repair_lines(record)}"
+    return f"{findings(record, order=order, has_all=has_all)}\n{repair_lines(record)}"
 
 
 def _classifier_line(record: RunRecord) -> list[str]:

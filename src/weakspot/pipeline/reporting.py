@@ -28,9 +28,10 @@ from weakspot.report.image_budget import (
 )
 from weakspot.report.model_card import DataFacts
 from weakspot.report.render import render_html, render_json, render_markdown
+from weakspot.report.tree import render_csv, tree_rows
 from weakspot.store.project import ProjectStore
 
-CARD = "model-card.md"
+CARD, TABLE = "model-card.md", "slices.csv"
 CAPTION_WORDS = "caption_words.csv"
 SAFETY_BYTES = 20_000
 MOST_REMEMBERED = 4096
@@ -46,7 +47,7 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
     halves: Halves | None = None,
     asked: Sequence[str] = (),
 ) -> tuple[Path, ...]:
-    """Write HTML, Markdown and JSON into the run's folder, and the model card beside them; the HTML file comes first.
+    """Write HTML, Markdown and JSON into the run's folder, and model card and slices beside them; the HTML file comes first.
 
     Args:
         record: the run.
@@ -58,13 +59,15 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
         asked: in words, what the samples were asked so far and what is left to spend.
 
     Returns:
-        Where HTML, Markdown and JSON are; the model card is the file `model-card.md` in the same folder, and with captions
-        `caption_words.csv` says how often failures and other samples say a word.
+        Where HTML, Markdown and JSON are; `model-card.md` and all confirmed slices, `slices.csv`, are in the same folder, and with
+        captions `caption_words.csv` says how often failures and other samples say a word.
     """
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
     images = _images(record, pairs, settings, criterion)
+    order = settings.report.order
+    facts = data_facts(samples, settings, store)
     document = replace(
-        build_document(record, images, data_facts(samples, settings, store), asked=asked),
+        build_document(record, images, facts, asked=asked, order=order),
         caption_words=_caption_words(pairs, criterion),
     )
     contents = {
@@ -72,6 +75,7 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
         "report.md": render_markdown(document),
         "report.json": render_json(document),
         CARD: render_model_card(document),
+        TABLE: render_csv(tree_rows(record, order)),
     }
     if document.caption_words:
         contents[CAPTION_WORDS] = frequency_table(document.caption_words)
@@ -80,7 +84,7 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
             store.runs.save_artefact(record.run_id, name, text.encode())
             for name, text in contents.items()
         ]
-    return tuple(path for path in paths if path.name not in (CARD, CAPTION_WORDS))
+    return tuple(path for path in paths if path.name not in (CARD, TABLE, CAPTION_WORDS))
 
 
 def _caption_words(pairs: Halves, criterion: FailureCriterion) -> tuple[WordFrequency, ...]:
@@ -118,7 +122,8 @@ def _images(
         found.slice_id: choose_images(
             found, confirmed_on[found.found_on.digest], criterion, n_images=settings.report.n_images
         )
-        for found, _ in record.published()
+        for found, evidence in record.published()
+        if evidence.explained is None
     }
 
 

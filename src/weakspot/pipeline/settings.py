@@ -6,6 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 
 from weakspot.core.failures import FailureCriterion, FailureKind
 from weakspot.core.hierarchy import LabelHierarchy
+from weakspot.core.tree import SliceOrder
 
 SETTINGS_FILE = "weakspot.toml"
 
@@ -347,6 +348,10 @@ class SearchSettings(Section):
 class ReportSettings(Section):
     """What the report shows."""
 
+    order: SliceOrder = Field(
+        default=SliceOrder.BOTH,
+        description="How slices are ordered: severity (gap), coverage (share of all failures) or both (failures above the rest's rate).",
+    )
     n_images: int = Field(
         default=8, ge=0, le=64, description="Images shown at each end of a slice."
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from weakspot.core.run import MethodRecord, RunRecord
+from weakspot.core.tree import SliceOrder
 from weakspot.lexicon.word_frequency import WordFrequency
 from weakspot.report import wording
 from weakspot.report.findings import (
@@ -30,7 +31,9 @@ from weakspot.report.model_card import (
 )
 from weakspot.report.repairs import RepairSection, repair_section
 from weakspot.report.strategies import StrategyComparison, compare_strategies
+from weakspot.report.tree import TreeRow, first_rows, left_sentence, more_sentence, tree_rows
 
+MOST_SECTIONS = 20
 _SECRET = re.compile(
     r"token|secret|password|passwd|api_?key|authorization|credential", re.IGNORECASE
 )
@@ -57,6 +60,10 @@ class ReportDocument:
         strategies: side by side, None if there are not several.
         image_note: said if fewer images are shown than asked for.
         caption_words: how often failures and other samples of the discovery half say a word, as a baseline; empty without captions.
+        tree: every confirmed slice in its place.
+        first: the rows of it to begin with.
+        more: how many are not among these.
+        left: how many failures of each class are in no finding.
     """
 
     headline: str
@@ -74,6 +81,17 @@ class ReportDocument:
     strategies: StrategyComparison | None = None
     image_note: str = ""
     caption_words: tuple[WordFrequency, ...] = ()
+    tree: tuple[TreeRow, ...] = ()
+    first: tuple[TreeRow, ...] = ()
+    more: str = ""
+    left: tuple[str, ...] = ()
+
+    @property
+    def sections(self) -> tuple[Finding, ...]:
+        """Return the findings that have a section of their own: few of those that others explain."""
+        own = tuple(one for one in self.findings if not one.explained)
+        explained = tuple(one for one in self.findings if one.explained)
+        return own + explained[: max(0, MOST_SECTIONS - len(own))]
 
 
 def build_document(
@@ -82,12 +100,15 @@ def build_document(
     data: DataFacts | None = None,
     *,
     asked: Sequence[str] = (),
+    order: SliceOrder = SliceOrder.BOTH,
 ) -> ReportDocument:
     """Order and word the facts of a run; images are given by slice id, `asked` says what is left to spend."""
     shown = images or {}
+    rows = tree_rows(record, order)
+    first = first_rows(rows)
     findings = tuple(
-        finding(number, found, evidence, record, shown.get(found.slice_id, SliceImages()))
-        for number, (found, evidence) in enumerate(record.published(), start=1)
+        finding(number, row.slice_, row.evidence, record, shown.get(row.slice_id, SliceImages()))
+        for number, row in enumerate(sorted(rows, key=lambda row: row.is_explained), start=1)
     )
     repairs = tuple(repair_section(result) for result in record.repairs)
     dismissed = dismissed_slices(record)
@@ -107,6 +128,10 @@ def build_document(
         dismissed=dismissed,
         settings=tuple(_flat(record.settings)),
         strategies=compare_strategies(record.repairs),
+        tree=rows,
+        first=first,
+        more=more_sentence(rows, first),
+        left=tuple(left_sentence(tree) for tree in record.trees),
     )
 
 

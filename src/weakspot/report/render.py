@@ -78,6 +78,18 @@ def render_json(document: ReportDocument) -> str:
             }
             for item in document.findings
         ],
+        "tree": [
+            {
+                "slice_id": row.slice_id,
+                "title": row.slice_.title,
+                "sentence": row.sentence,
+                "depth": row.depth,
+                "is_shown_first": row in document.first,
+                **row.node.model_dump(mode="json", exclude={"slice_id"}),
+            }
+            for row in document.tree
+        ],
+        "left": list(document.left),
         "not_confirmed": [
             {
                 "title": item.title,

@@ -1,5 +1,7 @@
 """The tree of confirmed slices as rows, in the order that the reader chose; the first ten are enough to begin with."""
 
+import csv
+import io
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -34,6 +36,14 @@ class TreeRow:
     depth: int = 0
     parent: "TreeRow | None" = None
     n_explained: int = 0
+
+    @property
+    def slice_id(self) -> str:
+        return self.slice_.slice_id
+
+    @property
+    def is_explained(self) -> bool:
+        return self.node.kind is NodeKind.EXPLAINED
 
     @property
     def words(self) -> str:
@@ -141,19 +151,19 @@ def first_rows(rows: Sequence[TreeRow], most: int = MOST_FIRST) -> tuple[TreeRow
 
     Findings come before what is inside them as long as half of the lines are left for that.
     """
-    own = [row for row in rows if row.node.kind is not NodeKind.EXPLAINED]
+    own = [row for row in rows if not row.is_explained]
     top = [row for row in own if row.depth == 0]
     inside = [row for row in own if row.depth > 0]
     n_top = max(most - len(inside), most // 2)
-    chosen = {row.slice_.slice_id for row in top[:n_top]}
+    chosen = {row.slice_id for row in top[:n_top]}
     for row in inside:
-        is_shown = row.parent is not None and row.parent.slice_.slice_id in chosen
+        is_shown = row.parent is not None and row.parent.slice_id in chosen
         if is_shown and len(chosen) < most:
-            chosen.add(row.slice_.slice_id)
+            chosen.add(row.slice_id)
     for row in top[n_top:]:
         if len(chosen) < most:
-            chosen.add(row.slice_.slice_id)
-    return tuple(row for row in rows if row.slice_.slice_id in chosen)
+            chosen.add(row.slice_id)
+    return tuple(row for row in rows if row.slice_id in chosen)
 
 
 def left_sentence(tree: ClassTree) -> str:
@@ -171,7 +181,59 @@ def more_sentence(rows: Sequence[TreeRow], shown: Sequence[TreeRow]) -> str:
     hidden = len(rows) - len(shown)
     if not hidden:
         return ""
-    n_explained = sum(row.node.kind is NodeKind.EXPLAINED for row in rows)
-    n_explained -= sum(row.node.kind is NodeKind.EXPLAINED for row in shown)
+    n_explained = sum(row.is_explained for row in rows)
+    n_explained -= sum(row.is_explained for row in shown)
     explained = f", {n_explained:,} of them explained by those above" if n_explained else ""
     return f"{count(hidden, 'confirmed slice')} more{explained}"
+
+
+COLUMNS = (
+    "place",
+    "depth",
+    "kind",
+    "parent",
+    "class",
+    "slice",
+    "wrong",
+    "samples",
+    "rate",
+    "rest_rate",
+    "gap",
+    "p_value",
+    "q_value",
+    "share_of_all_failures",
+    "excess_share",
+    "method",
+    "slice_id",
+)
+
+
+def render_csv(rows: Sequence[TreeRow]) -> str:
+    """Return all confirmed slices as a table, one a line, in the order of the tree."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for place, row in enumerate(rows, start=1):
+        entry = row.evidence
+        writer.writerow(
+            [
+                place,
+                row.depth,
+                row.node.kind.value,
+                row.node.parent or "",
+                row.slice_.class_name,
+                row.slice_.title,
+                entry.failures_inside,
+                entry.n_inside,
+                f"{entry.rate_inside:.6g}",
+                f"{entry.rate_outside:.6g}",
+                f"{entry.headline_gap:.6g}",
+                f"{entry.p_value:.4g}",
+                f"{entry.q_value:.4g}",
+                f"{row.node.coverage:.6g}",
+                f"{row.node.excess:.6g}",
+                row.slice_.method,
+                row.slice_id,
+            ]
+        )
+    return stream.getvalue()

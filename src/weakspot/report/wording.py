@@ -193,6 +193,13 @@ def explanation_sentence(explanation: Explanation, title: str) -> str:
     '90 % of its failures are members of “apple: green”. Its other members fail on 2 of 10, samples in neither on 5 of 30.'
     """
     shared = percent(explanation.shared_failures)
+    if (
+        explanation.shared_by_all is not None
+        and explanation.shared_by_all > explanation.shared_failures
+    ):
+        any_of = f", {percent(explanation.shared_by_all)} of some finding"
+    else:
+        any_of = ""
     others = (
         f"{explanation.failures_inside} of {explanation.n_inside}"
         if explanation.n_inside
@@ -203,7 +210,16 @@ def explanation_sentence(explanation: Explanation, title: str) -> str:
         if explanation.n_outside
         else "none: there are none"
     )
-    return f"{shared} of its failures are members of “{title}”. Its other members fail on {others}, samples in neither on {rest}."
+    within = (
+        f" Members of both fail on {explanation.failures_both} of {explanation.n_both}, the others of that slice on "
+        f"{explanation.failures_beside} of {explanation.n_beside}."
+        if explanation.n_both and explanation.n_beside
+        else ""
+    )
+    return (
+        f"{shared} of its failures are members of “{title}”{any_of}.{within} "
+        f"Its other members fail on {others}, samples in neither on {rest}."
+    )
 
 
 def measurement_words(measured: Measurement) -> str:

@@ -39,7 +39,7 @@ def merge_folds(
     }
     same_as: dict[str, str] = {}
     taken: set[tuple[str, str]] = set()
-    for _, better, weaker in sorted(_pairs(members, confirmed, same_at)):
+    for _, _, better, weaker in sorted(_pairs(members, confirmed, same_at)):
         place = better, members[weaker][0].found_on.digest
         is_free = better not in same_as and weaker not in {*same_as, *same_as.values()}
         if is_free and place not in taken:
@@ -57,8 +57,11 @@ def _pairs(
     members: Mapping[str, tuple[FailureSlice, BoolArray]],
     confirmed: Mapping[str, Evidence],
     same_at: float,
-) -> Iterator[tuple[float, str, str]]:
-    """Yield (minus overlap, better slice, weaker slice) of all slices that are alike."""
+) -> Iterator[tuple[float, float, str, str]]:
+    """Yield (minus overlap, q-value of the better one, better slice, weaker slice) of all slices that are alike.
+
+    At the same overlap the best slice comes first, so that one found in all turns is taken in by the best of them.
+    """
     sizes = {name: int(inside.sum()) for name, (_, inside) in members.items()}
     for first, second in combinations(sorted(members), 2):
         if min(sizes[first], sizes[second]) < same_at * max(sizes[first], sizes[second]):
@@ -68,7 +71,7 @@ def _pairs(
             better, weaker = sorted(
                 (first, second), key=lambda name: (confirmed[name].q_value, name)
             )
-            yield -alike, better, weaker
+            yield -alike, confirmed[better].q_value, better, weaker
 
 
 def _can_be_same(one: FailureSlice, other: FailureSlice) -> bool:

@@ -9,16 +9,25 @@ import { PageHead } from "../../components/PageHead";
 import { SortedTable } from "../../components/SortedTable";
 import { sliceColumns } from "./sliceColumns";
 import { choices, chosenSlices, NO_FILTER, standingOf, type SliceFilter } from "./sliceFilters";
+import { treeLines, type SliceOrder } from "./sliceTree";
 import { useRun } from "./useRun";
 import "./slices.css";
 
 const STANDINGS: [SliceFilter["standing"], string][] = [
+  ["findings", "Findings"],
   ["standing", "All but dismissed"],
   ["confirmed", "Confirmed"],
   ["unconfirmed", "Not confirmed"],
   ["dismissed", "Dismissed"],
   ["all", "All"],
 ];
+const ORDERS: [SliceOrder, string][] = [
+  ["both", "Severity and coverage"],
+  ["severity", "Severity"],
+  ["coverage", "Share of all failures"],
+];
+/** With more explained slices than this the page begins with the findings. */
+const MANY_EXPLAINED = 10;
 
 /** All slices of a run: what was found, how sure it is, and what people made of it. */
 export function SlicesPage() {
@@ -46,9 +55,12 @@ function RunChoice({ table, onChoose }: { table: Schemas["SliceTable"]; onChoose
 }
 
 function SliceList({ table }: { table: Schemas["SliceTable"] }) {
-  const [filter, setFilter] = useState(NO_FILTER);
-  const columns = useMemo(sliceColumns, []);
-  const shown = useMemo(() => chosenSlices(table.slices, filter), [table.slices, filter]);
+  const hasMany = table.slices.filter((line) => line.kind === "explained").length > MANY_EXPLAINED;
+  const [filter, setFilter] = useState<SliceFilter>({ ...NO_FILTER, standing: hasMany ? "findings" : NO_FILTER.standing });
+  const [order, setOrder] = useState<SliceOrder>(table.order);
+  const tree = useMemo(() => treeLines(chosenSlices(table.slices, filter), order), [table.slices, filter, order]);
+  const columns = useMemo(() => sliceColumns(new Map(tree.map((one) => [one.line.slice_id, one.depth]))), [tree]);
+  const shown = useMemo(() => tree.map((one) => one.line), [tree]);
   const change = (part: Partial<SliceFilter>) => setFilter({ ...filter, ...part });
   if (!table.slices.length) {
     return (
@@ -66,6 +78,12 @@ function SliceList({ table }: { table: Schemas["SliceTable"] }) {
             {STANDINGS.map(([value, words]) => <option key={value} value={value}>{words}</option>)}
           </select>
         </label>
+        <label className="field">
+          <span>Order</span>
+          <select value={order} onChange={(event) => setOrder(event.target.value as SliceOrder)}>
+            {ORDERS.map(([value, words]) => <option key={value} value={value}>{words}</option>)}
+          </select>
+        </label>
         <Choice label="Class" every="All classes" value={filter.title} values={choices(table.slices, (line) => line.class_title)} onChange={(title) => change({ title })} />
         <Choice label="Found by" every="All methods" value={filter.method} values={choices(table.slices, (line) => line.method)} onChange={(method) => change({ method })} />
         <label className="field slice-words">
@@ -81,6 +99,7 @@ function SliceList({ table }: { table: Schemas["SliceTable"] }) {
       ) : (
         <p className="note">No slice fits. <button type="button" className="button plain" onClick={() => setFilter({ ...NO_FILTER, standing: "all" })}>Show all</button></p>
       )}
+      {table.left.length > 0 && <p className="quiet slice-foot">{table.left.join(" ")}</p>}
       {table.correction && <p className="quiet slice-foot">{table.correction} A failure means that {table.criterion || "the classifier is wrong"}.</p>}
     </>
   );

@@ -5,13 +5,14 @@ import type { Column } from "../../components/SortedTable";
 import type { SliceLine } from "./sliceFilters";
 import { VerdictBadge } from "./VerdictBadge";
 
-/** Return the columns of the table of slices. */
-export function sliceColumns(): Column<SliceLine>[] {
+/** Return the columns of the table of slices; depths indent what lies inside another one. */
+export function sliceColumns(depths: ReadonlyMap<string, number> = new Map()): Column<SliceLine>[] {
   return [
-    { key: "title", title: "Slice", cell: titleCell, order: (line) => line.title },
+    { key: "title", title: "Slice", cell: (line) => titleCell(line, depths.get(line.slice_id) ?? 0), order: (line) => line.title },
     { key: "method", title: "Found by", cell: (line) => line.accepted_by ? <>{line.method}<span className="quiet slice-below">{line.accepted_by}</span></> : line.method, order: (line) => line.method },
     { key: "n", title: "Samples", isNumber: true, hint: "Members among the samples it was measured on", cell: (line) => (line.inside ? counted(line.inside.total) : "–"), order: (line) => line.inside?.total ?? null },
     { key: "rate", title: "Fails", isNumber: true, hint: "Failure rate of members with its 95 % interval; the dark mark is the rest of the class", cell: rateCell, order: (line) => line.inside?.value ?? null },
+    { key: "coverage", title: "Of all failures", isNumber: true, hint: "Its share of all failures, of all classes", cell: (line) => (line.coverage === null ? "–" : percent(line.coverage)), order: (line) => line.coverage },
     { key: "gap", title: "Gap", isNumber: true, hint: "Percentage points above the rest of the class; for confirmed slices allowing for the fact that only large gaps are confirmed", cell: gapCell, order: (line) => line.gap },
     { key: "q", title: "q", isNumber: true, hint: "Chance of such a gap if there were none (p), corrected for all that was tested together (q)", cell: chanceCell, order: (line) => line.q_value },
     { key: "verdict", title: "Verdict", cell: (line) => <VerdictBadge line={line} />, order: (line) => line.verdict_words },
@@ -30,9 +31,10 @@ function chanceCell(line: SliceLine) {
   return <>{chance(line.q_value)}<span className="quiet slice-below">p {chance(line.p_value)}</span></>;
 }
 
-function titleCell(line: SliceLine) {
+function titleCell(line: SliceLine, depth: number) {
   return (
-    <>
+    <div style={{ paddingInlineStart: `${1.25 * depth}rem` }}>
+      {depth > 0 && <span aria-hidden="true">↳ </span>}
       <Link href={`/slices/${line.slice_id}`} className="slice-title">
         <span className="quiet">{line.class_title}:</span> {line.words || "unnamed"}
       </Link>
@@ -41,7 +43,7 @@ function titleCell(line: SliceLine) {
       {line.explained_by && <span className="quiet slice-below">explained by {line.explained_by.title}</span>}
       {line.stands_for && <span className="quiet slice-below">same members as {line.stands_for.title} ({line.stands_for.method})</span>}
       {line.dismissed && <span className="quiet slice-below">{line.dismissed.by}: {line.dismissed.reason}</span>}
-    </>
+    </div>
   );
 }
 

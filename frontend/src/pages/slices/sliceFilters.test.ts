@@ -1,13 +1,6 @@
 import { expect, test } from "vitest";
 import { choices, chosenSlices, NO_FILTER, standingOf, type SliceLine } from "./sliceFilters";
-
-function line(change: Partial<SliceLine>): SliceLine {
-  return {
-    slice_id: "0", title: "apple: green", class_title: "apple", method: "directions", words: "green", is_doubtful: false, inside: null, outside: null,
-    gap: null, p_value: null, q_value: null, n_tested: 0, verdict: "confirmed", verdict_words: "confirmed", cause: "rare in training", cause_words: "",
-    witnesses: [], also_found: [], stands_for: null, strength: null, accepted_by: null, dismissed: null, explained_by: null, has_suspect_labels: false, ...change,
-  };
-}
+import { line } from "./sliceLine.testing";
 
 const dismissed = { kind: "dismissed" as const, by: "Ada", time: "2026-01-01T00:00:00+00:00", reason: "known flaw" };
 const LINES = [
@@ -26,6 +19,8 @@ test("chosenSlices: by standing", () => {
   expect(ids(chosenSlices(LINES, { ...NO_FILTER, standing: "all" }))).toBe("abc");
   expect(ids(chosenSlices(LINES, { ...NO_FILTER, standing: "dismissed" }))).toBe("c");
   expect(ids(chosenSlices(LINES, { ...NO_FILTER, standing: "unconfirmed" }))).toBe("b");
+  const tree = [line({ slice_id: "a", kind: "finding" }), line({ slice_id: "b", kind: "explained" }), line({ slice_id: "c", kind: "worse" })];
+  expect(ids(chosenSlices(tree, { ...NO_FILTER, standing: "findings" }))).toBe("ac");
 });
 
 test("chosenSlices: by class, method and all of the words, in any case", () => {

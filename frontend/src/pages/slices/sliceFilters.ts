@@ -3,7 +3,7 @@ import type { Schemas } from "../../api/client";
 
 export type SliceLine = Schemas["SliceLine"];
 export type Standing = "confirmed" | "unconfirmed" | "dismissed";
-export type SliceFilter = { standing: Standing | "standing" | "all"; method: string; title: string; text: string };
+export type SliceFilter = { standing: Standing | "standing" | "findings" | "all"; method: string; title: string; text: string };
 
 export const NO_FILTER: SliceFilter = { standing: "standing", method: "", title: "", text: "" };
 
@@ -18,7 +18,9 @@ export function chosenSlices(lines: SliceLine[], filter: SliceFilter): SliceLine
   const wanted = filter.text.trim().toLocaleLowerCase().split(/\s+/).filter(Boolean);
   return lines.filter((line) => {
     const standing = standingOf(line);
-    if (filter.standing === "standing" ? standing === "dismissed" : filter.standing !== "all" && standing !== filter.standing) return false;
+    if (filter.standing === "findings") {
+      if (line.kind !== "finding" && line.kind !== "worse") return false;
+    } else if (filter.standing === "standing" ? standing === "dismissed" : filter.standing !== "all" && standing !== filter.standing) return false;
     if (filter.method && line.method !== filter.method) return false;
     if (filter.title && line.class_title !== filter.title) return false;
     const said = `${line.title} ${line.method} ${line.cause} ${line.verdict_words} ${line.dismissed?.reason ?? ""}`.toLocaleLowerCase();

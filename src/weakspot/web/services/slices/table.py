@@ -8,9 +8,11 @@ from weakspot.core.evidence import Evidence, Share, Verdict
 from weakspot.core.failures import Side
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
+from weakspot.core.tree import SliceOrder
 from weakspot.pipeline.verdicts import was_tested
 from weakspot.report import wording
 from weakspot.report.findings import n_tested
+from weakspot.report.tree import left_sentence, tree_rows
 from weakspot.web.services.view import View, share_with
 from weakspot.web.services.workspace import Workspace
 
@@ -99,6 +101,10 @@ class SliceLine(View):
         dismissed: the decision by which it was set aside, null if it stands.
         explained_by: the stronger slice that accounts for it.
         has_suspect_labels: whether its labels should be looked at first.
+        kind: of a confirmed slice, `finding`, `worse` than the finding around it or `explained`; empty for all others.
+        parent: the slice around it or the one that explains it, empty without one.
+        coverage: its share of all failures; null if it is not confirmed.
+        excess: its share of all failures beyond what the rest of its class has; null if it is not confirmed.
     """
 
     slice_id: str
@@ -125,6 +131,10 @@ class SliceLine(View):
     dismissed: SliceDecision | None
     explained_by: SliceLink | None
     has_suspect_labels: bool
+    kind: str
+    parent: str
+    coverage: float | None
+    excess: float | None
 
 
 class SliceTable(View):
@@ -137,6 +147,8 @@ class SliceTable(View):
         correction: which error rate is held over all tests, in words.
         n_tested: how many tests were made.
         slices: in the order of the report, dismissed ones last.
+        order: how the project orders them.
+        left: how many failures of each class are in no finding.
     """
 
     run_id: str
@@ -145,13 +157,25 @@ class SliceTable(View):
     correction: str
     n_tested: int
     slices: list[SliceLine]
+    order: SliceOrder
+    left: list[str]
 
 
 def slice_table(workspace: Workspace, run_id: str | None = None) -> SliceTable:
     """Return all slices of a run, the newest by default; an empty table if the project has no run."""
     known = run_ids(workspace)
+    order = workspace.project.settings.report.order
     if run_id is None and not known:
-        return SliceTable(run_id="", run_ids=[], criterion="", correction="", n_tested=0, slices=[])
+        return SliceTable(
+            run_id="",
+            run_ids=[],
+            criterion="",
+            correction="",
+            n_tested=0,
+            slices=[],
+            order=order,
+            left=[],
+        )
     record = run_of(workspace, run_id)
     return SliceTable(
         run_id=record.run_id,
@@ -161,13 +185,15 @@ def slice_table(workspace: Workspace, run_id: str | None = None) -> SliceTable:
         if record.evidence
         else "",
         n_tested=n_tested(record),
-        slices=list(slice_lines(record)),
+        slices=list(slice_lines(record, order)),
+        order=order,
+        left=[left_sentence(tree) for tree in record.trees],
     )
 
 
-def slice_lines(record: RunRecord) -> Iterator[SliceLine]:
+def slice_lines(record: RunRecord, order: SliceOrder = SliceOrder.BOTH) -> Iterator[SliceLine]:
     """Yield the slices of a run in the order of its report: confirmed, not confirmed, untested, dismissed."""
-    context = _Context(record)
+    context = _Context(record, order)
     for found in sorted(record.slices, key=context.place):
         yield context.line(found)
 
@@ -181,15 +207,16 @@ def decision_view(decision: Decision) -> SliceDecision:
 class _Context:
     """What lines of the same run have in common."""
 
-    def __init__(self, record: RunRecord) -> None:
+    def __init__(self, record: RunRecord, order: SliceOrder = SliceOrder.BOTH) -> None:
         self.by_id = {found.slice_id: found for found in record.slices}
         self.evidence = {entry.slice_id: entry for entry in record.evidence}
         self.dismissed = record.dismissed()
         self.accepted = {
             one.slice_id: one.by for one in record.decisions if one.kind is DecisionKind.ACCEPTED
         }
-        published = [found.slice_id for found, _ in record.published()]
-        self.published = {slice_id: place for place, slice_id in enumerate(published)}
+        rows = tree_rows(record, order)
+        self.nodes = {row.slice_id: row.node for row in rows}
+        self.published = {row.slice_id: place for place, row in enumerate(rows)}
         self.alike: dict[str, list[SliceLink]] = {}
         for entry in record.evidence:
             if (
@@ -218,6 +245,7 @@ class _Context:
         is_tested = entry is not None and was_tested(entry)
         dismissed = self.dismissed.get(found.slice_id)
         cause = entry.cause if entry is not None else None
+        node = self.nodes.get(found.slice_id)
         return SliceLine(
             slice_id=found.slice_id,
             title=found.title,
@@ -251,6 +279,10 @@ class _Context:
             has_suspect_labels=entry is not None
             and entry.labels is not None
             and entry.labels.is_flagged,
+            kind="" if node is None else node.kind.value,
+            parent="" if node is None else node.parent or "",
+            coverage=None if node is None else node.coverage,
+            excess=None if node is None else node.excess,
         )
 
     def _link(self, slice_id: str | None) -> SliceLink | None:
