@@ -125,6 +125,7 @@ def test_examined_columns__parquet_of_many_types(tmp_path):
             "flag": [True, None, False, True],
             "nothing": pa.nulls(4, pa.string()),
             "word": ["", "x", None, "x"],
+            "long": pa.array(["x", "", None, "y"], pa.large_string()),
         }
     )
     path = tmp_path / "t.parquet"

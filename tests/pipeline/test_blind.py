@@ -94,3 +94,29 @@ def test_judge_blind_slices__a_rule_that_no_longer_stands_out__not_confirmed(sam
     judged = blind.judge_blind_slices(made_blind, measured, (), verifier)
     assert {entry.p_value for entry in judged} == {1.0}
     assert "confirmed" not in {entry.verdict.value for entry in judged}
+
+
+def test_blind_search__asked_again_for_the_same_samples__listed_once(samples, monkeypatch):
+    from weakspot.discover.clusters import ClustersDiscoverer
+
+    listed = []
+    original = ClustersDiscoverer.blind_candidates
+
+    def counted(self, given, problem, *, seed):
+        listed.append(problem.class_name)
+        return original(self, given, problem, seed=seed)
+
+    monkeypatch.setattr(ClustersDiscoverer, "blind_candidates", counted)
+    settings = _settings("clusters")
+    everything = _everything(samples, settings)
+    first, second = (blind.BlindSearch(everything, settings, CRITERION) for _ in range(2))
+    told = first.run()
+    n_listed = len(listed)
+    assert second.run() == told
+    assert len(listed) == n_listed > 0
+    assert second.recorded(()) == first.recorded(())
+    stricter = settings.model_copy(
+        update={"discover": settings.discover.model_copy(update={"max_tested": 1})}
+    )
+    assert len(blind.BlindSearch(everything, stricter, CRITERION).run()) <= 1
+    assert len(listed) == 2 * n_listed

@@ -13,6 +13,7 @@ from weakspot.engine.processes import ProcessEngine
 from weakspot.ingest.arrays import ArraySource
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.image_folder import ImageFolderSource
+from weakspot.ingest.one_table import PredictionsSource
 from weakspot.media.images import decode_image
 from weakspot.media.locations import read_location
 from weakspot.pipeline.ingestion import ingest
@@ -250,3 +251,62 @@ def test_ingest__a_sample_that_kills_its_worker_is_quarantined(project):
     given[3] = RawSample(key="row 3", location=Deadly("deadly.png"), labels=("b",))
     found = ingest(project, ListSource(given), engine=ProcessEngine(n_workers=1, queue_depth=2))
     assert (found.n_samples, found.quarantined) == (5, {"worker-lost": 1})
+
+
+class RowByRow:
+    """A source that hides that it can give columns."""
+
+    def __init__(self, source):
+        self._source = source
+        self.kind, self.location = source.kind, source.location
+
+    def fingerprint(self):
+        return self._source.fingerprint()
+
+    def count(self):
+        return self._source.count()
+
+    def read(self, start=0):
+        return self._source.read(start)
+
+
+def write_rows(path, n_rows):
+    lines = [f"s{n},{'ab'[n % 2]},{'ab'[n % 3 == 0]},{n % 7},{n / 8}" for n in range(n_rows)]
+    path.write_text("\n".join(["key,label,prediction,kind,weight", *lines]))
+    return PredictionsSource(location=str(path))
+
+
+def test_ingest__a_table_without_images__columns_and_rows_give_the_same_data_set(tmp_path):
+    source = write_rows(tmp_path / "table.csv", 9_000)
+    found = []
+    for name, one in (("columns", source), ("rows", RowByRow(source))):
+        store = ProjectStore.create(tmp_path / name)
+        summary = ingest(store, one, engine=ENGINE)
+        found.append((summary, store.dataset()))
+    assert found[0][0] == found[1][0]
+    assert found[0][1].table.equals(found[1][1].table)
+    np.testing.assert_array_equal(found[0][1].predictions, found[1][1].predictions)
+
+
+def test_ingest__a_table_without_images__goes_on_where_it_was(project, tmp_path):
+    source = write_rows(tmp_path / "table.csv", 9_000)
+    steps = []
+
+    def give_up(done, total):
+        steps.append((done, total))
+        if done > 4_096:
+            raise ConnectionError("gone")
+
+    with pytest.raises(ConnectionError):
+        ingest(
+            project,
+            source,
+            engine=ENGINE,
+            progress=give_up,
+            flush=FlushPolicy(n_samples=1, seconds=60.0),
+        )
+    assert steps[0] == (0, 9_000)
+    later = []
+    ingest(project, source, engine=ENGINE, progress=lambda done, _: later.append(done))
+    assert later[0] == 8_192
+    assert project.dataset().table.column("key").to_pylist() == [f"s{n}" for n in range(9_000)]

@@ -16,7 +16,7 @@ from weakspot.core.seeding import generator
 
 MOST_DRAWS = 9_999
 FEWEST_DRAWS = 999
-MOST_PRODUCTS = 3_000_000_000
+MOST_STEPS = 300_000_000
 ROUNDING = 1e-9
 MOST_KNOWN = 64
 _KNOWN: dict[bytes, "FamilyTest"] = {}
@@ -84,15 +84,14 @@ def _family_test(
     shares = np.log(np.asarray(weights, dtype=np.float64) / np.sum(weights))
     measure = _grouped_measure(test, members) if test.has_groups else _exact_measure(test, members)
     observed = measure(members @ test.scores[:, None])[:, 0] - shares
-    n_draws = int(np.clip(MOST_PRODUCTS // members.size, FEWEST_DRAWS, MOST_DRAWS))
-    # Counts of whole samples are exact in half the bytes.
-    short = members if test.has_groups else members.astype(np.float32)
+    dealt = test.dealt(members)
+    n_draws = int(np.clip(MOST_STEPS // max(dealt.steps, 1.0), FEWEST_DRAWS, MOST_DRAWS))
     random = generator(0, "family", f"{members.shape} {int(test.scores.sum())}")
     best = np.sort(
         np.concatenate(
             [
-                (measure(short @ drawn.T.astype(short.dtype)) - shares[:, None]).min(axis=0)
-                for drawn in test.draws(n_draws, random)
+                (measure(sums.T) - shares[:, None]).min(axis=0)
+                for sums in dealt.sums(n_draws, random)
             ]
         )
     )

@@ -3,13 +3,14 @@
 With one sample a group, everything here equals what `weakspot.core.statistics` gives.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cached_property, reduce
 from typing import Literal
 
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray
+from weakspot.core.dealt_scores import DealtScores
 from weakspot.core.group_dealing import size_bins
 from weakspot.core.groups import several_to_a_group
 from weakspot.core.seeding import generator
@@ -22,7 +23,6 @@ N_DRAWS = 19_999
 MOST_GROUPS_DRAWN = 4_000
 MOST_FAILING_EXACT = 800
 MOST_STEPS_EXACT = 200_000_000
-DRAWN_AT_ONCE = 512
 
 Alternative = Literal["two-sided", "gained", "lost"]
 
@@ -143,19 +143,13 @@ class GroupTest:
         observed = members @ self.scores - 1e-6
         n_reached = np.ones(len(members), dtype=np.int64)
         random = generator(0, "groups", self._fingerprint)
-        for drawn in self.draws(self._n_draws, random):
-            n_reached += np.count_nonzero(members @ drawn.T >= observed[:, None], axis=1)
+        for sums in self.dealt(members).sums(self._n_draws, random):
+            n_reached += np.count_nonzero(sums >= observed, axis=0)
         return [float(count) for count in n_reached / (self._n_draws + 1)]
 
-    def draws(self, n_draws: int, random: np.random.Generator) -> Iterator[DoubleArray]:
-        """Yield the scores of groups [b, g] dealt out anew among groups of about the same size, as often as asked for in all."""
-        for start in range(0, n_draws, DRAWN_AT_ONCE):
-            drawn = np.empty((min(DRAWN_AT_ONCE, n_draws - start), len(self._sizes)))
-            for own in self.bins:
-                drawn[:, own] = random.permuted(
-                    np.broadcast_to(self.scores[own], (len(drawn), len(own))), axis=1
-                )
-            yield drawn
+    def dealt(self, members: DoubleArray) -> DealtScores:
+        """Return what deals the scores out anew among groups of about the same size, for shares of memberships [m, g]."""
+        return DealtScores(self.scores, self.bins, members)
 
     @property
     def _fingerprint(self) -> str:

@@ -111,7 +111,9 @@ EXAMINED_SCHEMA = pa.schema(
         ("moment", pa.int64()),
     ]
 )
-"""One row a sample; `reason` is null for examined samples, `content_hash` is null for quarantined ones; `metadata` is JSON."""
+"""One row a sample; `reason` is null for examined samples, `content_hash` is null for quarantined ones; `metadata` is JSON.
+
+Samples without images have their free columns in one more column, `metadata_values`, instead."""
 
 EXAMINATION = "1"
 """Which way of examining made a row; it is part of the stamp, so that another way takes nothing over from this one."""

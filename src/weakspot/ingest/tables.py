@@ -111,7 +111,8 @@ class TableBatch:
 
 
 def _can_be_encoded(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_boolean(kind) or pa.types.is_integer(kind))
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    return bool(is_text or pa.types.is_boolean(kind) or pa.types.is_integer(kind))
 
 
 class TableFile(Protocol):

@@ -4,6 +4,8 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from weakspot.core.blind import BlindCandidate, BlindDiscoverer
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError
@@ -23,6 +25,16 @@ BLIND_PART = 0.7
 READS_PREDICTIONS = "features"
 DATA_SEED = 0
 """A new seed must not buy a new chance: which rules there are follows from the data."""
+
+
+class _Found(NamedTuple):
+    asked: str
+    tests: tuple[BlindTest, ...]
+    counted: tuple[Counter[str], Counter[str], dict[str, str]]
+
+
+_FOUND: WeakKeyDictionary[SampleSet, _Found] = WeakKeyDictionary()
+"""A run that finds and verifies has the same samples in hand both times; forgotten with them."""
 
 
 def blind_discoverers(settings: Settings) -> dict[str, BlindDiscoverer]:
@@ -62,9 +74,19 @@ class BlindSearch:
         self._notes: dict[str, str] = {}
 
     def run(self) -> tuple[BlindTest, ...]:
-        """Return the rules that stand out most."""
+        """Return the rules that stand out most; asked again for the same samples, what was found before."""
         if not self._parts or not len(self._samples):
             return ()
+        asked = f"{self._settings.model_dump_json()} {self._criterion!r}"
+        known = _FOUND.get(self._samples)
+        if known is None or known.asked != asked:
+            tests = self._run()
+            counted = self._considered, self._seconds, self._notes
+            known = _FOUND[self._samples] = _Found(asked, tests, counted)
+        self._considered, self._seconds, self._notes = known.counted
+        return known.tests
+
+    def _run(self) -> tuple[BlindTest, ...]:
         return judge_blind(
             self._classes(),
             self._samples,

@@ -79,9 +79,10 @@ class Field:
             dtype=np.float64,
         )
 
-    def at(self, centre: DoubleArray, size: float) -> Spot:
+    def at(self, centre: DoubleArray, size: float, *, near: float | None = None) -> Spot:
+        """Return the spot of the given size at a centre; its precision is looked for near that of another one."""
         distances = self.distances(centre)
-        precision = precision_for(distances, size)
+        precision = precision_for(distances, size, near=near)
         weights = np.exp(-0.5 * precision * distances)
         outward = weights * distances
         level = float(self.losses @ outward) / max(float(outward.sum()), LEAST_SPREAD)
@@ -110,7 +111,7 @@ def brightest(field: Field, size: float, *, n_starts: int, draws: np.random.Gene
 def _climbed(field: Field, centre: DoubleArray, sizes: list[float]) -> Spot:
     spot = field.at(centre, sizes[0])
     for size in sizes:
-        spot = field.at(spot.centre, size)
+        spot = field.at(spot.centre, size, near=spot.precision)
         for _ in range(N_STEPS):
             better = _step(field, spot, size)
             if better is None:
@@ -130,13 +131,13 @@ def _step(field: Field, spot: Spot, size: float) -> Spot | None:
         return None
     way = (spot.pulls @ field.doubles - spot.pulls.sum() * spot.centre) / total
     for trial in range(N_TRIALS):
-        moved = field.at(spot.centre + way * 0.5 ** (trial - 1), size)
+        moved = field.at(spot.centre + way * 0.5 ** (trial - 1), size, near=spot.precision)
         if moved.mean_loss > spot.mean_loss + LEAST_GAIN:
             return moved
     return None
 
 
-def precision_for(distances: DoubleArray, size: float) -> float:
+def precision_for(distances: DoubleArray, size: float, *, near: float | None = None) -> float:
     """Return the precision at which the weights of squared distances [n] sum to the size.
 
     Newton's steps on logarithms, kept between bounds that close in on the answer.
@@ -146,7 +147,8 @@ def precision_for(distances: DoubleArray, size: float) -> float:
     """
     scale = max(float(distances.mean()), LEAST_SPREAD)
     scaled = 0.5 * distances / scale
-    low, high, place = -20.0, 20.0, 0.0
+    low, high = -20.0, 20.0
+    place = 0.0 if near is None else float(np.clip(np.log(near * scale), low, high))
     for _ in range(N_NEWTON):
         power = np.exp(place)
         weights = np.exp(-power * scaled)
