@@ -341,8 +341,8 @@ def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and wh
         alpha=getattr(verifier, "alpha", 0.05),
         min_gap=min_gap,
     )
-    confirmation = {discovery.digest(): kept for discovery, kept in pairs}
-    organised = organise_slices(record.slices, adjusted, confirmation, criterion)
+    kept_by_use = {discovery.digest(): kept for discovery, kept in pairs}
+    organised = organise_slices(record.slices, adjusted, kept_by_use, criterion)
     return record.model_copy(update={"evidence": organised.evidence, "trees": organised.trees})
 
 
