@@ -262,3 +262,21 @@ def test_slice_id__a_later_fold_has_an_id_of_its_own():
     again = found.model_copy(update={"fold": 1})
     assert again.slice_id != found.slice_id
     assert found.model_copy(update={"fold": 0}).slice_id == found.slice_id
+
+
+@pytest.mark.parametrize(
+    ("n_true", "n_told", "is_untrue", "said_of"),
+    [
+        (22, 340, True, "said of 22 of 340"),
+        (5, 10, False, "said of 5 of 10"),
+        (0, 4, False, "said of 0 of 4"),
+        (None, 0, False, ""),
+    ],
+)
+def test_slice_name__words_that_are_not_true_of_half_are_not_its_words(
+    n_true, n_told, is_untrue, said_of
+):
+    name = SliceName(
+        phrase="p", contrast="c", score=1.0, describer="d", n_true=n_true, n_told=n_told
+    )
+    assert (name.is_untrue, name.said_of) == (is_untrue, said_of)

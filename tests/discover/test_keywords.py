@@ -113,6 +113,8 @@ def test_discover__planted_keyword_comes_first_with_both_witnesses(rare_world):
     best = next(item for item in found.slices if item.class_name == "disc")
     assert best.names[0].contrast == "green"
     assert (best.names[0].witness, best.names[0].is_doubtful) == ("captions", False)
+    assert best.names[0].n_told == best.n_found
+    assert 2 * best.names[0].n_true >= best.names[0].n_told
     assert best.names[0].witness_score > 0.4
     assert best.strength > 0.5
     assert best.strength_p == pytest.approx(1 / 61)
@@ -218,7 +220,8 @@ def test_discover__witnesses_that_disagree_make_a_name_doubtful():
     found = QUICK.discover(
         _apples(captions, failed, embeddings), TOP_1, seed=0, assistants=assistants
     )
-    names = [item.names[0] for item in found.slices if item.names[0].contrast == "red"]
+    # Of the members, none is said to be red: the slice is what lies near to the word, and says so.
+    names = [item.names[0] for item in found.slices if item.names[0].contrast == "near to “red”"]
     assert [name.is_doubtful for name in names] == [True]
     assert names[0].witness_score < 0
 

@@ -159,7 +159,8 @@ def _reasons(evidence: Evidence) -> Iterator[str]:
 
 
 def _doubt(name: SliceName) -> str:
-    return f" (doubtful: {name.witness or 'a second check'})" if name.is_doubtful else ""
+    said = f" ({name.said_of})" if name.said_of else ""
+    return said + (f" (doubtful: {name.witness or 'a second check'})" if name.is_doubtful else "")
 
 
 def whole_run(

@@ -15,6 +15,7 @@ from weakspot.core.record import Record
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, matches
 from weakspot.core.statistics import Correction, cohens_h, risk_ratio_interval
+from weakspot.core.tree import Explanation
 
 
 class Verdict(StrEnum):
@@ -194,36 +195,6 @@ class Measurement(Record):
     inside: Share
     outside: Share
     gap: float
-
-
-class Explanation(Record):
-    """Why a confirmed slice is no finding of its own: a stronger one of its class accounts for it.
-
-    Args:
-        slice_id: the stronger slice.
-        shared_failures: share of the slice's failures that are members of the stronger one.
-        n_inside: members of the slice that are in no stronger slice.
-        failures_inside: failures among them.
-        n_outside: samples of the class that are in neither.
-        failures_outside: failures among them.
-        shared_by_all: share of the slice's failures that are members of any finding; None if that was not counted.
-        n_both: members of both slices.
-        failures_both: failures among them.
-        n_beside: other members of the stronger one.
-        failures_beside: failures among them.
-    """
-
-    slice_id: str
-    shared_failures: float
-    n_inside: int
-    failures_inside: int
-    n_outside: int
-    failures_outside: int
-    shared_by_all: float | None = None
-    n_both: int = 0
-    failures_both: int = 0
-    n_beside: int = 0
-    failures_beside: int = 0
 
 
 class Evidence(Record):

@@ -15,6 +15,8 @@ from weakspot.core.record import Record
 from weakspot.core.rules import MembershipRule
 from weakspot.core.samples import SampleSet
 
+LEAST_TOLD = 5
+
 
 class SliceName(Record):
     """Words for a slice.
@@ -29,6 +31,8 @@ class SliceName(Record):
         witness: who was asked independently of the embedding contrast, for example `captions`; empty if nobody was.
         witness_score: what it said, -1 to 1; positive agrees that such samples are inside the slice. None if it could not tell.
         is_doubtful: whether a second witness disagrees.
+        n_true: of the members with a caption, those whose caption says so; None if the words are the rule itself or nothing tells.
+        n_told: members with a caption.
     """
 
     phrase: str
@@ -40,6 +44,24 @@ class SliceName(Record):
     witness: str = ""
     witness_score: float | None = None
     is_doubtful: bool = False
+    n_true: int | None = None
+    n_told: int = 0
+
+    @property
+    def is_untrue(self) -> bool:
+        """Return whether fewer than half of the members are said to be so: then these are not its words."""
+        return (
+            self.n_true is not None and self.n_told >= LEAST_TOLD and 2 * self.n_true < self.n_told
+        )
+
+    @property
+    def said_of(self) -> str:
+        """Return of how many members the words are said, empty if that is not known."""
+        return (
+            ""
+            if self.n_true is None or not self.n_told
+            else f"said of {self.n_true} of {self.n_told}"
+        )
 
 
 class DataUse(Record):

@@ -60,8 +60,9 @@ class TreeRow:
     @property
     def sentence(self) -> str:
         """Return the row in words, for example `82 % of 63 wrong where at night`."""
-        entry = self.evidence
-        start = f"{percent(entry.rate_inside)} of {entry.n_inside:,} wrong where {self.words}"
+        entry, names = self.evidence, self.slice_.names
+        said = f" ({names[0].said_of})" if names and names[0].said_of else ""
+        start = f"{percent(entry.rate_inside)} of {entry.n_inside:,} wrong where {self.words}{said}"
         if self.node.kind is NodeKind.EXPLAINED:
             return f"{start} (explained by the above)"
         if self.node.kind is NodeKind.WORSE and self.node.n_others:

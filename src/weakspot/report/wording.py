@@ -1,8 +1,9 @@
 """Figures and findings as sentences that need no training in statistics."""
 
-from weakspot.core.evidence import Cause, Evidence, Explanation, Interval, Measurement, Verdict
+from weakspot.core.evidence import Cause, Evidence, Interval, Measurement, Verdict
 from weakspot.core.failures import Side
 from weakspot.core.slices import FailureSlice, SliceName
+from weakspot.core.tree import Explanation
 
 SMALLEST_SHOWN = 0.0001
 LEAST_P = 1e-300

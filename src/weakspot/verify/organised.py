@@ -12,11 +12,11 @@ import numpy as np
 from weakspot.core.accounting import Memberships, cells_of, excess_p
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.errors import DataError
-from weakspot.core.evidence import Evidence, Explanation, Verdict, sides_of
+from weakspot.core.evidence import Evidence, Verdict, sides_of
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
-from weakspot.core.tree import ClassTree, NodeKind, SliceNode
+from weakspot.core.tree import ClassTree, Explanation, NodeKind, SliceNode
 
 LEAST_SHARED = 0.5
 LARGEST_P = 0.05

@@ -359,6 +359,21 @@ def test_describe__words_out_of_captions(toy):
     assert named.easy_names[0].contrast == "red"
 
 
+def test_describe__words_that_few_members_are_said_to_have_are_not_its_words(toy):
+    samples = toy.samples(metadata={"number": list(range(40))})
+
+    def naming(colour):
+        def captions(rows):
+            return [f"a {colour} apple" if row % 4 == 0 else "an apple" for row in rows]
+
+        asked = Assistants(embed_texts=toy.embed_texts, captions=captions)
+        (named,) = SMALL.describe([toy.green_slice(samples)], samples, TOP_1, asked)
+        return {name.contrast: name.said_of for name in named.names}
+
+    assert naming("green")["green"] == "said of 10 of 10"
+    assert "green" not in naming("dull")
+
+
 def test_describe__words_of_a_language_model_are_asked_for_once_a_class(toy):
     prompts = []
 

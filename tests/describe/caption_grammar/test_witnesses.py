@@ -247,3 +247,27 @@ def test_ask__captions_decide_who_is_a_member__they_are_no_further_witness(toy):
     assert _witnesses(toy, rule=rule, **given).ask(GREEN) == Statement(witness="", score=None)
     both = AllOfRule(rules=(rule, ColumnRule(column="caption", values=tuple(texts))))
     assert _witnesses(toy, rule=both, **given).ask(GREEN) == Statement(witness="", score=None)
+
+
+def test_said_of__members_whose_captions_say_every_part(toy):
+    green = _colours()
+
+    def captions(rows):
+        return [f"a {green[row]} fruit" if row else "" for row in rows.tolist()]
+
+    witnesses = _witnesses(toy, assistants=Assistants(captions=captions))
+    n_true, n_told = witnesses.said_of(("green",))
+    assert n_true == n_told > 0
+    assert witnesses.said_of(("red",)) == (0, n_told)
+    assert _witnesses(toy).said_of(("green",)) == (None, 0)
+
+
+def test_said_of__a_rule_by_columns_is_its_words(toy):
+    rule = ColumnRule(column="colour", values=("green",))
+    witnesses = _witnesses(
+        toy,
+        metadata={"colour": _colours()},
+        rule=rule,
+        assistants=Assistants(captions=lambda rows: ["a red fruit"] * len(rows)),
+    )
+    assert witnesses.said_of(("green",)) == (None, 0)

@@ -181,6 +181,7 @@ class CaptionGrammarDescriber:
             naming.name(one, may_question=place < self.n_questioned - len(given))
             for place, one in enumerate(new[:n_left])
         ]
+        names = [name for name in names if not name.is_untrue]
         easy_names = found.easy_names or tuple(
             naming.name(one, is_easy=True, may_question=False) for one in easy
         )
@@ -229,6 +230,7 @@ class _Naming:
             is_easy=is_easy,
         )
         said = self.witnesses.ask(claim, may_question=may_question)
+        n_true, n_told = (None, 0) if is_easy else self.witnesses.said_of(claim.parts)
         return SliceName(
             phrase=caption.phrase,
             contrast=caption.contrast,
@@ -239,6 +241,8 @@ class _Naming:
             witness=said.witness,
             witness_score=said.score,
             is_doubtful=judged.data * judged.direction < 0 or not is_as_expected or said.disagrees,
+            n_true=n_true,
+            n_told=n_told,
         )
 
     def given(self, name: SliceName, *, may_question: bool) -> SliceName:

@@ -119,6 +119,17 @@ class Witnesses:
             first = first if first.witness else statement
         return first
 
+    def said_of(self, parts: Sequence[str]) -> tuple[int | None, int]:
+        """Return of how many members captions say every part, and how many have one; (None, 0) where that is the rule itself.
+
+        Without captions, and where columns or captions decide who is a member, there is nothing to ask.
+        """
+        if _columns_of(self.rule) or not self.captions:
+            return None, 0
+        says = self._by_captions(parts)[self.seen.inside[self._captioned]]
+        told = says[~np.isnan(says)]
+        return (int(told.sum()), len(told)) if len(told) else (None, 0)
+
     def _statements(self, claim: Claim, *, may_question: bool) -> Iterator[Statement]:
         told = self._by_columns(claim.parts)
         if told is not None:

@@ -285,7 +285,10 @@ class KeywordsDiscoverer:
                     if said is None
                     else association(said[words.has_caption], inside[words.has_caption])
                 )
-                slices.append(self._slice(words.problem, found, rule, inside, agreement, use))
+                told = inside & words.has_caption
+                n_true = None if said is None else int((said & told).sum())
+                new = self._slice(words.problem, found, rule, inside, agreement, use)
+                slices.append(_with_true_words(new, n_true, int(told.sum())))
         return slices
 
     def _is_good(self, found: Suggestion) -> bool:
@@ -340,6 +343,15 @@ class KeywordsDiscoverer:
             n_found=int(inside.sum()),
             names=(name,),
         )
+
+
+def _with_true_words(found: FailureSlice, n_true: int | None, n_told: int) -> FailureSlice:
+    """State of how many members the keyword is said; if not of half, the slice is what lies near to it, and says so."""
+    name = found.names[0].model_copy(update={"n_true": n_true, "n_told": n_told})
+    if name.is_untrue:
+        nearness = {"contrast": f"near to “{name.contrast}”", "n_true": None, "n_told": 0}
+        name = name.model_copy(update={**nearness, "is_doubtful": True})
+    return found.model_copy(update={"names": (name,)})
 
 
 def _rank(found: Suggestion) -> tuple[float, float, int, str]:
