@@ -3,6 +3,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.pipeline import near_identical
 from weakspot.pipeline.near_identical import group_near_identical
 
 
@@ -112,3 +113,19 @@ def test_group_near_identical__same_every_time():
     embeddings = _objects(np.random.default_rng(10), 50, 2, jitter=0.05, n_dimensions=300)
     first, second = (group_near_identical(_samples(embeddings), "clip") for _ in range(2))
     assert first.dataset.groups.tolist() == second.dataset.groups.tolist()
+
+
+@pytest.mark.parametrize("n_dimensions", [4, 40, 300])
+@pytest.mark.parametrize("most_compared", [1 << 24, 5_000])
+def test_class_pairs__every_close_pair_and_no_other(n_dimensions, most_compared, monkeypatch):
+    monkeypatch.setattr(near_identical, "MOST_COMPARED", most_compared)
+    random = np.random.default_rng([8, n_dimensions])
+    embeddings = _objects(random, 150, 3, jitter=0.08, n_dimensions=n_dimensions)
+    samples = _samples(embeddings)
+    found = near_identical._ClassPairs.of(samples, "clip", np.arange(450))
+    unit = samples.embeddings("clip", np.arange(450))
+    unit = unit / np.linalg.norm(unit, axis=1, keepdims=True)
+    distances = np.linalg.norm(unit[:, None] - unit[None], axis=2) / found.scale
+    expected = np.argwhere(np.triu(distances <= 2 * near_identical.NEAR[0], k=1))
+    assert sorted(found.pairs.tolist()) == expected.tolist()
+    assert len(expected) >= 450

@@ -1,4 +1,9 @@
-from weakspot.core.repairs import GroupKind
+import json
+
+from weakspot.core.repairs import GroupKind, LabellingRequest, SliceNeed
+from weakspot.report.document import build_document
+from weakspot.report.need_wording import need_sentences
+from weakspot.report.render import render_json
 from weakspot.report.repairs import arms_in_order, main_arm, repair_section
 
 
@@ -102,3 +107,35 @@ def test_repair_section__the_kept_head_is_a_file(record):
 def test_main_arm__a_reference_may_be_a_baseline_itself(compared_record):
     assert main_arm(compared_record.repairs[1]).arm == "group-dro"
     assert main_arm(compared_record.repairs[2]) is None
+
+
+def test_repair_section__nothing_could_be_retrained__needs_in_words_and_no_claim_of_a_repair(
+    record,
+):
+    need = SliceNeed(
+        slice_id="a",
+        title="apple: green",
+        rate_inside=0.5,
+        rate_outside=0.1,
+        n_inside=10,
+        n_outside=20,
+        n_evaluation=60,
+        why_no_estimate="there are no training rows to count",
+    )
+    request = LabellingRequest(
+        file="to_label.csv", image_list="to_label.txt", n_samples=7, n_labelled=2
+    )
+    result = record.repairs[0].model_copy(
+        update={"arms": (), "needs": (need,), "labelling": request, "aftermath": None}
+    )
+    section = repair_section(result)
+    assert section.title == "Repair without retraining"
+    assert section.sentences == (" ".join(need_sentences(need)),)
+    assert section.labelling.startswith("5 pool rows that fit have no label")
+    assert section.needs == (need,)
+    document = build_document(record.model_copy(update={"repairs": (result,)}))
+    assert document.card.repairs == (
+        "Nothing was retrained: rows to collect and weights for one's own training were listed.",
+    )
+    assert not any("apple: green” fails on 50 %" in sentence for sentence in document.summary)
+    assert json.loads(render_json(document))["repairs"][0]["needs"][0]["n_inside"] == 10

@@ -114,7 +114,7 @@ def _explained(slice_: FailureSlice, evidence: Evidence, record: RunRecord) -> s
 
 def _refused(entry: Evidence, record: RunRecord) -> str:
     slice_ = record.slice_by_id(entry.slice_id)
-    why = f", q = {entry.q_value:.3g}" if entry.verdict is Verdict.NOT_CONFIRMED else ""
+    why = f", {exact_p(entry.q_value, name='q')}" if entry.verdict is Verdict.NOT_CONFIRMED else ""
     if entry.same_as is not None:
         why = f": {record.slice_by_id(entry.same_as).title}"
     return f"  not published: {slice_.title} ({slice_.method}; {entry.verdict}{why})"

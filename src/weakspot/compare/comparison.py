@@ -18,6 +18,7 @@ from weakspot.core.arrays import BoolArray, DoubleArray
 from weakspot.core.errors import DataError
 from weakspot.core.record import Record
 from weakspot.media.charts import heat_map, interval_chart
+from weakspot.report.wording import p_value
 
 
 def failure_iou(failed: Sequence[BoolArray]) -> DoubleArray:
@@ -193,7 +194,7 @@ def _difference_table(comparison: Comparison) -> str:
     lines = [
         f"<tr><td>{escape(one.title)}</td><td>{escape(one.first)}</td><td>{escape(one.second)}</td><td>{one.n_samples}</td>"
         f"<td>{100 * one.difference:+.0f} points</td><td>{100 * one.interval.low:+.0f} to {100 * one.interval.high:+.0f}</td>"
-        f"<td>{one.q_value:.2g}</td></tr>"
+        f"<td>{p_value(one.q_value)}</td></tr>"
         for one in comparison.differences[:MOST_SHOWN]
     ]
     return f"<table>{head}{''.join(lines)}</table>"

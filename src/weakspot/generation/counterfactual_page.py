@@ -12,6 +12,7 @@ from weakspot.media.charts import interval_chart
 from weakspot.media.image_grid import labelled_grid
 from weakspot.media.label_bars import LabelPanel, label_bars
 from weakspot.pipeline.output_folder import written
+from weakspot.report.repair_wording import p_words
 from weakspot.report.small_page import figure, paragraph, share_cell, small_page, table, text_cell
 from weakspot.report.wording import CERTAIN, count, interval, p_value, percent, points
 
@@ -99,7 +100,7 @@ def sentence(rate: CounterfactualRate) -> str:
     return (
         f"“{rate.caption}”: {percent(rate.share.value)} fail ({interval(rate.share.interval)}), {points(rate.change)} on "
         f"{count(rate.pairs, 'pair')} ({points(rate.change_interval.low)} to {points(rate.change_interval.high)}; "
-        f"p = {p_value(rate.p_after_looks)}{sure})."
+        f"{p_words(rate.p_after_looks)}{sure})."
     )
 
 

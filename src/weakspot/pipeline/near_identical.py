@@ -28,6 +28,7 @@ SMALL_GROUP = 10
 LEAST_IMAGES = 10
 MOST_IMAGES = 40_000
 BLOCK = 2_048
+MOST_COMPARED = 1 << 24
 AXES = (8, 16, 32, 64)
 MIXTURES = {64: 1.6, 128: 1.43, 256: 1.3}
 """Random projections to so many dimensions lengthen no distance by more than that, in millions of pairs (seven standard errors)."""
@@ -234,8 +235,9 @@ def _close_pairs(points: FloatArray, reach: float) -> IntArray:
     limit = (reach * (1.0 + 1e-4)) ** 2 + 1e-6
     ends = np.searchsorted(points[:, 0], points[:, 0] + (reach * (1.0 + 1e-4) + 1e-6), side="right")
     found = [np.zeros((0, 2), dtype=np.int64)]
-    for start in range(0, len(points), BLOCK):
-        stop = min(start + BLOCK, len(points))
+    n_at_once = max(1, min(BLOCK, MOST_COMPARED // max(len(points), 1)))
+    for start in range(0, len(points), n_at_once):
+        stop = min(start + n_at_once, len(points))
         squared = left[start:stop] @ right[start : ends[stop - 1]].T
         first, second = np.divmod(np.flatnonzero(squared <= limit), squared.shape[1])
         later = second > first

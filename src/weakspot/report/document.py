@@ -158,7 +158,7 @@ def _summary(record: RunRecord, findings: Sequence[Finding]) -> Iterator[str]:
     if any(item.has_suspect_labels for item in findings):
         yield "Some failures look like wrong labels; see the findings that say so."
     for result in record.repairs[:1]:
-        yield from repair_section(result).sentences[:1]
+        yield from repair_section(result).sentences[: 0 if result.needs else 1]
     if len(record.repairs) > 1:
         yield f"{wording.count(len(record.repairs), 'way')} of repairing were compared; see the table."
 

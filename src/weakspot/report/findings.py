@@ -10,6 +10,7 @@ from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.report import wording
 from weakspot.report.curves import CurveChart, curve_chart
 from weakspot.report.image_budget import SliceImages
+from weakspot.report.repair_wording import p_words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -204,7 +205,7 @@ def _people(slice_id: str, decisions: Sequence[Decision]) -> str:
 def _strength(found: FailureSlice) -> str:
     if found.strength is None:
         return ""
-    chance = f", p = {wording.p_value(found.strength_p)}" if found.strength_p is not None else ""
+    chance = f", {p_words(found.strength_p)}" if found.strength_p is not None else ""
     return f"{found.strength:.2f} by {found.method}{chance}"
 
 

@@ -164,6 +164,9 @@ def _repairs(sections: Sequence[RepairSection]) -> Iterator[str]:
         n_slices = sum(
             change.kind is GroupKind.SLICE for arm in section.arms[:1] for change in arm.changes
         )
+        if section.needs:
+            yield "Nothing was retrained: rows to collect and weights for one's own training were listed."
+            continue
         yield from section.sentences[: n_slices + 1]
         yield from (sentence for arm in section.arms[:1] for sentence in worse_sentences(arm))
     if len(sections) > 1:

@@ -116,10 +116,10 @@ def repair_section(result: RepairResult) -> RepairSection:
     rows, n_unchanged = _rows(arms)
     labelling = "" if result.labelling is None else labels_sentence(result.labelling, result)
     sentences = tuple(repair_sentences(result)) or (labelling or "Nothing was measured.",)
-    how = "without retraining" if result.needs else arm_name(result.plan.repairer)
+    title = f"Repair: {arm_name(result.plan.repairer)}"
     return RepairSection(
         strategy=result.plan.repairer,
-        title=f"Repair: {how}",
+        title="Repair without retraining" if result.needs else title,
         sentences=sentences,
         arms=arms,
         rows=rows,

@@ -99,13 +99,19 @@ def exact_p(value: float, *, name: str = "p") -> str:
 
 
 def class_words(found: FailureSlice) -> str:
-    """Return the samples of a class; a slice of column values or caption words says nothing of images."""
-    noun = "samples" if all(part.columns for part in found.rule.parts) else "images"
+    noun = "images" if _shows_images(found) else "samples"
     return (
         f"{noun} without {found.class_name}"
         if found.side is Side.ABSENT
         else f"“{found.class_name}” {noun}"
     )
+
+
+def _shows_images(found: FailureSlice) -> bool:
+    """Return whether a slice may be called images: not one of column values whose name, as in a table, speaks of none."""
+    reads_columns = bool(found.rule.parts) and all(part.columns for part in found.rule.parts)
+    phrase = found.names[0].phrase if found.names else ""
+    return not (reads_columns and phrase) or "photo" in phrase or "image" in phrase
 
 
 def title_with_method(found: FailureSlice) -> str:

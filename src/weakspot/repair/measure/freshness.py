@@ -36,7 +36,8 @@ def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
             given=f"{int(is_taken.sum())} of {len(rows)} samples",
             fix="Measure on the test split.",
         )
-    is_fresh, left_out = ~_has_content_of(dataset, rows, taken), "repeated images"
+    is_fresh = ~_has_content_of(dataset, rows, taken)
+    left_out = "repeated images"
     is_apart = ~np.isin(dataset.groups[rows], dataset.groups[taken])
     if (is_apart & is_measurable(samples)).any() and not np.array_equal(is_apart, is_fresh):
         is_fresh, left_out = is_apart, "images of groups that were used"

@@ -187,7 +187,8 @@ class Reading:
         for colouring in _items(found, "colourings")[:MOST_COLOURINGS]:
             self.ask(Question(path="/api/map/colours", query=(("by", str(colouring["by"])),)))
         if places[0] is not None:
-            rows = unpack(str(places[0]["rows"]), INT32)
+            # Numpy shuffles a copy, but takes an empty array as it is, and what was unpacked is read-only.
+            rows = unpack(str(places[0]["rows"]), INT32).copy()
             self.want(np.random.default_rng(0).permutation(rows).tolist())
 
     def _repair(self) -> None:

@@ -86,7 +86,7 @@ SENTENCES = {
     DownloadName.HEAD: "The repaired last layer alone: weight [classes, features] and bias [classes].",
     DownloadName.MODEL: "Your classifier with the repaired last layer; all else in it is as it was.",
     DownloadName.PLAN: "Slices, strategy and seed; `weakspot repair --plan plan.json` does the same again.",
-    DownloadName.WEIGHTS: "What it was trained on and how much each sample counts, for your own training.",
+    DownloadName.WEIGHTS: "Which samples to train on and how much each counts, for your own training.",
     DownloadName.ROWS: "Positions of those samples among your training samples.",
     DownloadName.GROUP_OBJECTIVES: "Groups of samples of which only the one with the largest loss counts.",
     DownloadName.README: "What the files are and how to use them.",
