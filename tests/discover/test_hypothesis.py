@@ -209,3 +209,24 @@ def test_unit_rows__of_a_phrase_without_length_stay_zero():
         ["x"], lambda texts: np.zeros((len(texts), 2), dtype=np.float32)
     )
     assert found["x"].tolist() == unit_rows(np.zeros((1, 2)))[0].tolist() == [0.0, 0.0]
+
+
+def test_discover__values_of_columns_need_no_embeddings():
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * 6,
+        predictions=np.array([1, 1, 1, 0, 0, 0]),
+        metadata={"colour": ["green", "green", "red", "red", "red", "red"]},
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(6), name="toy")
+    method = HypothesisDiscoverer(phrases={"apple": ["colour = green", "colour = blue", "shiny"]})
+    found = method.discover(samples, TOP_1, seed=0)
+    (slice_,) = found.slices
+    assert slice_.title == "apple: colour = green"
+    assert slice_.n_found == 2
+    assert slice_.strength == pytest.approx(2 / 3)
+    assert slice_.rule.columns == {"colour"}
+    notes = " ".join(note.note for note in found.notes if note.class_name == "apple")
+    assert "No sample has 'blue' in the column 'colour'" in notes
+    assert "no column holds them" in notes
+    assert found.n_considered == 3
