@@ -155,9 +155,9 @@ def test_discover__notes_say_what_to_do():
         .notes
     }
     assert "weakspot hypothesis --class star" in notes["star"]
-    method = HypothesisDiscoverer(phrases={"disc": ["green"], "disk": ["green"]})
+    method = HypothesisDiscoverer(phrases={"disc": ["shiny"], "disk": ["green"]})
     deaf = {note.class_name: note.note for note in method.discover(samples, TOP_1, seed=0).notes}
-    assert "no text side" in deaf["disc"]
+    assert "no embeddings with a text side" in deaf["disc"]
     assert "no such class" in deaf["disk"]
 
 
