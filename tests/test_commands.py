@@ -9,7 +9,7 @@ import typer.main
 
 from weakspot.cli.main import app
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 NAMED = re.compile(r"(?<![\w./'\"=@-])weakspot ([a-z][a-z-]+)(?: ([a-z][a-z-]+))?")
 WORDS = """
     again and are as can cannot could data does encodes finds folder has is itself keeps loads on project projects reads request
