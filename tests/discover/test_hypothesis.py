@@ -158,9 +158,9 @@ def test_discover__notes_say_what_to_do():
         .notes
     }
     assert "weakspot hypothesis --class star" in notes["star"]
-    method = HypothesisDiscoverer(phrases={"disc": ["green"], "disk": ["green"]})
+    method = HypothesisDiscoverer(phrases={"disc": ["shiny"], "disk": ["green"]})
     deaf = {note.class_name: note.note for note in method.discover(samples, TOP_1, seed=0).notes}
-    assert "no text side" in deaf["disc"]
+    assert "no embeddings with a text side" in deaf["disc"]
     assert "no such class" in deaf["disk"]
 
 
@@ -232,3 +232,24 @@ def test_discover__objects_seen_several_times_are_no_coincidence():
             small[is_told] += found[0].strength_p <= 0.05
     assert small[False] >= 12
     assert small[True] <= 6
+
+
+def test_discover__values_of_columns_need_no_embeddings():
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * 6,
+        predictions=np.array([1, 1, 1, 0, 0, 0]),
+        metadata={"colour": ["green", "green", "red", "red", "red", "red"]},
+    )
+    samples = SampleSet(dataset=dataset, rows=np.arange(6), name="toy")
+    method = HypothesisDiscoverer(phrases={"apple": ["colour = green", "colour = blue", "shiny"]})
+    found = method.discover(samples, TOP_1, seed=0)
+    (slice_,) = found.slices
+    assert slice_.title == "apple: colour = green"
+    assert slice_.n_found == 2
+    assert slice_.strength == pytest.approx(2 / 3)
+    assert slice_.rule.columns == {"colour"}
+    notes = " ".join(note.note for note in found.notes if note.class_name == "apple")
+    assert "No sample has 'blue' in the column 'colour'" in notes
+    assert "no column holds them" in notes
+    assert found.n_considered == 3

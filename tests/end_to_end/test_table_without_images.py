@@ -225,7 +225,8 @@ def test_pages__answer_without_images(client):
     slices = client.get("/api/slices").json()["slices"]
     best = next(line for line in slices if line["title"] == "apple: green")
     page = client.get(f"/api/slices/{best['slice_id']}/members", params={"kind": "members"}).json()
-    facts = client.get(f"/api/samples/{page['rows'][0]}").json()
+    tables = client.get("/api/classes").json()["tables"]
+    facts = client.get(f"/api/samples/{page['rows'][0]}", params={"tables": tables}).json()
     assert {"name": "colour", "value": "green"} in facts["columns"]
 
 

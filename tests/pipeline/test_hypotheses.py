@@ -5,7 +5,7 @@ import pytest
 
 import weakspot
 from weakspot.core.assistants import NOBODY
-from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError
+from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.pipeline.hypotheses import ask
 from weakspot.pipeline.ledger import LEDGER_FILE
@@ -93,7 +93,7 @@ def test_ask__bad_questions(project, monkeypatch):
 
 def test_ask__without_a_text_side(project):
     deaf = replace(project.prepared(), assistants=NOBODY)
-    with pytest.raises(ModelError, match="no text side"):
+    with pytest.raises(DataError, match="no embeddings with a text side.*weakspot lab align"):
         ask(
             deaf,
             project.settings,

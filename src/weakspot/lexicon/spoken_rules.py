@@ -24,7 +24,9 @@ _PART = re.compile(r"(.+?)\s*(<=|>=|==|=|<|>|\s(?:is|says|contains)\s)\s*(.+)", 
 _SIGNS = frozenset({"=", "==", "<", "<=", ">", ">="})
 
 
-def spoken_rule(phrase: str, dataset: Dataset, *, has_text_side: bool) -> Rule | None:
+def spoken_rule(
+    phrase: str, dataset: Dataset, *, has_text_side: bool, advice: str = ""
+) -> Rule | None:
     """Return the rule that a phrase means, or None if it is to be compared with embeddings.
 
     `colour = red`, `colour is red`, `age >= 60` and `caption says wet road` speak of columns, and `and` joins several. Other words are
@@ -34,6 +36,7 @@ def spoken_rule(phrase: str, dataset: Dataset, *, has_text_side: bool) -> Rule |
         phrase: a person's words.
         dataset: its columns are meant.
         has_text_side: whether phrases can be compared with embeddings.
+        advice: what else could be done about words that mean nothing here.
 
     Raises:
         DataError: if the column or the value is not there, or nothing can be made of the words.
@@ -48,7 +51,7 @@ def spoken_rule(phrase: str, dataset: Dataset, *, has_text_side: bool) -> Rule |
         runs = [" ".join(run) for run in runs_of_words(phrase)]
         if runs:
             return _joined([CaptionRule(column=CAPTION_COLUMN, words=run) for run in runs])
-    return _bare_value(phrase, dataset)
+    return _bare_value(phrase, dataset, advice)
 
 
 def _parts(phrase: str, columns: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
@@ -147,7 +150,7 @@ def _values(dataset: Dataset, column: str) -> list[str]:
     return sorted(str(value) for value in found.unique().to_pylist() if value is not None)
 
 
-def _bare_value(phrase: str, dataset: Dataset) -> Rule:
+def _bare_value(phrase: str, dataset: Dataset, advice: str) -> Rule:
     """Return the rule of words that are one column's value, or the name of a yes/no column (`night`, `no night`)."""
     plain = phrase.strip().lower()
     found: list[ColumnRule] = []
@@ -174,7 +177,7 @@ def _bare_value(phrase: str, dataset: Dataset) -> Rule:
         "These words cannot be compared with the samples: there are no embeddings with a text side and no captions, "
         "and no column holds them.",
         given=phrase,
-        fix=f'Ask for a value of a column, as in "colour = red and size = small". {_known_columns(dataset)}',
+        fix=f'Ask for a value of a column, as in "colour = red and size = small". {_known_columns(dataset)}{advice}',
     )
 
 

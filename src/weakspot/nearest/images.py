@@ -188,7 +188,7 @@ class NearestStage:
         if CLIP not in spaces:
             raise DataError(
                 "The samples have no embeddings to compare with.",
-                fix="Give images or embeddings, and run `weakspot embed`.",
+                fix="Give images or embeddings, and run `weakspot embed`; or ask for values of columns: `weakspot hypothesis`.",
             )
         return EmbeddingShards([spaces[CLIP].embeddings])
 

@@ -42,6 +42,7 @@ from weakspot.pipeline.wiring import build_part
 from weakspot.store.project import ProjectStore
 from weakspot.verify.holdout import fresh_samples
 
+ALIGN = " Or learn to compare words with the embeddings: weakspot lab align."
 FEWEST_SHUFFLES = 100
 MOST_SHUFFLED = 50_000_000
 
@@ -187,8 +188,10 @@ def ask(
         )
     embed = prepared.assistants.embed_texts
     dataset = prepared.samples.dataset
+    advice = ALIGN if prepared.samples.spaces else ""
     spoken = {
-        phrase: spoken_rule(phrase, dataset, has_text_side=embed is not None) for phrase in wanted
+        phrase: spoken_rule(phrase, dataset, has_text_side=embed is not None, advice=advice)
+        for phrase in wanted
     }
     rules = {phrase: rule for phrase, rule in spoken.items() if rule is not None}
     method = hypothesis_method(settings, {class_name: wanted})
