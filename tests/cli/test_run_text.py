@@ -115,10 +115,22 @@ def test_findings__everything_that_was_looked_into(record):
     assert "    also found as: apple: green (attributes)" in lines
     assert any(line.startswith("    how much: Members fail 21.1 times as often") for line in lines)
     assert any(line.startswith("    elsewhere, half: fails on 60 % of 10 inside") for line in lines)
-    assert lines[-2:] == [
-        "  not published: apple: old (keywords; not confirmed, q = 0.25)",
-        "  not published: apple: green (attributes; same as another slice: apple: green)",
-    ]
+    assert lines[-1] == "  not published: apple: old (keywords; not confirmed, q = 0.25)"
+
+
+def test_findings__a_fold_that_finds_the_same_again_is_not_told(record):
+    green, _, old = record.slices
+    again = green.model_copy(update={"fold": 1})
+    copied = _evidence(again, Verdict.SAME, same_as=green.slice_id)
+    told = record.model_copy(
+        update={
+            "slices": (green, again, old),
+            "evidence": (record.evidence[0], copied, record.evidence[2]),
+        }
+    )
+    assert again.slice_id != green.slice_id
+    assert "also found as" not in run_text.findings(told)
+    assert "same as" not in run_text.findings(told)
 
 
 def test_findings__a_long_list_is_cut(record):

@@ -74,7 +74,12 @@ def findings(
             if row.is_explained
             else list(_finding(row.slice_, row.evidence, record))
         )
-    refused = [entry for entry in record.evidence if entry.verdict is not Verdict.CONFIRMED]
+    # Folds find the same slice again; each copy stands with the slice it equals, under "also found as".
+    refused = [
+        entry
+        for entry in record.evidence
+        if entry.verdict is not Verdict.CONFIRMED and entry.same_as is None
+    ]
     lines += [
         _refused(entry, record)
         for entry in sorted(refused, key=lambda entry: (entry.q_value, entry.p_value))[
@@ -115,8 +120,6 @@ def _explained(slice_: FailureSlice, evidence: Evidence, record: RunRecord) -> s
 def _refused(entry: Evidence, record: RunRecord) -> str:
     slice_ = record.slice_by_id(entry.slice_id)
     why = f", {exact_p(entry.q_value, name='q')}" if entry.verdict is Verdict.NOT_CONFIRMED else ""
-    if entry.same_as is not None:
-        why = f": {record.slice_by_id(entry.same_as).title}"
     return f"  not published: {slice_.title} ({slice_.method}; {entry.verdict}{why})"
 
 
@@ -138,13 +141,14 @@ def _finding(slice_: FailureSlice, evidence: Evidence, record: RunRecord) -> Ite
     yield from _reasons(evidence)
     for measured in evidence.elsewhere:
         yield f"    elsewhere, {measurement_words(measured)}"
-    same = [
-        record.slice_by_id(entry.slice_id)
+    copies = [
+        title_with_method(record.slice_by_id(entry.slice_id))
         for entry in record.evidence
         if entry.same_as == slice_.slice_id
     ]
+    same = [one for one in dict.fromkeys(copies) if one != title_with_method(slice_)]
     if same:
-        yield f"    also found as: {', '.join(title_with_method(other) for other in same)}"
+        yield f"    also found as: {', '.join(same)}"
 
 
 def _reasons(evidence: Evidence) -> Iterator[str]:
