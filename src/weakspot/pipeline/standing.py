@@ -77,4 +77,5 @@ def _percent(share: float) -> str:
     >>> [_percent(share) for share in (0.6, 0.0541, 0.0029, 0.05, 1.0)]
     ['60 %', '5.4 %', '0.29 %', '5 %', '100 %']
     """
-    return f"{100 * share:.{0 if share >= 0.1 else 2}{'f' if share >= 0.1 else 'g'}} %"
+    percents = f"{100 * share:.2g}"
+    return f"{float(percents):g} %"
