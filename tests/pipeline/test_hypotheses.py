@@ -100,7 +100,7 @@ def test_ask__without_a_text_side(project):
             FailureCriterion(),
             project.store,
             class_name="disc",
-            phrases=["green"],
+            phrases=["shiny"],
         )
 
 
