@@ -114,3 +114,26 @@ def test_open_source__a_table_with_neither_images_nor_predictions(tmp_path):
     assert "No column says where the image is" in message_of(
         write(tmp_path / "m.csv", "colour,label\nred,a\n")
     )
+
+
+def test_open_source__table_of_predictions_whose_images_are_not_there(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("path,label,prediction\na.jpg,x,y\nb.jpg,y,y\n", encoding="utf-8")
+    source = open_source(str(table))
+    assert source.kind == "predictions"
+    assert "none of the first 2 is there" in source.note
+    (tmp_path / "b.jpg").write_bytes(b"")
+    assert open_source(str(table)).kind == "manifest"
+    assert open_source(str(table), kind="manifest").kind == "manifest"
+    table.write_text("path,label\nc.jpg,x\n", encoding="utf-8")
+    assert open_source(str(table)).kind == "manifest"
+    table.write_text("path,label,prediction\nhttps://example.org/a.jpg,x,y\n", encoding="utf-8")
+    assert open_source(str(table)).kind == "manifest"
+
+
+def test_open_source__a_role_given_for_images_that_are_not_there(tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("shot,label,prediction\na.jpg,x,y\n", encoding="utf-8")
+    source = open_source(str(table), columns={"path": "shot"})
+    assert source.kind == "predictions"
+    assert [sample.location for sample in source.read()] == [None]

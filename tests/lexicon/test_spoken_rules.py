@@ -81,6 +81,9 @@ def test_spoken_rule__caption_words_in_any_form():
 def test_spoken_rule__words_are_left_to_embeddings_where_these_have_a_text_side():
     assert spoken_rule("green apples", _dataset(), has_text_side=True) is None
     assert spoken_rule("the sky is blue", _dataset(), has_text_side=True) is None
+    assert spoken_rule("' OR 1=1 --", _dataset(), has_text_side=True) is None
+    with pytest.raises(DataError, match="did you mean 'colour'"):
+        spoken_rule("color = red", _dataset(), has_text_side=True)
     assert isinstance(spoken_rule("colour = red", _dataset(), has_text_side=True), ColumnRule)
 
 

@@ -91,17 +91,17 @@ def test_ask__bad_questions(project, monkeypatch):
         project.hypothesis("disc", ["green"])
 
 
-def test_ask__without_a_text_side(project):
+def test_ask__without_a_text_side__captions_and_columns_answer(project):
     deaf = replace(project.prepared(), assistants=NOBODY)
+
+    def put(phrase):
+        settings, criterion = project.settings, FailureCriterion()
+        return ask(deaf, settings, criterion, project.store, class_name="disc", phrases=[phrase])
+
+    (answer,) = put("colour = green").answers
+    assert (answer.compared_with, answer.fit) == ("columns", Fit.GOOD)
     with pytest.raises(DataError, match="no embeddings with a text side.*weakspot lab align"):
-        ask(
-            deaf,
-            project.settings,
-            FailureCriterion(),
-            project.store,
-            class_name="disc",
-            phrases=["green"],
-        )
+        put("of the")
 
 
 def test_ask__settings_of_the_method_are_used(project):

@@ -43,7 +43,7 @@ def spoken_rule(
     """
     columns = {_plain(name): name for name in dataset.metadata_names}
     parts = list(_parts(phrase, columns))
-    if parts:
+    if parts and not (has_text_side and _names_no_column(parts, columns)):
         return _joined([_rule(dataset, columns, *part) for part in parts])
     if has_text_side:
         return None
@@ -72,6 +72,11 @@ def _parts(phrase: str, columns: Mapping[str, str]) -> Iterator[tuple[str, str, 
         else:
             return
     yield from found
+
+
+def _names_no_column(parts: Sequence[tuple[str, str, str]], columns: Mapping[str, str]) -> bool:
+    """Return whether signs stand in words that speak of no column, and of none by mistake."""
+    return not any(difflib.get_close_matches(_plain(asked), columns, n=1) for asked, _, _ in parts)
 
 
 def _rule(dataset: Dataset, columns: Mapping[str, str], asked: str, sign: str, value: str) -> Rule:

@@ -5,7 +5,7 @@ import pytest
 
 from weakspot.core.assistants import NOBODY
 from weakspot.core.error_score import error_scores, score_at
-from weakspot.core.errors import DataError, ModelError
+from weakspot.core.errors import DataError
 from weakspot.core.samples import SampleSet
 from weakspot.pipeline.ledger import LEDGER_FILE
 from weakspot.pipeline.phrase_answers import Fit
@@ -83,8 +83,9 @@ def test_phrase_score__never_asks_the_confirmation_half(world_workspace):
 def test_phrase_score__cannot_be_compared__says_why(open_world, green_world):
     with pytest.raises(DataError, match="no class"):
         phrase_score(open_world(), "disk", "green")
-    with pytest.raises(ModelError, match="text side"):
-        phrase_score(open_world(assistants=NOBODY), "disc", "green")
+    with pytest.raises(DataError, match="no embeddings with a text side.*weakspot lab align"):
+        phrase_score(open_world(assistants=NOBODY), "disc", "shiny")
+    assert phrase_score(open_world(assistants=NOBODY), "disc", "colour = green").fit is Fit.GOOD
     bare = SampleSet(
         dataset=green_world.dataset, rows=np.arange(len(green_world)), spaces={}, name="all samples"
     )

@@ -17,6 +17,7 @@ from weakspot.core.statistics import fisher_p
 from weakspot.discover.hypothesis import BLANK, INSIDE, HypothesisDiscoverer
 from weakspot.lexicon.spoken_rules import spoken_rule
 from weakspot.pipeline.hypotheses import (
+    ALIGN,
     hypothesis_method,
     matching_prompts,
     share_matching,
@@ -180,8 +181,13 @@ def similarities_to(
 
 def phrase_rule(workspace: Workspace, phrase: str) -> Rule | None:
     """Return the columns or caption words that a phrase speaks of as a rule; None for what is compared with embeddings."""
-    dataset = workspace.samples.dataset
-    return spoken_rule(phrase, dataset, has_text_side=workspace.has_text_side)
+    samples = workspace.samples
+    return spoken_rule(
+        phrase,
+        samples.dataset,
+        has_text_side=workspace.has_text_side,
+        advice=ALIGN if samples.spaces else "",
+    )
 
 
 def _plain_similarities(workspace: Workspace, members: ClassMembers, plain: str) -> FloatArray:
