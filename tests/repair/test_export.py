@@ -250,11 +250,11 @@ def test_write_training_lists__single_label(tmp_path):
     files = write_training_lists(tmp_path, selection, dataset)
     assert [file.name for file in files] == ["training_weights.csv", "training_rows.txt"]
     assert _rows(files[0]) == [
-        ["sample_id", "image", "label", "weight", "source"],
-        ["v", "https://example.org/1.png", "pear", "3.0", "train"],
-        ["x", "a, b/3.png", "pear", "0.5", "pool"],
-        ["y", "a/4.png", "apple", repr(1 / 3), "train"],
-        ["z", "a/5.png", "pear", "0.1", "synthetic"],
+        ["sample_id", "image", "label", "weight", "source", "key"],
+        ["v", "https://example.org/1.png", "pear", "3.0", "train", "v"],
+        ["x", "a, b/3.png", "pear", "0.5", "pool", "x"],
+        ["y", "a/4.png", "apple", repr(1 / 3), "train", "y"],
+        ["z", "a/5.png", "pear", "0.1", "synthetic", "z"],
     ]
     assert files[1].read_text() == "0\n2\n"
 
@@ -274,6 +274,7 @@ def test_write_training_lists__sample_without_image(tmp_path):
         "apple",
         "1.0",
         "train",
+        "w",
     ]
 
 

@@ -24,6 +24,7 @@ from weakspot.media.locations import shown_location
 from weakspot.repair.plans import plan_text, plan_with, read_plan
 
 WEIGHTS_FILE = "training_weights.csv"
+KEY = "key"
 ROWS_FILE = "training_rows.txt"
 GROUP_OBJECTIVES_FILE = "group_objectives.json"
 TRAINED_ON = (Split.TRAIN, Split.POOL, Split.SYNTHETIC)
@@ -66,17 +67,18 @@ def write_training_lists(
 
 
 def _write_weights(path: Path, rows: IntArray, weights: Sequence[float], dataset: Dataset) -> None:
-    ids, places, splits = (
+    ids, places, splits, keys = (
         dataset.sample_ids(rows),
         dataset.locations(rows),
         dataset.splits[rows].tolist(),
+        keys_of(rows, dataset),
     )
     labels = shown_labels(rows, dataset)
     with path.open("w", newline="", encoding="utf-8") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for name, place, label, weight, split in zip(
-            ids, places, labels, weights, splits, strict=True
+        writer.writerow((*COLUMNS, KEY))
+        for name, place, label, weight, split, key in zip(
+            ids, places, labels, weights, splits, keys, strict=True
         ):
             writer.writerow(
                 [
@@ -85,8 +87,14 @@ def _write_weights(path: Path, rows: IntArray, weights: Sequence[float], dataset
                     label,
                     repr(float(weight)),
                     SPLIT_ORDER[split].value,
+                    key,
                 ]
             )
+
+
+def keys_of(rows: IntArray, dataset: Dataset) -> list[str]:
+    """Return the user's own names of samples: what the column `key` says, else which row or file it was."""
+    return [str(key) for key in dataset.table.column("key").take(rows).to_pylist()]
 
 
 def shown_labels(rows: IntArray, dataset: Dataset) -> list[str]:

@@ -14,7 +14,13 @@ from weakspot.core.training_sets import TrainingSelection
 from weakspot.media.locations import shown_location
 from weakspot.repair.collecting.pool_rows import PoolRows
 from weakspot.repair.collecting.wording import readme_text
-from weakspot.repair.export import PLAN_FILE, README_FILE, shown_labels, write_training_lists
+from weakspot.repair.export import (
+    PLAN_FILE,
+    README_FILE,
+    keys_of,
+    shown_labels,
+    write_training_lists,
+)
 from weakspot.repair.labels.requests import suggested_classes
 from weakspot.repair.plans import plan_text, plan_with
 
@@ -30,6 +36,7 @@ COLLECT_COLUMNS = (
     "label",
     "prediction",
     "is_wrong",
+    "key",
 )
 
 
@@ -102,13 +109,26 @@ def _collect_table(
             suggested_classes(dataset, rows),
             own.is_labelled.tolist(),
             own.is_wrong.tolist(),
+            keys_of(rows, dataset),
             *(dataset.metadata(name).take(rows).to_pylist() for name in read),
             strict=True,
         )
-        for rank, (name, place, label, said, is_labelled, is_wrong, *values) in enumerate(parts, 1):
+        for rank, (name, place, label, said, is_labelled, is_wrong, key, *values) in enumerate(
+            parts, 1
+        ):
             known = ("yes" if is_wrong else "no") if is_labelled and said else ""
             shown = shown_location(place) if place else ""
-            first = [own.found.slice_id, own.found.title, rank, name, shown, label, said, known]
+            first = [
+                own.found.slice_id,
+                own.found.title,
+                rank,
+                name,
+                shown,
+                label,
+                said,
+                known,
+                key,
+            ]
             lines.append([*first, *("" if value is None else value for value in values)])
     return (*COLLECT_COLUMNS, *(f"column {name}" for name in read)), lines
 
