@@ -56,13 +56,13 @@ def with_free_names(
     free: list[AssignedColumn] = []
     for each in found:
         free.append(
-            each if each.column is None else replace(each, attribute=_renamed(each.attribute, used))
+            each if each.column is None else replace(each, attribute=_rename(each.attribute, used))
         )
         used.add(free[-1].attribute.column)
     return tuple(free)
 
 
-def _renamed(attribute: Attribute, used: set[str]) -> Attribute:
+def _rename(attribute: Attribute, used: set[str]) -> Attribute:
     name = attribute.column
     wanted, number = name, 1
     while wanted in used:

@@ -194,14 +194,14 @@ class EditedAttribute:
             if known
             else {}
         )
-        values = tuple(_recorded(value, shares.get(value.value_id, 0.0)) for value in self.values)
+        values = tuple(_record(value, shares.get(value.value_id, 0.0)) for value in self.values)
         named = {"name": self.name, "column": self.column, "values": values}
         if known is not None:
             return known.model_copy(update=named)
         return Attribute(source=self.source, question=self.question, **named)
 
 
-def _recorded(value: EditedValue, share: float) -> AttributeValue:
+def _record(value: EditedValue, share: float) -> AttributeValue:
     is_merged, only = len(value.members) > 1, value.members[0]
     words = [
         word for one in value.members for word in (*([one.shown] if is_merged else []), *one.merged)

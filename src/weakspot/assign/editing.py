@@ -167,7 +167,7 @@ class _Desk:
         del self.attributes[self.attribute(edit.attribute).attribute_id]
 
     def _add_value(self, edit: AttributeEdit) -> None:
-        found = self._worded(edit.attribute)
+        found = self._word(edit.attribute)
         self._keep(found, _with_given(found, edit.given))
 
     def _rename_value(self, edit: AttributeEdit) -> None:
@@ -208,7 +208,7 @@ class _Desk:
         self._keep(found, [value for value in found.values if value not in meant])
 
     def _move(self, edit: AttributeEdit) -> None:
-        found, to = self._worded(edit.attribute), self._worded(edit.to)
+        found, to = self._word(edit.attribute), self._word(edit.to)
         (meant,) = _meant(found, edit, n=1)
         if found is to:
             raise DataError("Choose another attribute to move the value to.", where="to")
@@ -229,7 +229,7 @@ class _Desk:
             raise
 
     def _change_phrases(self, edit: AttributeEdit) -> None:
-        found = self._worded(edit.attribute)
+        found = self._word(edit.attribute)
         (meant,) = _meant(found, edit, n=1)
         phrases = edit.given[0].phrases if edit.given else ()
         if len(phrases) < FEWEST_PHRASES:
@@ -247,7 +247,7 @@ class _Desk:
             ],
         )
 
-    def _worded(self, attribute_id: str) -> EditedAttribute:
+    def _word(self, attribute_id: str) -> EditedAttribute:
         found = self.attribute(attribute_id)
         if not found.is_worded:
             raise DataError(

@@ -40,9 +40,9 @@ def worded_phrases(
         return _in_turn(wordings[::2], wordings[1::2] or wordings)
     plain = [Caption(noun=noun) for noun in nouns]
     other = [Caption(noun=noun or "object", look="picture") for noun in nouns]
-    first = [_filled(caption, slot, words) for words in wordings[::2] for caption in plain]
+    first = [_fill(caption, slot, words) for words in wordings[::2] for caption in plain]
     second = [
-        _filled(caption, slot, words) for words in wordings[1::2] or wordings for caption in other
+        _fill(caption, slot, words) for words in wordings[1::2] or wordings for caption in other
     ]
     return _in_turn(first, second)
 
@@ -69,7 +69,7 @@ def no_phrases() -> tuple[str, ...]:
     return "a photo", "a picture of something"
 
 
-def _filled(caption: Caption, slot: AttributeSlot, words: str) -> str:
+def _fill(caption: Caption, slot: AttributeSlot, words: str) -> str:
     if slot == "adjective":
         return replace(caption, adjective=words).phrase
     return (

@@ -57,7 +57,7 @@ class Planner:
     def built_in(
         self, worded: WordedAttribute, *, source: AttributeSource = "built-in", name: str = ""
     ) -> Attribute:
-        values = tuple(self._worded(worded, each.value) for each in worded.values)
+        values = tuple(self._word(worded, each.value) for each in worded.values)
         named = name or worded.name
         return Attribute(
             name=named, column=named, source=source, question=worded.question, values=values
@@ -147,14 +147,14 @@ class Planner:
                 phrases=yes_phrases(name) if found.value == "yes" else no_phrases(),
             )
         if worded is not None and found.value in {each.value for each in worded.values}:
-            return self._worded(worded, found.value, merged=found.merged)
+            return self._word(worded, found.value, merged=found.merged)
         if worded is not None and worded.slot == "adjective":
             phrases = worded_phrases("adjective", (found.value,), (*NO_NOUN, *self.nouns))
         else:
             phrases = free_phrases(name, found.value)
         return AttributeValue(value=found.value, phrases=phrases, merged=found.merged)
 
-    def _worded(
+    def _word(
         self, worded: WordedAttribute, value: str, *, merged: tuple[str, ...] = ()
     ) -> AttributeValue:
         wordings = next(each.wordings for each in worded.values if each.value == value)

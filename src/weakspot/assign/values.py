@@ -103,7 +103,7 @@ def same_spelling(first: str, second: str) -> bool:
     >>> [same_spelling(*pair) for pair in (("grey", "gray"), ("trees", "tree"), ("close-up", "close up"), ("tree", "three"))]
     [True, True, True, False]
     """
-    return _spelled(first) == _spelled(second)
+    return _spell(first) == _spell(second)
 
 
 def proposed_values(
@@ -133,7 +133,7 @@ def proposed_values(
         return ProposedValues(
             values=both, is_yes_no=True, n_usable=n_usable, n_cut=len(counts) - len(both)
         )
-    groups = _merged(counts, known or {}, same_meaning)
+    groups = _merge(counts, known or {}, same_meaning)
     rules = cut or Cut()
     fewest = max(rules.least_count, rules.least_share * n_usable)
     kept = [group for group in groups if group.count >= fewest or group.value in (known or {})][
@@ -154,21 +154,21 @@ def different(words: Iterable[str], same_meaning: SameMeaning) -> tuple[str, ...
     return tuple(kept)
 
 
-def _merged(
+def _merge(
     counts: Counter[str], known: Mapping[str, Sequence[str]], same_meaning: SameMeaning
 ) -> list[ProposedValue]:
     """Return groups of answers, most frequent first; every answer joins the first known value or group that means the same."""
     spellings = {
-        _spelled(word): value for value, others in known.items() for word in (*others, value)
+        _spell(word): value for value, others in known.items() for word in (*others, value)
     }
     heads: dict[str, Counter[str]] = {}
     for answer, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
         :MOST_ANSWERS
     ]:
-        head = spellings.get(_spelled(answer)) or _head(
+        head = spellings.get(_spell(answer)) or _head(
             answer, [*known, *heads][:MOST_COMPARED], same_meaning
         )
-        spellings.setdefault(_spelled(answer), head)
+        spellings.setdefault(_spell(answer), head)
         heads.setdefault(head, Counter())[answer] += count
     groups = [
         ProposedValue(
@@ -189,7 +189,7 @@ def _is_same(first: str, second: str, same_meaning: SameMeaning) -> bool:
     return same_spelling(first, second) or same_meaning(first, second)
 
 
-def _spelled(word: str) -> str:
+def _spell(word: str) -> str:
     plain = _SPACES.sub("", word.lower())
     for british, american in _BRITISH:
         plain = plain.replace(british, american)

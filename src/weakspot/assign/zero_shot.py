@@ -145,7 +145,7 @@ def calibrated(
             sure_share=0.0,
         )
     similarities = _similarities(reference, prototypes)
-    offsets = np.stack([_usual(_centred(similarities[half])) for half in (0, 1)])
+    offsets = np.stack([_usual(_centre(similarities[half])) for half in (0, 1)])
     scores = similarities - offsets[:, None, :]
     told, halves = _told(scores), scores.argmax(axis=2)
     floors = (
@@ -217,7 +217,7 @@ def _middle(ordered: FloatArray) -> FloatArray:
     return np.asarray((ordered[:, (n_values - 1) // 2] + ordered[:, n_values // 2]) / 2.0)
 
 
-def _centred(similarities: FloatArray) -> FloatArray:
+def _centre(similarities: FloatArray) -> FloatArray:
     """Return similarities [n, k] without what raises or lowers all values of a sample alike."""
     typical = _middle(np.sort(similarities - np.median(similarities, axis=0), axis=1))
     return np.asarray(similarities - typical[:, None], dtype=np.float32)

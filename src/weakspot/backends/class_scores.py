@@ -171,7 +171,7 @@ def checked_probabilities(
     return (
         _summing_to_one(np.clip(matrix, 0.0, 1.0), where=where)
         if task is Task.SINGLE_LABEL
-        else _clipped(matrix)
+        else _clip(matrix)
     )
 
 
@@ -250,7 +250,7 @@ def _as_matrix(values: Any, *, n_rows: int, name: str, where: str) -> AnyArray:
     return matrix
 
 
-def _clipped(matrix: AnyArray) -> FloatArray:
+def _clip(matrix: AnyArray) -> FloatArray:
     return np.asarray(np.clip(matrix, 0.0, 1.0), dtype=np.float32)
 
 

@@ -184,7 +184,7 @@ class PipelineSource(Sendable):
         options = parts | {"revision": self.settings.revision, "variant": self.settings.variant}
         options |= {"use_safetensors": True, "trust_remote_code": False, "dtype": self.dtype}
         with self.quiet():
-            made = self._fetched(partial(loader.from_pretrained, self.settings.model, **options))
+            made = self._fetch(partial(loader.from_pretrained, self.settings.model, **options))
             made = made.to(self.device)
         made.set_progress_bar_config(disable=True)
         if hasattr(getattr(made, "vae", None), "enable_slicing"):
@@ -272,7 +272,7 @@ class PipelineSource(Sendable):
                 )
             return folder / INDEX_FILE
         hub = require_library("huggingface_hub", extra=EXTRA, purpose=PURPOSE)
-        found = self._fetched(
+        found = self._fetch(
             partial(
                 hub.hf_hub_download,
                 self.settings.model,
@@ -282,7 +282,7 @@ class PipelineSource(Sendable):
         )
         return Path(found)
 
-    def _fetched(self, fetch: Callable[..., Any]) -> Any:
+    def _fetch(self, fetch: Callable[..., Any]) -> Any:
         """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""
         try:
             return fetch(local_files_only=True)

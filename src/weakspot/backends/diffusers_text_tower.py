@@ -86,16 +86,16 @@ class NamedTower(Sendable):
         Raises:
             ModelError: if the model has none with a projection.
         """
-        model = self._loaded(TEXT_KIND, "text_encoder", is_model=True)
-        tokenizer = self._loaded("AutoTokenizer", "tokenizer")
+        model = self._load(TEXT_KIND, "text_encoder", is_model=True)
+        tokenizer = self._load("AutoTokenizer", "tokenizer")
         return TextTower(model=model, tokenizer=tokenizer, torch=self._source.torch)
 
     @LoadedOnce
     def black(self) -> FloatArray | None:
         """Return the embedding [d] of a black image as the encoder gives it, not scaled; None if there is no image side."""
         try:
-            model = self._loaded(VISION_KIND, "image_encoder", is_model=True)
-            processor = self._loaded("AutoImageProcessor", "image_processor")
+            model = self._load(VISION_KIND, "image_encoder", is_model=True)
+            processor = self._load("AutoImageProcessor", "image_processor")
         except WeakspotError:
             return None
         with self._source.running():
@@ -104,7 +104,7 @@ class NamedTower(Sendable):
             ).pixel_values
             return np.asarray(model(pixels).image_embeds[0].float().cpu().numpy(), dtype=np.float32)
 
-    def _loaded(self, kind: str, folder: str, *, is_model: bool = False) -> Any:
+    def _load(self, kind: str, folder: str, *, is_model: bool = False) -> Any:
         options: dict[str, Any] = (
             {"use_safetensors": True, "output_loading_info": True} if is_model else {}
         )

@@ -200,7 +200,7 @@ class EmbeddedDefault(Sendable):
     @LoadedOnce
     def _sentences(self) -> SentenceEncoder:
         return SentenceEncoder(
-            self._fetched(SENTENCE_MODEL), self._fetched(SENTENCE_TOKENIZER), threads=self._threads
+            self._fetch(SENTENCE_MODEL), self._fetch(SENTENCE_TOKENIZER), threads=self._threads
         )
 
     @LoadedOnce
@@ -226,11 +226,11 @@ class EmbeddedDefault(Sendable):
                 return make_session(path, threads=self._threads)
             except ModelError:
                 path.unlink()
-        fetched = {file: self._fetched(file) for file in FILES}
+        fetched = {file: self._fetch(file) for file in FILES}
         dequantise_file(fetched[IMAGE_TOWER], path)
         return make_session(path, threads=self._threads)
 
-    def _fetched(self, file: RegistryFile) -> Path:
+    def _fetch(self, file: RegistryFile) -> Path:
         return fetch(file, cache_dir=self._cache_dir, progress=self._progress)
 
 

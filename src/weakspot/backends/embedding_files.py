@@ -67,10 +67,10 @@ def read_embedding_file(
             where=str(path),
             fix="Write it again.",
         ) from error
-    return _checked(EmbeddingFile(embeddings=found.embeddings, names=names), path)
+    return _check(EmbeddingFile(embeddings=found.embeddings, names=names), path)
 
 
-def _checked(file: EmbeddingFile, path: Path) -> EmbeddingFile:
+def _check(file: EmbeddingFile, path: Path) -> EmbeddingFile:
     if (
         file.embeddings.ndim != _RANK
         or not np.issubdtype(file.embeddings.dtype, np.floating)

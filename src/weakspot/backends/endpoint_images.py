@@ -174,7 +174,7 @@ class EndpointImageGenerator(Sendable):
             image, verdicts = self._drawn(self._sent(prompt, seed), prompt, seed)
         except RequestRefusedError as error:
             if not _is_moderation(error):
-                raise self._explained(error) from error
+                raise self._explain(error) from error
             image, verdicts = (
                 Image.new("RGB", self.settings.width_and_height, GREY),
                 {UNSAFE: _message_of(error)},
@@ -223,7 +223,7 @@ class EndpointImageGenerator(Sendable):
                 self._client, self._address, body, jitter=jitter, where=self._where
             )
 
-    def _explained(self, error: RequestRefusedError) -> ModelError:
+    def _explain(self, error: RequestRefusedError) -> ModelError:
         if error.status in NOT_UNDERSTOOD and self.settings.sends_seed and "seed" in error.said:
             return ModelError(
                 "The endpoint takes no seed.",
@@ -259,9 +259,9 @@ class EndpointImageGenerator(Sendable):
 
     def _bytes_of(self, made: _Made, prompt: str, seed: int) -> bytes:
         if made.b64_json:
-            return self._decoded(made.b64_json)
+            return self._decode(made.b64_json)
         if made.url and made.url.startswith("data:"):
-            return self._decoded(made.url.partition(",")[2])
+            return self._decode(made.url.partition(",")[2])
         if made.url:
             address = urljoin(self._address, made.url)
             if not _is_same_host(address, self._address):
@@ -277,7 +277,7 @@ class EndpointImageGenerator(Sendable):
             )
         raise self._no_image("holds neither b64_json nor url", b"")
 
-    def _decoded(self, text: str) -> bytes:
+    def _decode(self, text: str) -> bytes:
         if len(text) > MOST_BYTES * 4 // 3 + 4:
             raise self._no_image(f"holds more than {MOST_BYTES} bytes", text[:_SHOWN].encode())
         try:

@@ -158,7 +158,7 @@ class _AskedImages:
         if not images:
             return []
         with ThreadPoolExecutor(max_workers=self._endpoint.settings.concurrency) as pool:
-            return list(pool.map(lambda image: self._worded(image, instruction), images))
+            return list(pool.map(lambda image: self._word(image, instruction), images))
 
     def ask_patiently(self, images: Sequence[Image.Image], instruction: str) -> list[str]:
         """Return answers as they came; an empty one where a single image got none, and the error where all of them did."""
@@ -176,19 +176,19 @@ class _AskedImages:
 
     def _asked_or_error(self, image: Image.Image, instruction: str) -> str | ModelError:
         try:
-            return self._asked(image, instruction)
+            return self._ask(image, instruction)
         except RequestRefusedError:
             raise
         except ModelError as error:
             return error
 
-    def _worded(self, image: Image.Image, instruction: str) -> str:
-        words = plain_words(self._asked(image, instruction))
+    def _word(self, image: Image.Image, instruction: str) -> str:
+        words = plain_words(self._ask(image, instruction))
         if not words:
             raise ModelError("The model answered without words.")
         return words
 
-    def _asked(self, image: Image.Image, instruction: str) -> str:
+    def _ask(self, image: Image.Image, instruction: str) -> str:
         parts: list[dict[str, JsonValue]] = [
             {"type": "text", "text": instruction},
             {"type": "image_url", "image_url": {"url": data_url(image, side=self.side)}},

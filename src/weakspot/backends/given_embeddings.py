@@ -131,7 +131,7 @@ class GivenEmbeddings(Sendable):
                 given=file.names[:_N_EXAMPLES],
                 fix=f"Name them as the data set does, for example {_examples(dataset)}.",
             )
-        return _aligned(file.embeddings, rows, column)
+        return _align(file.embeddings, rows, column)
 
     @cached_property
     def _file(self) -> EmbeddingFile:
@@ -158,7 +158,7 @@ class GivenEmbeddings(Sendable):
                 where=str(self._path),
                 fix="Give a file of names, one a line, as embedder.options.ids.",
             )
-        return _aligned(file.embeddings, np.arange(len(dataset)), "order")
+        return _align(file.embeddings, np.arange(len(dataset)), "order")
 
     def _refuse(self, given: object) -> NoReturn:
         raise ModelError(
@@ -169,7 +169,7 @@ class GivenEmbeddings(Sendable):
         )
 
 
-def _aligned(given: AnyArray, places: IntArray, matched_by: str) -> AlignedEmbeddings:
+def _align(given: AnyArray, places: IntArray, matched_by: str) -> AlignedEmbeddings:
     """Return unit vectors of the given ones at places [n], -1 for none; a few at a time: there may be very many."""
     embeddings = np.empty((len(places), given.shape[1]), dtype=np.float32)
     n_missing = 0

@@ -60,7 +60,7 @@ def read_head(path: Path) -> tuple[Head, tuple[str, ...]]:
     Raises:
         ModelError: if the file is no such file, cut short, or holds a head of another kind.
     """
-    tensors, metadata = _opened(path)
+    tensors, metadata = _open(path)
     about = _about(metadata, where=str(path))
     missing = sorted({WEIGHT, BIAS} - set(tensors))
     if missing:
@@ -75,7 +75,7 @@ def read_head(path: Path) -> tuple[Head, tuple[str, ...]]:
     return Head(weights=weights, bias=bias, task=Task(task)), tuple(class_names)
 
 
-def _opened(path: Path) -> tuple[dict[str, Any], Mapping[str, str]]:
+def _open(path: Path) -> tuple[dict[str, Any], Mapping[str, str]]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():

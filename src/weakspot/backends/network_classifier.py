@@ -88,7 +88,7 @@ class NetworkClassifier(Sendable, ABC):
             names = files_in(staging)
         return main_first(folder, names, main.relative_to(staging))
 
-    def _checked(self, module: Any) -> Any:
+    def _check(self, module: Any) -> Any:
         if weights_hash(module) != self._network.weights_hash:
             raise ModelError(
                 "The weights changed since they were loaded.",

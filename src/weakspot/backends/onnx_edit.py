@@ -77,7 +77,7 @@ class GraphEdit:
             kept.CopyFrom(self._tensor(old, shaped, kind))
             self.initialisers.add(old)
             return
-        node.input[number] = self._added(f"{old}_repaired", shaped, kind)
+        node.input[number] = self._add(f"{old}_repaired", shaped, kind)
         self.nodes.add(node.output[0])
         self._leave_out(old)
 
@@ -86,7 +86,7 @@ class GraphEdit:
             self._place(gemm, _BIAS_INPUT, head.bias)
             return
         if head.bias.any():
-            name = self._added(f"{gemm.output[0]}_bias_repaired", head.bias, kind)
+            name = self._add(f"{gemm.output[0]}_bias_repaired", head.bias, kind)
             del gemm.input[_BIAS_INPUT:]
             gemm.input.append(name)
             self.nodes.add(gemm.output[0])
@@ -95,7 +95,7 @@ class GraphEdit:
         from onnx import helper
 
         scores = product.output[0]
-        bias = self._added(f"{scores}_bias_repaired", head.bias, kind)
+        bias = self._add(f"{scores}_bias_repaired", head.bias, kind)
         inner = self._unused(f"{scores}_without_bias")
         place = next(
             number for number, node in enumerate(self.model.graph.node) if scores in node.output
@@ -134,7 +134,7 @@ class GraphEdit:
             for each in source:
                 self._leave_out(each)
 
-    def _added(self, wished: str, values: AnyArray, kind: int) -> str:
+    def _add(self, wished: str, values: AnyArray, kind: int) -> str:
         name = self._unused(wished)
         self.model.graph.initializer.append(self._tensor(name, values, kind))
         self.initialisers.add(name)

@@ -38,7 +38,7 @@ def make_session(
     options.intra_op_num_threads = threads
     options.log_severity_level = 3
     options.add_session_config_entry("session.intra_op.allow_spinning", "1" if spin else "0")
-    chosen = _chosen(providers)
+    chosen = _choose(providers)
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=chosen)
     except Exception as error:
@@ -62,7 +62,7 @@ def run_session(
         ) from error
 
 
-def _chosen(providers: Sequence[str] | None) -> list[str]:
+def _choose(providers: Sequence[str] | None) -> list[str]:
     present = available_providers()
     if providers is None:
         return [name for name in (*FASTER_PROVIDERS, CPU) if name in present]

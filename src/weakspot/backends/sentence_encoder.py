@@ -46,9 +46,7 @@ class SentenceEncoder(Sendable):
             rows = by_length[length]
             for start in range(0, len(rows), batch_size):
                 chunk = rows[start : start + batch_size]
-                embeddings = self._pooled(
-                    np.array([token_ids[row] for row in chunk], dtype=np.int64)
-                )
+                embeddings = self._pool(np.array([token_ids[row] for row in chunk], dtype=np.int64))
                 pooled.update(zip(chunk, embeddings, strict=True))
         if not pooled:
             return np.zeros((0, self.dimension), dtype=np.float32)
@@ -56,7 +54,7 @@ class SentenceEncoder(Sendable):
 
     @cached_property
     def dimension(self) -> int:
-        return int(self._pooled(np.array([self._token_ids("a")], dtype=np.int64)).shape[1])
+        return int(self._pool(np.array([self._token_ids("a")], dtype=np.int64)).shape[1])
 
     def _token_ids(self, text: str) -> list[int]:
         if not isinstance(text, str) or not text.strip():
@@ -65,7 +63,7 @@ class SentenceEncoder(Sendable):
             )
         return list(self._tokenizer.encode(text).ids)
 
-    def _pooled(self, ids: IntArray) -> FloatArray:
+    def _pool(self, ids: IntArray) -> FloatArray:
         values = {
             "input_ids": ids,
             "attention_mask": np.ones_like(ids),

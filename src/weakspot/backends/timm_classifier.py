@@ -121,13 +121,13 @@ class TimmClassifier(NetworkClassifier):
         sizes = (
             {} if names is None or "num_classes" in self._arguments else {"num_classes": len(names)}
         )
-        module = self._created(pretrained=False, **sizes)
+        module = self._create(pretrained=False, **sizes)
         fill(module, load_state(self._checkpoint), where=str(self._checkpoint))
         return module
 
     def _pretrained(self) -> Any:
         try:
-            return self._created(pretrained=True)
+            return self._create(pretrained=True)
         except ModelError:
             raise
         except Exception as error:
@@ -137,7 +137,7 @@ class TimmClassifier(NetworkClassifier):
                 fix="Check the name and the network, or give the checkpoint of a copy.",
             ) from error
 
-    def _created(self, **options: Any) -> Any:
+    def _create(self, **options: Any) -> Any:
         timm = self._library
         is_own = not self._model.startswith(("hf-hub:", "hf_hub:", "local-dir:"))
         if is_own and not timm.is_model(self._model):
@@ -176,7 +176,7 @@ class TimmClassifier(NetworkClassifier):
         return tensors
 
     def _write_rows(self, rows: Head, layer: str, folder: Path) -> Path:
-        refuse_shared(self._checked(self._fresh()), layer, where=self._model)
+        refuse_shared(self._check(self._fresh()), layer, where=self._model)
         tensors = with_layer(self.named_tensors(), layer, rows, where=self._model)
         stem = (
             self._checkpoint.stem

@@ -177,7 +177,7 @@ class TorchClassifier(NetworkClassifier):
 
     def _write_rows(self, rows: Head, layer: str, folder: Path) -> Path:
         module, path, where = (
-            self._checked(self._source.load()),
+            self._check(self._source.load()),
             self._source.path,
             self._source.name,
         )

@@ -164,7 +164,7 @@ def _with_hook(
     probe = Probe(
         scores=scores, features=features, head=head, note=NO_LAYER if layer is None else None
     )
-    return runner, _settled(probe, settings, runner.where)
+    return runner, _settle(probe, settings, runner.where)
 
 
 def _with_script(
@@ -175,10 +175,10 @@ def _with_script(
     probe = Probe(
         scores=scores, features=features, head=head, note=NO_SCRIPT_LAYER if head is None else None
     )
-    return runner, _settled(probe, settings, runner.where)
+    return runner, _settle(probe, settings, runner.where)
 
 
-def _settled(probe: Probe, settings: NetworkSettings, where: str) -> AnswerReader:
+def _settle(probe: Probe, settings: NetworkSettings, where: str) -> AnswerReader:
     return settle(
         probe,
         kinds=score_kinds(settings.scores),

@@ -66,7 +66,7 @@ class CaptionLikelihoods:
         with self._source.running():
             seen = self._seen(images)
             for caption in captions:
-                columns.append(self._scored(seen, self._tokens(caption), len(images)))
+                columns.append(self._score(seen, self._tokens(caption), len(images)))
         return np.stack(columns, axis=1)
 
     def _tokens(self, caption: str) -> list[int]:
@@ -77,7 +77,7 @@ class CaptionLikelihoods:
             for token in self._speaker.tokenizer(spoken, add_special_tokens=False)["input_ids"]
         ]
 
-    def _scored(self, seen: dict[str, Any], tokens: list[int], n_images: int) -> FloatArray:
+    def _score(self, seen: dict[str, Any], tokens: list[int], n_images: int) -> FloatArray:
         """Return the log-likelihood [n] of one caption for every image of a batch."""
         if not tokens:
             return np.zeros(n_images, dtype=np.float32)
@@ -86,7 +86,7 @@ class CaptionLikelihoods:
         prefix = given.pop(name)
         caption = torch.tensor([tokens] * n_images, device=prefix.device)
         given |= self._masks(given, name, prefix, caption)
-        logits = self._called(given | {name: torch.cat([prefix, caption], dim=1)})[
+        logits = self._call(given | {name: torch.cat([prefix, caption], dim=1)})[
             :, -len(tokens) - 1 : -1
         ]
         chosen = (
@@ -109,7 +109,7 @@ class CaptionLikelihoods:
             grown["attention_mask"] += 1
         return {key: torch.cat([values, grown[key]], dim=1) for key, values in beside.items()}
 
-    def _called(self, given: dict[str, Any]) -> Any:
+    def _call(self, given: dict[str, Any]) -> Any:
         model = self._speaker.model
         if self._source.config.model_type == "blip":
             return model.text_decoder(**given).logits
@@ -125,7 +125,7 @@ class CaptionLikelihoods:
             shown = speaker.model.vision_model(**seen).last_hidden_state
             return {
                 "encoder_hidden_states": shown,
-                "input_ids": self._repeated([config.text_config.bos_token_id], len(images)),
+                "input_ids": self._repeat([config.text_config.bos_token_id], len(images)),
             }
         if config.model_type == "blip-2":
             return seen | self._after_queries(len(images))
@@ -133,22 +133,20 @@ class CaptionLikelihoods:
             shown = speaker.model.get_encoder()(**seen)
             return {
                 "encoder_outputs": shown,
-                "decoder_input_ids": self._repeated([speaker.decoder_start], len(images)),
+                "decoder_input_ids": self._repeat([speaker.decoder_start], len(images)),
             }
-        return seen | {"input_ids": self._repeated([speaker.tokenizer.cls_token_id], len(images))}
+        return seen | {"input_ids": self._repeat([speaker.tokenizer.cls_token_id], len(images))}
 
     def _after_queries(self, n_images: int) -> dict[str, Any]:
         """Return the places that BLIP-2 fills with what it sees, and the start of what it writes."""
         config = self._source.config
         places = [config.image_token_index] * config.num_query_tokens
         if config.use_decoder_only_language_model:
-            return {
-                "input_ids": self._repeated([*places, config.text_config.bos_token_id], n_images)
-            }
-        start = self._repeated([self._speaker.decoder_start], n_images)
-        return {"input_ids": self._repeated(places, n_images), "decoder_input_ids": start}
+            return {"input_ids": self._repeat([*places, config.text_config.bos_token_id], n_images)}
+        start = self._repeat([self._speaker.decoder_start], n_images)
+        return {"input_ids": self._repeat(places, n_images), "decoder_input_ids": start}
 
-    def _repeated(self, tokens: Sequence[int], n_images: int) -> Any:
+    def _repeat(self, tokens: Sequence[int], n_images: int) -> Any:
         return self._source.torch.tensor(
             [list(tokens)] * n_images, device=self._speaker.model.device
         )
@@ -233,7 +231,7 @@ class TransformersCaptioner(Sendable):
             caption_opening(about, wording=self._prompt) if self._speaker.takes_prompts else None
         )
         said = self._speaker.say(images, opening)
-        return said if opening is None else [_opened(text, opening) for text in said]
+        return said if opening is None else [_open(text, opening) for text in said]
 
     def complete(self, images: Sequence[Image.Image], *, beginning: str) -> list[str]:
         """Return short sentences that follow the beginning, one text an image; empty where the model says nothing more."""
@@ -264,6 +262,6 @@ class TransformersCaptioner(Sendable):
         ]
 
 
-def _opened(text: str, opening: str) -> str:
+def _open(text: str, opening: str) -> str:
     """Return a caption with its opening: some models repeat it and some only go on from it."""
     return text if after_opening(text, opening) is not None else f"{opening} {text}".strip()

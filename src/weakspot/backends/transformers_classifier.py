@@ -194,7 +194,7 @@ class TransformersClassifier(NetworkClassifier):
         return tensors
 
     def _write_rows(self, rows: Head, layer: str, folder: Path) -> Path:
-        module = self._checked(self._fresh())
+        module = self._check(self._fresh())
         fill_layer(module, layer, rows, where=self._model)
         with _without_progress_bars(self._library):
             module.save_pretrained(folder)

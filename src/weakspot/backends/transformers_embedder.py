@@ -245,16 +245,16 @@ class TransformersEmbedder(Sendable):
 
     @LoadedOnce
     def _config(self) -> Any:
-        return self._loaded("AutoConfig")
+        return self._load("AutoConfig")
 
     @LoadedOnce
     def _tokenizer(self) -> Any:
-        return self._loaded("AutoTokenizer")
+        return self._load("AutoTokenizer")
 
     @LoadedOnce
     def _model(self) -> Any:
         torch = require_torch(PURPOSE)
-        model = self._loaded("AutoModel", torch_dtype=torch_dtype(torch, self._dtype))
+        model = self._load("AutoModel", torch_dtype=torch_dtype(torch, self._dtype))
         return model.to(torch_device(torch, self._device)).eval()
 
     @LoadedOnce
@@ -263,7 +263,7 @@ class TransformersEmbedder(Sendable):
         declare_torchvision_operators()
         return require_library("transformers", extra="hub", purpose=PURPOSE)
 
-    def _loaded(self, kind: str, **options: Any) -> Any:
+    def _load(self, kind: str, **options: Any) -> Any:
         """Call `from_pretrained`; code that comes with a model is never run."""
         loader = getattr(self._library, kind)
         try:

@@ -179,11 +179,11 @@ class _JsonGuide:
         self._texts: list[str] = []
         # Some tokenizers drop the space before the first word of a text: a token is read behind another one.
         self._before = tokenizer("a", add_special_tokens=False)["input_ids"][-1:]
-        self._before_text = self._decoded(self._before)
+        self._before_text = self._decode(self._before)
 
     def __call__(self, tokens: Any, scores: Any) -> Any:
         share_written = (tokens.shape[1] - self._n_given) / self._n_most
-        chosen = self._chosen(
+        chosen = self._choose(
             scores[0], hurry=sum(share_written > share for share in SHARES_BEFORE_HURRY)
         )
         allowed = scores.new_full(scores.shape, float("-inf"))
@@ -203,7 +203,7 @@ class _JsonGuide:
             )
         return text
 
-    def _chosen(self, scores: Any, *, hurry: int) -> int:
+    def _choose(self, scores: Any, *, hurry: int) -> int:
         if json_grammar.is_complete(self._state):
             return int(self._tokenizer.eos_token_id or 0)
         tried = 0
@@ -225,11 +225,11 @@ class _JsonGuide:
     def _piece(self, token: int) -> str:
         if token not in self._pieces:
             is_special = token in self._tokenizer.all_special_ids
-            text = "" if is_special else self._decoded([*self._before, token])
+            text = "" if is_special else self._decode([*self._before, token])
             self._pieces[token] = (
                 text[len(self._before_text) :] if text.startswith(self._before_text) else ""
             )
         return self._pieces[token]
 
-    def _decoded(self, tokens: Sequence[int]) -> str:
+    def _decode(self, tokens: Sequence[int]) -> str:
         return str(self._tokenizer.decode(list(tokens), clean_up_tokenization_spaces=False))

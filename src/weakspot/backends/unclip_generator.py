@@ -140,7 +140,7 @@ class UnclipGenerator(Sendable):
         if not len(seeds):
             return []
         pipeline, _ = self._parts
-        scaled = self._scaled(embeddings)
+        scaled = self._scale(embeddings)
         settings = self._source.call_options(pipeline)
 
         def inputs(rows: Sequence[int]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ class UnclipGenerator(Sendable):
             for one, prompt, seed in zip(drawn, prompts, seeds, strict=True)
         ]
 
-    def _scaled(self, embeddings: FloatArray) -> FloatArray:
+    def _scale(self, embeddings: FloatArray) -> FloatArray:
         given = np.asarray(embeddings, dtype=np.float32)
         if given.ndim != 2 or given.shape[1] != self.dimension:  # noqa: PLR2004 - rows and columns
             raise DataError(

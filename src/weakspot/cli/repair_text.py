@@ -24,7 +24,7 @@ def repair_lines(record: RunRecord) -> str:
             " ".join(reasons)
             or "No slice was confirmed, or the classifier's last layer is not known."
         )
-        return "\n".join(_wrapped(f"No repair. {why}", ""))
+        return "\n".join(_wrap(f"No repair. {why}", ""))
     lines = list(_result(record.repairs[0]))
     for result in record.repairs[1:]:
         fresh = tuple(note for note in result.notes if note not in record.repairs[0].notes)
@@ -52,7 +52,7 @@ def comparison_lines(predictions: Sequence[RepairResult]) -> str:
     )
     for row in compared.rows:
         if row.got_worse:
-            lines += _wrapped(
+            lines += _wrap(
                 f"{row.title} got worse, by more than chance: {', '.join(row.got_worse)}", "  "
             )
         if (
@@ -61,7 +61,7 @@ def comparison_lines(predictions: Sequence[RepairResult]) -> str:
             and row.rival[1].change >= row.on_slices.change
         ):
             far = f"{points(row.rival[1].change)} against {points(row.on_slices.change)}"
-            lines += _wrapped(
+            lines += _wrap(
                 f"{row.title} is no better on slices than its baseline “{arm_name(row.rival[0])}” ({far})",
                 "  ",
             )
@@ -71,7 +71,7 @@ def comparison_lines(predictions: Sequence[RepairResult]) -> str:
 def _strategy(row: StrategyRow) -> list[str]:
     name = f"{'>' if row.is_chosen else ' '} {row.title}{' *' if row.is_baseline else ''}"
     if row.arm is None:
-        return _wrapped(f"{name}: {row.note}", "")
+        return _wrap(f"{name}: {row.note}", "")
     spread = row.arm.spread
     lowest = (
         "–"
@@ -95,7 +95,7 @@ def _result(result: RepairResult) -> Iterator[str]:
         yield from _brief(result)
         return
     measured = f"measured on {result.measured_on.name} ({result.measured_on.n_samples:,} samples)"
-    yield from _wrapped(f"{section.title}, {measured}; * baseline:", "")
+    yield from _wrap(f"{section.title}, {measured}; * baseline:", "")
     for change in sorted(arms[0].changes, key=lambda one: one.kind is GroupKind.OVERALL):
         if change.kind in SHOWN_GROUPS:
             yield from _block(change, arms)
@@ -104,7 +104,7 @@ def _result(result: RepairResult) -> Iterator[str]:
         change.kind is GroupKind.OVERALL and change.n_samples > 0 for change in arms[0].changes
     )
     for sentence in (*section.sentences[n_told:], *section.aftermath):
-        yield from _wrapped(sentence)
+        yield from _wrap(sentence)
     yield from _ends(section)
 
 
@@ -114,9 +114,9 @@ def _brief(result: RepairResult) -> Iterator[str]:
     if result.needs:
         yield f"{section.title}:"
         for sentence in section.sentences:
-            yield from _wrapped(sentence)
+            yield from _wrap(sentence)
     elif not section.arms:
-        yield from _wrapped(f"{section.title}. {' '.join(section.sentences)}", "")
+        yield from _wrap(f"{section.title}. {' '.join(section.sentences)}", "")
     elif section.labelling or section.notes or section.files:
         yield f"{section.title}:"
     yield from _ends(replace(section, calibration=""))
@@ -125,14 +125,14 @@ def _brief(result: RepairResult) -> Iterator[str]:
 def _ends(section: RepairSection) -> Iterator[str]:
     for sentence in (section.calibration, section.labelling, *section.notes):
         if sentence:
-            yield from _wrapped(sentence)
+            yield from _wrap(sentence)
     if section.files:
-        yield from _wrapped(f"Files: {', '.join(section.files)}")
+        yield from _wrap(f"Files: {', '.join(section.files)}")
 
 
 def _block(change: GroupChange, arms: Sequence[RepairArm]) -> Iterator[str]:
     groups = "" if change.n_groups is None else f" in {change.n_groups:,} groups"
-    yield from _wrapped(f"{change.group} ({change.n_samples:,} samples{groups})")
+    yield from _wrap(f"{change.group} ({change.n_samples:,} samples{groups})")
     if not change.n_samples:
         yield "    no such samples were measured"
         return
@@ -160,7 +160,7 @@ def _cut(name: str) -> str:
     return name.ljust(NAME) if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
-def _wrapped(text: str, indent: str = "  ") -> list[str]:
+def _wrap(text: str, indent: str = "  ") -> list[str]:
     """Return text in lines that fit; a number keeps its percent sign."""
     joined = text.replace(" %", "\u00a0%")
     lines = textwrap.wrap(

@@ -70,7 +70,7 @@ def findings(
         lines += _tree(record, rows, shown)
     for row in shown if has_all else shown[:MOST_DETAILED]:
         lines += (
-            [_explained(row.slice_, row.evidence, record)]
+            [_explain(row.slice_, row.evidence, record)]
             if row.is_explained
             else list(_finding(row.slice_, row.evidence, record))
         )
@@ -108,7 +108,7 @@ def _methods(record: RunRecord) -> Iterator[str]:
         yield f"{looked_at}, {one.n_found:,} put forward, {one.n_tested:,} passed the screen.{note}"
 
 
-def _explained(slice_: FailureSlice, evidence: Evidence, record: RunRecord) -> str:
+def _explain(slice_: FailureSlice, evidence: Evidence, record: RunRecord) -> str:
     if evidence.explained is None:
         return ""
     why = explanation_sentence(

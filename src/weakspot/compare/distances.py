@@ -97,7 +97,7 @@ def frechet_distance(first: AnyArray, second: AnyArray) -> float:
         DataError: if the embeddings are of different lengths or not finite.
         NotEnoughDataError: if a set has fewer than two embeddings.
     """
-    one, other = _checked(first, second)
+    one, other = _check(first, second)
     one_mean, other_mean = one.mean(axis=0), other.mean(axis=0)
     one_factor, other_factor = _factor(one - one_mean), _factor(other - other_mean)
     common = np.linalg.svd(one_factor @ other_factor.T, compute_uv=False).sum()
@@ -119,7 +119,7 @@ def unbiased_frechet(first: AnyArray, second: AnyArray, *, seed: int) -> float |
     random subsets of several sizes is followed to 1/n = 0. With fewer than four times as many as dimensions that line is not
     straight, and nothing is said.
     """
-    one, other = _checked(first, second)
+    one, other = _check(first, second)
     fewest = min(len(one), len(other))
     if fewest < ENOUGH_TIMES * max(one.shape[1], EXTRAPOLATION_SIZES):
         return None
@@ -155,7 +155,7 @@ def kernel_distance(
         DataError: if the embeddings are of different lengths or not finite.
         NotEnoughDataError: if a set has fewer than two embeddings.
     """
-    one, other = _checked(first, second)
+    one, other = _check(first, second)
     fewest, most = sorted((len(one), len(other)))
     n_blocks = min(max(FEWEST_BLOCKS, -(-most // LARGEST_SUBSET)), fewest // FEWEST_IMAGES)
     random = generator(seed, "kernel distance")
@@ -256,7 +256,7 @@ def _finite(embeddings: AnyArray) -> DoubleArray:
     return np.asarray(values[np.isfinite(values).all(axis=1)])
 
 
-def _checked(first: AnyArray, second: AnyArray) -> tuple[DoubleArray, DoubleArray]:
+def _check(first: AnyArray, second: AnyArray) -> tuple[DoubleArray, DoubleArray]:
     one, other = (np.asarray(embeddings, dtype=np.float64) for embeddings in (first, second))
     is_table = one.ndim == other.ndim == 2  # noqa: PLR2004 - rows and columns
     if not is_table or one.shape[1] != other.shape[1]:

@@ -39,7 +39,7 @@ def join_groups(named: IntArray, contents: IntArray) -> IntArray:
     """
     # Samples that name no group stand for their content; numbers behind those of the names.
     units = np.where(named < 0, named.max(initial=-1) + 1 + contents, named)
-    return _compact(_joined(units, contents))
+    return _compact(_join(units, contents))
 
 
 def several_to_a_group(groups: IntArray) -> IntArray | None:
@@ -60,7 +60,7 @@ def _codes(names: pa.ChunkedArray) -> IntArray:
     return np.asarray(encoded.indices.fill_null(-1)).astype(np.int64)
 
 
-def _joined(units: IntArray, contents: IntArray) -> IntArray:
+def _join(units: IntArray, contents: IntArray) -> IntArray:
     """Return units where those that share a content are one."""
     lowest = np.full(contents.max(initial=-1) + 1, np.iinfo(np.int64).max)
     np.minimum.at(lowest, contents, units)

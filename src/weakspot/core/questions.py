@@ -43,7 +43,7 @@ class QuestionKeys:
             ids,
             np.packbits(inside[order]).tobytes(),
             np.packbits(failed[order]).tobytes(),
-            b"" if groups is None else _numbered(groups[order]),
+            b"" if groups is None else _number(groups[order]),
         )
         return hashlib.sha256(b"\n".join(parts)).hexdigest()[:24]
 
@@ -60,7 +60,7 @@ class QuestionKeys:
         return self._ids[place]
 
 
-def _numbered(groups: IntArray) -> bytes:
+def _number(groups: IntArray) -> bytes:
     """Return groups numbered by where each occurs first, so that only who is with whom matters."""
     _, first, codes = np.unique(groups, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[codes].astype(np.int64).tobytes()

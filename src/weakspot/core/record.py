@@ -59,9 +59,9 @@ class PackedArray(Record):
     @property
     def values(self) -> FloatArray:
         """Return the array, for reading only."""
-        return _unpacked(self.data, self.shape)
+        return _unpack(self.data, self.shape)
 
 
 @lru_cache(maxsize=256)
-def _unpacked(data: str, shape: tuple[int, ...]) -> FloatArray:
+def _unpack(data: str, shape: tuple[int, ...]) -> FloatArray:
     return np.frombuffer(base64.b64decode(data), dtype="<f4").reshape(shape)

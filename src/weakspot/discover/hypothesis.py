@@ -105,7 +105,7 @@ class HypothesisDiscoverer:
         asked = {problem.title: self.phrases_for(problem) for problem in problems}
         embed = _text_side(assistants, self.space)
         every = {phrase for phrases in asked.values() for phrase in phrases}
-        ruled = _spoken(sorted(every), samples, has_text_side=True)[0] if embed else {}
+        ruled = _speak(sorted(every), samples, has_text_side=True)[0] if embed else {}
         known = self.phrase_embeddings(every - ruled.keys(), embed) if embed else {}
         slices: list[FailureSlice] = []
         use = DataUse.of(samples)
@@ -116,11 +116,11 @@ class HypothesisDiscoverer:
                 how = HOW_TO_ASK.format(key=problem.title)
                 notes.append(ClassNote(class_name=problem.title, note=how))
                 continue
-            rules, said = _spoken(phrases, samples, has_text_side=embed is not None)
+            rules, said = _speak(phrases, samples, has_text_side=embed is not None)
             found, more = self._by_rules(samples, problem, rules, use)
             embedded = {phrase: known[phrase] for phrase in phrases if phrase in known}
             similar, further = (
-                self._tested(samples, problem, embedded, use, seed=seed) if embedded else ([], [])
+                self._test(samples, problem, embedded, use, seed=seed) if embedded else ([], [])
             )
             n_considered += len(phrases)
             slices += [*found, *similar]
@@ -154,7 +154,7 @@ class HypothesisDiscoverer:
                     note=f"There are phrases for it, but no such class: {list(names)}.",
                 )
 
-    def _tested(
+    def _test(
         self,
         samples: SampleSet,
         problem: ClassProblem,
@@ -276,7 +276,7 @@ class HypothesisDiscoverer:
         return [float(value) for value in null.p_value]
 
 
-def _spoken(
+def _speak(
     phrases: Sequence[str], samples: SampleSet, *, has_text_side: bool
 ) -> tuple[dict[str, Rule], list[str]]:
     """Return the phrases that speak of columns or captions as rules, and what is wrong with others."""

@@ -53,7 +53,7 @@ class PredictionOrder:
         assistants: Assistants = NOBODY,
     ) -> Discovery:
         del seed, assistants
-        return _ordered(
+        return _order(
             samples,
             criterion,
             measure=self.measure,
@@ -88,7 +88,7 @@ class LossDiscoverer(PredictionOrder):
     method = "loss"
 
 
-def _ordered(
+def _order(
     samples: SampleSet,
     criterion: FailureCriterion,
     *,

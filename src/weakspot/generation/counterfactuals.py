@@ -76,7 +76,7 @@ class CounterfactualStage:
             DataError: if there is no such class.
             RefusedPromptError: if the generator can generate not one of the captions.
         """
-        captions = _checked(request)
+        captions = _check(request)
         tools, store, seed = self.tools, self.tools.store, self.tools.settings.seed
         tools.prepared.samples.dataset.class_code(request.class_name)
         image_generator = tools.image_generator()
@@ -258,7 +258,7 @@ def _notes(unchanged: CounterfactualRate, n_asked: int) -> tuple[str, ...]:
     )
 
 
-def _checked(request: CounterfactualRequest) -> tuple[str, ...]:
+def _check(request: CounterfactualRequest) -> tuple[str, ...]:
     captions = tuple(
         dict.fromkeys(caption.strip() for caption in request.captions if caption.strip())
     )

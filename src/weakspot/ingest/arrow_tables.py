@@ -24,11 +24,11 @@ class ParquetTable:
     location: str
 
     def header(self, problems: Problems) -> TableHeader:
-        with self._opened() as file:
+        with self._open() as file:
             return header_of_schema(file.schema_arrow, problems)
 
     def count(self) -> int:
-        with self._opened() as file:
+        with self._open() as file:
             return int(file.metadata.num_rows)
 
     def batches(
@@ -39,7 +39,7 @@ class ParquetTable:
         without: frozenset[str] = frozenset(),
     ) -> Iterator[TableBatch]:
         """Yield rows; row groups before `start` are not touched."""
-        with self._opened() as file:
+        with self._open() as file:
             names = [name for name in file.schema_arrow.names if name not in without]
             groups, row = _groups_from(file.metadata, start)
             size = _batch_rows(file.schema_arrow, without)
@@ -50,12 +50,12 @@ class ParquetTable:
                 row += found.num_rows
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _open(self) -> Iterator[Any]:
         import pyarrow.parquet as pq
 
         with (
             open_location(self.location) as raw,
-            _explained(self.location),
+            _explain(self.location),
             pq.ParquetFile(raw) as file,
         ):
             yield file
@@ -68,11 +68,11 @@ class ArrowTable:
     location: str
 
     def header(self, problems: Problems) -> TableHeader:
-        with self._opened() as (schema, _):
+        with self._open() as (schema, _):
             return header_of_schema(schema, problems)
 
     def count(self) -> int:
-        with self._opened() as (_, batches):
+        with self._open() as (_, batches):
             return sum(batch.num_rows for batch in batches)
 
     def batches(
@@ -82,7 +82,7 @@ class ArrowTable:
         start: int = 0,
         without: frozenset[str] = frozenset(),
     ) -> Iterator[TableBatch]:
-        with self._opened() as (schema, batches):
+        with self._open() as (schema, batches):
             names = [name for name in schema.names if name not in without]
             size = _batch_rows(schema, without)
             row = 0
@@ -102,13 +102,13 @@ class ArrowTable:
         return local_path(self.location).stat().st_size if is_local(self.location) else 0
 
     @contextmanager
-    def _opened(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
+    def _open(self) -> Iterator[tuple[pa.Schema, Iterator[pa.RecordBatch]]]:
         raw = (
             pa.memory_map(str(local_path(self.location)))
             if is_local(self.location)
             else open_location(self.location)
         )
-        with raw, _explained(self.location):
+        with raw, _explain(self.location):
             if raw.read(6) == b"ARROW1":
                 file = pa.ipc.open_file(raw)
                 yield (
@@ -203,7 +203,7 @@ def _batch_from(found: pa.RecordBatch, row: int, start: int) -> Iterator[TableBa
 
 
 @contextmanager
-def _explained(location: str) -> Iterator[None]:
+def _explain(location: str) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError) as error:

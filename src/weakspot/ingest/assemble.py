@@ -233,8 +233,8 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         raise _nothing_left(seen, where)
     seen.check(settings, where=where)
     copies = find_copies(seen.hashes)
-    strata, named = _joined(seen.strata), _joined(seen.splits)
-    given, is_wrong = put_apart(named, _joined(seen.generated), copies.first_rows)
+    strata, named = _join(seen.strata), _join(seen.splits)
+    given, is_wrong = put_apart(named, _join(seen.generated), copies.first_rows)
     refuse_verifying(is_wrong, _keys(read_parts), where=where)
     groups, group_note = _groups(seen, copies, where=where)
     splits = choose_splits(
@@ -290,7 +290,7 @@ def _groups(seen: ExaminedSurvey, copies: Copies, *, where: str) -> tuple[NamedG
     return (None if note else named_groups(codes, seen.groups.names, copies.first_rows)), note
 
 
-def _joined(parts: list[AnyArray]) -> AnyArray:
+def _join(parts: list[AnyArray]) -> AnyArray:
     """Return the parts in one piece; the list is emptied, because memory counts here."""
     whole = np.concatenate(parts)
     parts.clear()

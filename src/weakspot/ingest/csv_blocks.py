@@ -37,7 +37,7 @@ def read_csv_blocks(
     is_first = True
     for block in _whole_rows(file, delimiter):
         columns = names if is_first else wanted
-        rows = _parsed(block, names, columns, delimiter)
+        rows = _parse(block, names, columns, delimiter)
         if is_first and rows.num_rows:
             if [column[0].as_py() for column in rows.columns] != list(names):
                 raise IrregularTextError
@@ -104,7 +104,7 @@ def _is_edge(letters: AnyArray, delimiter: int) -> BoolArray:
     return np.isin(letters, [delimiter, _NEWLINE, _RETURN, _QUOTE])
 
 
-def _parsed(text: bytes, names: Sequence[str], wanted: Sequence[str], delimiter: str) -> pa.Table:
+def _parse(text: bytes, names: Sequence[str], wanted: Sequence[str], delimiter: str) -> pa.Table:
     from pyarrow import csv as arrow_csv
 
     try:

@@ -107,7 +107,7 @@ def duplicates_table(parts: Iterable[pa.Table], copies: Copies, splits: AnyArray
     in different splits, and whether their labels differ.
     """
     found = [
-        _repeated_rows(part, rows, copies, splits) for part, rows in _numbered(parts) if len(rows)
+        _repeated_rows(part, rows, copies, splits) for part, rows in _number(parts) if len(rows)
     ]
     repeated = [table for table in found if table.num_rows]
     if not repeated:
@@ -128,7 +128,7 @@ def duplicates_table(parts: Iterable[pa.Table], copies: Copies, splits: AnyArray
     return pa.table(columns, schema=DUPLICATES_SCHEMA).sort_by("content_hash")
 
 
-def _numbered(parts: Iterable[pa.Table]) -> Iterable[tuple[pa.Table, IntArray]]:
+def _number(parts: Iterable[pa.Table]) -> Iterable[tuple[pa.Table, IntArray]]:
     start = 0
     for part in parts:
         yield part, np.arange(start, start + part.num_rows)

@@ -43,10 +43,10 @@ def examine(
         look: sees the image first; if it decodes it, that is not done again. What it cannot decode is decoded here, so that
             the reason does not depend on the scale that it asked for.
     """
-    return sample if isinstance(sample, ExaminedSample) else _examined(sample, look)
+    return sample if isinstance(sample, ExaminedSample) else _examine(sample, look)
 
 
-def _examined(raw: RawSample, look: Look | None) -> ExaminedSample | QuarantinedSample:
+def _examine(raw: RawSample, look: Look | None) -> ExaminedSample | QuarantinedSample:
     if raw.reason:
         return QuarantinedSample(
             key=raw.key, location=raw.location, reason=raw.reason, detail=raw.detail

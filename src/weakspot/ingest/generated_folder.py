@@ -47,7 +47,7 @@ class GeneratedFolder:
         return self._inner.count()
 
     def read(self, start: int = 0) -> Iterator[RawSample]:
-        return map(self._generated, self._inner.read(start))
+        return map(self._generate, self._inner.read(start))
 
     @cached_property
     def _inner(self) -> SampleSource:
@@ -71,7 +71,7 @@ class GeneratedFolder:
                 fix="Give one with a sub-folder a class.",
             )
 
-    def _generated(self, sample: RawSample) -> RawSample:
+    def _generate(self, sample: RawSample) -> RawSample:
         named = parse_split(sample.split or "")
         texts = {name: _text(sample.metadata.get(name)) for name in (PROMPT, MAKER)}
         return replace(

@@ -71,7 +71,7 @@ class GroupChoice:
         find = (
             partial(_folder_above, int(self.value))
             if self.kind == "folder"
-            else partial(_captured, re.compile(self.value))
+            else partial(_capture, re.compile(self.value))
         )
         names = [find(key) or find(place) for key, place in zip(keys, places, strict=True)]
         return pa.array(names, pa.string()) if any(names) else None
@@ -99,7 +99,7 @@ def _folder_above(number: int, place: str | None) -> str | None:
     return "/".join(parts[: max(len(parts) - number, 0)]) or None
 
 
-def _captured(pattern: re.Pattern[str], place: str | None) -> str | None:
+def _capture(pattern: re.Pattern[str], place: str | None) -> str | None:
     found = pattern.search(place or "")
     return found.group(1) if found else None
 
@@ -147,9 +147,9 @@ class GroupsSeen:
         """Look at the samples of one part."""
         found = self.choice.names(part)
         self._lengths.append(part.num_rows)
-        self._codes.append(None if found is None else self._numbered(found))
+        self._codes.append(None if found is None else self._number(found))
 
-    def _numbered(self, names: pa.Array) -> AnyArray:
+    def _number(self, names: pa.Array) -> AnyArray:
         encoded = names.dictionary_encode()
         numbers = [
             self.names.setdefault(name, len(self.names)) for name in encoded.dictionary.to_pylist()

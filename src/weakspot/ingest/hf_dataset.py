@@ -84,10 +84,10 @@ class HfDatasetSource:
             return [
                 shard
                 for split in stored.get("splits", ())
-                for shard in _saved(self.location, str(split))
+                for shard in _save(self.location, str(split))
             ]
         if is_there(join_location(self.location, _STATE_FILE)):
-            return _saved(self.location, None)
+            return _save(self.location, None)
         found = [
             file
             for file in list_files(self.location)
@@ -102,7 +102,7 @@ class HfDatasetSource:
         return [(file.location, file.relative, None) for file in found]
 
 
-def _saved(root: str, split: str | None) -> list[tuple[str, str, str | None]]:
+def _save(root: str, split: str | None) -> list[tuple[str, str, str | None]]:
     folder = root if split is None else join_location(root, split)
     state = _json_file(join_location(folder, _STATE_FILE))
     if state.get("_indices_data_files"):

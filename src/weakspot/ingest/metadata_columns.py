@@ -28,7 +28,7 @@ class MetadataColumns:
             kinds = self._kinds.setdefault(name, set())
             if values.null_count < len(values):
                 kinds.add(_KINDS[values.type])
-        for row in _parsed(part.column(METADATA)):
+        for row in _parse(part.column(METADATA)):
             for name, value in row.items():
                 kinds = self._kinds.setdefault(name, set())
                 if value is not None:
@@ -49,7 +49,7 @@ class MetadataColumns:
                 for name, kind in types.items()
             }
         values: dict[str, list[Value]] = {name: [] for name in types}
-        for row in _parsed(part.column(METADATA)) if types else ():
+        for row in _parse(part.column(METADATA)) if types else ():
             for name, kind in types.items():
                 values[name].append(_as_type(row.get(name), kind))
         return {name: pa.array(values[name], kind) for name, kind in types.items()}
@@ -79,7 +79,7 @@ def _cast(values: pa.Array | Sequence[Value], kind: pa.DataType) -> pa.Array:
     return pa.array([_as_type(value, kind) for value in listed], kind)
 
 
-def _parsed(rows: pa.ChunkedArray) -> list[dict[str, Value]]:
+def _parse(rows: pa.ChunkedArray) -> list[dict[str, Value]]:
     if rows.null_count == len(rows):
         return [{}] * len(rows)
     # One text for all rows: parsing row by row costs four times as much.

@@ -63,21 +63,21 @@ _HASH_BYTES = 16
 
 def fingerprint_of_listing(files: Iterable[ListedFile], *settings: object) -> str:
     """Return a hash over paths, sizes and times of change, and over how they are read."""
-    digest = hashlib.blake2b(_encoded(settings), digest_size=_HASH_BYTES)
+    digest = hashlib.blake2b(_encode(settings), digest_size=_HASH_BYTES)
     for file in files:
-        digest.update(_encoded((file.relative, file.size, file.stamp)))
+        digest.update(_encode((file.relative, file.size, file.stamp)))
     return digest.hexdigest()
 
 
 def fingerprint_of_files(locations: Iterable[str], *settings: object) -> str:
     """Return a hash over the content of files; of huge files, over size and time of change."""
-    digest = hashlib.blake2b(_encoded(settings), digest_size=_HASH_BYTES)
+    digest = hashlib.blake2b(_encode(settings), digest_size=_HASH_BYTES)
     for location in locations:
         facts = file_facts(location)
         if 0 <= facts.size <= CONTENT_LIMIT_BYTES:
             digest.update(_content_digest(location))
         else:
-            digest.update(_encoded((facts.relative, facts.size, facts.stamp)))
+            digest.update(_encode((facts.relative, facts.size, facts.stamp)))
     return digest.hexdigest()
 
 
@@ -85,7 +85,7 @@ def fingerprint_of_values(values: Iterable[object]) -> str:
     """Return a hash over values in memory, each bytes or printable."""
     digest = hashlib.blake2b(digest_size=_HASH_BYTES)
     for value in values:
-        digest.update(value if isinstance(value, bytes) else _encoded(value))
+        digest.update(value if isinstance(value, bytes) else _encode(value))
     return digest.hexdigest()
 
 
@@ -100,5 +100,5 @@ def _content_digest(location: str) -> bytes:
     return digest.digest()
 
 
-def _encoded(value: object) -> bytes:
+def _encode(value: object) -> bytes:
     return json.dumps(value, sort_keys=True, default=str).encode() + b"\n"

@@ -41,7 +41,7 @@ def choose_splits(
     is_original = (chosen == NO_SPLIT) & (
         first_rows == np.arange(len(chosen), dtype=first_rows.dtype)
     )
-    chosen[is_original] = _stratified(strata[is_original], settings)
+    chosen[is_original] = _stratify(strata[is_original], settings)
     return np.where(chosen == NO_SPLIT, chosen[first_rows], chosen).astype(np.int8)
 
 
@@ -52,7 +52,7 @@ def _with_groups(
     # The first row of a group may be unlabelled or have a split; the first that has not stands for those that have not.
     _, leading, unit_of = np.unique(first_rows[open_rows], return_index=True, return_inverse=True)
     sizes = np.bincount(unit_of, minlength=len(leading))
-    chosen[open_rows] = _stratified(strata[open_rows[leading]], settings, sizes)[unit_of]
+    chosen[open_rows] = _stratify(strata[open_rows[leading]], settings, sizes)[unit_of]
     return chosen
 
 
@@ -64,7 +64,7 @@ def _as_copies(given: AnyArray, first_rows: AnyArray) -> AnyArray:
     return np.where(given == NO_SPLIT, of_first[first_rows], given).astype(np.int8)
 
 
-def _stratified(
+def _stratify(
     strata: AnyArray, settings: AssemblySettings, sizes: AnyArray | None = None
 ) -> AnyArray:
     """Deal groups out so that every stratum, large or small, comes as near to the fractions as whole groups allow."""

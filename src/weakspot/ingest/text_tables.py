@@ -162,10 +162,10 @@ class JsonLinesTable:
     def _records(self, problems: Problems) -> Iterator[tuple[int, dict[str, object]]]:
         with open_location(self.location) as file:
             for number, line in enumerate(_whole_lines(file, self.location), start=1):
-                text = _decoded(line, self.location).strip()
+                text = _decode(line, self.location).strip()
                 if not text:
                     continue
-                record = _parsed(text, problems, f"line {number}")
+                record = _parse(text, problems, f"line {number}")
                 if record is not None:
                     yield number, record
 
@@ -177,7 +177,7 @@ def _whole_lines(file: BinaryIO, location: str) -> Iterator[bytes]:
         raise explained(error, location) from error
 
 
-def _parsed(text: str, problems: Problems, row: str) -> dict[str, object] | None:
+def _parse(text: str, problems: Problems, row: str) -> dict[str, object] | None:
     def unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
         if len({name for name, _ in pairs}) < len(pairs):
             problems.add("A JSON object has the same name twice.", row=row)
@@ -193,7 +193,7 @@ def _parsed(text: str, problems: Problems, row: str) -> dict[str, object] | None
     return record
 
 
-def _decoded(line: bytes, location: str) -> str:
+def _decode(line: bytes, location: str) -> str:
     try:
         return line.decode("utf-8-sig")
     except UnicodeDecodeError as error:

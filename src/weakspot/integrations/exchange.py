@@ -163,7 +163,7 @@ def exchange_bundle(project: Project, run_id: str | None = None) -> ExchangeBund
         name=project.folder.resolve().name,
         samples=samples,
         record=record,
-        slices=_marked(record, samples) if record is not None else (),
+        slices=_mark(record, samples) if record is not None else (),
         has_failed=has_failed,
         is_judged=is_judged,
         report_files=tuple(files),
@@ -211,7 +211,7 @@ def _has_prediction(dataset: Dataset) -> BoolArray:
     return np.ones(len(dataset), dtype=np.bool_)
 
 
-def _marked(record: RunRecord, samples: SampleSet) -> tuple[MarkedSlice, ...]:
+def _mark(record: RunRecord, samples: SampleSet) -> tuple[MarkedSlice, ...]:
     marked: list[MarkedSlice] = []
     used: set[str] = set()
     for found, evidence in record.published():

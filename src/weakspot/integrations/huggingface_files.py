@@ -98,7 +98,7 @@ def _table(bundle: ExchangeBundle) -> pa.Table:
     predictions.pop("split")
     columns.update(
         {
-            name: _coded(bundle, name) if name in _CLASSES else column
+            name: _encode(bundle, name) if name in _CLASSES else column
             for name, column in predictions.items()
         }
     )
@@ -110,7 +110,7 @@ def _table(bundle: ExchangeBundle) -> pa.Table:
 _CLASSES = {"label", "labels", "prediction", "predictions"}
 
 
-def _coded(bundle: ExchangeBundle, name: str) -> pa.Array:
+def _encode(bundle: ExchangeBundle, name: str) -> pa.Array:
     dataset = bundle.samples.dataset
     if dataset.task is Task.MULTI_LABEL:
         names = label_names(dataset) if name == "labels" else predicted_names(dataset)

@@ -99,14 +99,14 @@ def _path(location: str | None, sample_id: str, folder: Path, *, copies: bool) -
     if part is None and is_local(where):
         path = local_path(where).resolve()
         return (
-            str(_copied(path, folder / f"{sample_id}{path.suffix.lower()}"))
+            str(_copy_files(path, folder / f"{sample_id}{path.suffix.lower()}"))
             if copies
             else str(path)
         )
-    return str(_written(location, folder, sample_id))
+    return str(_write(location, folder, sample_id))
 
 
-def _copied(source: Path, target: Path) -> Path:
+def _copy_files(source: Path, target: Path) -> Path:
     if not source.exists():
         raise DataError(
             "An image is not there.",
@@ -119,7 +119,7 @@ def _copied(source: Path, target: Path) -> Path:
     return target
 
 
-def _written(location: str, folder: Path, sample_id: str) -> Path:
+def _write(location: str, folder: Path, sample_id: str) -> Path:
     there = next(
         (
             path

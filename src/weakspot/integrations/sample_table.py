@@ -94,8 +94,8 @@ def prediction_columns(bundle: ExchangeBundle) -> dict[str, pa.Array]:
     )
     columns = {
         "split": pa.array(split_words(dataset), pa.string()),
-        label: _joined(label_names(dataset)),
-        prediction: _joined(predicted_names(dataset)),
+        label: _join(label_names(dataset)),
+        prediction: _join(predicted_names(dataset)),
         "confidence": pa.array(confidences(dataset), pa.float32()),
         "failed": pa.array(bundle.has_failed, pa.bool_(), mask=~bundle.is_judged),
     }
@@ -139,5 +139,5 @@ def write_parquet(path: Path, table: pa.Table) -> Path:
     return path
 
 
-def _joined(names: list[Names]) -> pa.Array:
+def _join(names: list[Names]) -> pa.Array:
     return pa.array([None if one is None else "|".join(one) for one in names], pa.string())

@@ -18,10 +18,10 @@ def mean_the_same(first: str, second: str) -> bool:
     [True, True, False]
     """
     one, two = lemma(first), lemma(second)
-    return are_synonyms(one, two) or two in _derived(one) or one in _derived(two)
+    return are_synonyms(one, two) or two in _derive(one) or one in _derive(two)
 
 
-def _derived(word: str) -> frozenset[str]:
+def _derive(word: str) -> frozenset[str]:
     """Return what could be made from a noun; it may be a plural that has a meaning of its own, as `stripes` has."""
     single = word.removesuffix("s")
     stems = {word, single, single.removesuffix("e"), word + word[-1:]}

@@ -44,13 +44,13 @@ def spoken_rule(
     columns = {_plain(name): name for name in dataset.metadata_names}
     parts = list(_parts(phrase, columns))
     if parts and not (has_text_side and _names_no_column(parts, columns)):
-        return _joined([_rule(dataset, columns, *part) for part in parts])
+        return _join([_rule(dataset, columns, *part) for part in parts])
     if has_text_side:
         return None
     if CAPTION_COLUMN in dataset.metadata_names:
         runs = [" ".join(run) for run in runs_of_words(phrase)]
         if runs:
-            return _joined([CaptionRule(column=CAPTION_COLUMN, words=run) for run in runs])
+            return _join([CaptionRule(column=CAPTION_COLUMN, words=run) for run in runs])
     return _bare_value(phrase, dataset, advice)
 
 
@@ -91,7 +91,7 @@ def _rule(dataset: Dataset, columns: Mapping[str, str], asked: str, sign: str, v
         words = [" ".join(run) for run in runs_of_words(value)]
         if not words:
             raise DataError("These words say nothing by themselves.", given=value)
-        return _joined([CaptionRule(column=column, words=one) for one in words])
+        return _join([CaptionRule(column=column, words=one) for one in words])
     if sign in ("=", "==", "is"):
         return ColumnRule(column=column, values=(_value(dataset, column, value),))
     return _range(dataset, column, sign, value)
@@ -186,7 +186,7 @@ def _bare_value(phrase: str, dataset: Dataset, advice: str) -> Rule:
     )
 
 
-def _joined(rules: Sequence[Rule]) -> Rule:
+def _join(rules: Sequence[Rule]) -> Rule:
     flat = reduce(lambda every, rule: [*every, *rule.parts], rules, list[Rule]())
     return flat[0] if len(flat) == 1 else AllOfRule(rules=tuple(flat))
 

@@ -69,9 +69,9 @@ def labelled_grid(
     sheet = Image.new("RGB", layout.corner(len(row_names), len(column_names)), PAPER)
     pen = ImageDraw.Draw(sheet)
     for column, name in enumerate(column_names):
-        _write(pen, (layout.corner(0, column)[0], GAP // 2), _wrapped(name, font, cell_side), font)
+        _write(pen, (layout.corner(0, column)[0], GAP // 2), _wrap(name, font, cell_side), font)
     for row, name in enumerate(row_names):
-        lines = _wrapped(name, font, ROW_NAME_WIDTH - GAP)
+        lines = _wrap(name, font, ROW_NAME_WIDTH - GAP)
         _write(
             pen,
             (GAP, layout.corner(row, 0)[1] + max(0, (cell_side - LINE_HEIGHT * len(lines)) // 2)),
@@ -85,7 +85,7 @@ def labelled_grid(
                 _write(
                     pen,
                     (left, top + cell_side + 2),
-                    _wrapped(captions[row][column], font, cell_side),
+                    _wrap(captions[row][column], font, cell_side),
                     font,
                 )
     return sheet
@@ -134,11 +134,11 @@ def _framed(image: Image.Image | None, side: int) -> Image.Image:
 
 
 def _height(texts: Sequence[str], font: Font, width: int) -> int:
-    n_lines = max((len(_wrapped(text, font, width)) for text in texts), default=0)
+    n_lines = max((len(_wrap(text, font, width)) for text in texts), default=0)
     return n_lines * LINE_HEIGHT + (4 if n_lines else 0)
 
 
-def _wrapped(text: str, font: Font, width: int) -> list[str]:
+def _wrap(text: str, font: Font, width: int) -> list[str]:
     """Return lines that are no wider than a width; words that are wider themselves are broken."""
     lines: list[str] = []
     for word in text.split():

@@ -147,7 +147,7 @@ def decode_image(data: bytes, *, image_side: int | None = None) -> DecodedImage:
         image_side: shortest side that is needed; JPEGs are then decoded at the smallest scale (1/8, 1/4, 1/2) that keeps it.
     """
     image, found = _open(data)
-    return _decoded(image, found, data, _scale(image, found, image_side))
+    return _decode(image, found, data, _scale(image, found, image_side))
 
 
 def decode_for_sides(data: bytes, sides: Collection[int | None]) -> dict[int | None, DecodedImage]:
@@ -161,11 +161,11 @@ def decode_for_sides(data: bytes, sides: Collection[int | None]) -> dict[int | N
     made: dict[int, DecodedImage] = {}
     for scale in dict.fromkeys(scales.values()):
         fresh = _open(data)[0] if made else image
-        made[scale] = _decoded(fresh, found, data, scale)
+        made[scale] = _decode(fresh, found, data, scale)
     return {side: made[scale] for side, scale in scales.items()}
 
 
-def _decoded(
+def _decode(
     image: ImageFile.ImageFile, found: ImageFormat, data: bytes, scale: int
 ) -> DecodedImage:
     width, height = image.size

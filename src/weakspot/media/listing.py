@@ -47,13 +47,13 @@ def sorted_names(folder: str, *, run_length: int = RUN_LENGTH) -> Iterator[tuple
         run = sorted(islice(names, run_length))
         written: list[IO[bytes]] = []
         while len(run) == run_length:
-            written.append(_written(run, runs))
+            written.append(_write(run, runs))
             run = sorted(islice(names, run_length))
         for name in heapq.merge(run, *map(_read, written)) if written else run:
             yield name.removesuffix(_FOLDER_MARK), name.endswith(_FOLDER_MARK)
 
 
-def _written(run: list[str], open_files: ExitStack) -> IO[bytes]:
+def _write(run: list[str], open_files: ExitStack) -> IO[bytes]:
     file = open_files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack closes it
     for name in run:
         file.write(os.fsencode(name) + _BETWEEN)
@@ -100,7 +100,7 @@ def is_folder(location: str) -> bool:
     if web.is_web(location):
         return False
     system, path = _fresh_file_system(location)
-    return bool(_asked(system.isdir, path, location))
+    return bool(_ask(system.isdir, path, location))
 
 
 def is_there(location: str) -> bool:
@@ -131,7 +131,7 @@ def file_facts(location: str) -> ListedFile:
     if web.is_web(where):
         return _web_fact(location, where, name)
     system, path = _fresh_file_system(where)
-    return _remote_fact(_asked(system.info, path, location), location=location, relative=name)
+    return _remote_fact(_ask(system.info, path, location), location=location, relative=name)
 
 
 def stamp_of(location: str) -> str | None:
@@ -156,7 +156,7 @@ def match_files(pattern: str) -> list[str]:
     if is_local(pattern):
         return sorted(glob.glob(str(local_path(pattern)), recursive=True))
     system, path = _fresh_file_system(pattern)
-    return sorted(str(system.unstrip_protocol(name)) for name in _asked(system.glob, path, pattern))
+    return sorted(str(system.unstrip_protocol(name)) for name in _ask(system.glob, path, pattern))
 
 
 def _list_local(
@@ -202,7 +202,7 @@ def _local_fact(found: os.stat_result, *, location: str, relative: str) -> Liste
 
 
 def _list_remote(system: Any, path: str, folder: str, relative: str) -> Iterator[ListedFile]:
-    entries = _asked(lambda one: system.ls(one, detail=True), path, folder)
+    entries = _ask(lambda one: system.ls(one, detail=True), path, folder)
     # A store keeps what it listed: that would be all files at last, and the next listing would not see what is new.
     system.invalidate_cache()
     named = sorted(
@@ -277,7 +277,7 @@ def _fresh_file_system(location: str) -> tuple[Any, str]:
     return system, path
 
 
-def _asked(ask: Any, path: str, location: str) -> Any:
+def _ask(ask: Any, path: str, location: str) -> Any:
     try:
         return ask(path)
     except Exception as error:  # every file system of fsspec has errors of its own

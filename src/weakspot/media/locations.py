@@ -168,15 +168,15 @@ def read_location(location: str) -> bytes:
         UnreadableLocationError: with a reason, when they cannot be read.
         MissingExtraError: if the library of an object store is not installed.
     """
-    return _checked(location, is_fresh=False).data
+    return _check(location, is_fresh=False).data
 
 
 def read_anew(location: str) -> Content:
     """Return what is at a location now, whatever is kept on this machine, and keep that instead; errors as of `read_location`."""
-    return _checked(location, is_fresh=True)
+    return _check(location, is_fresh=True)
 
 
-def _checked(location: str, *, is_fresh: bool) -> Content:
+def _check(location: str, *, is_fresh: bool) -> Content:
     where, part = split_range(location)
     found = (
         Content(data=_read_local(where, part))

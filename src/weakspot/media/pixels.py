@@ -49,7 +49,7 @@ def _deep_grey(image: Image.Image) -> tuple[Image.Image, tuple[str, ...]]:
 def _integer_grey(values: AnyArray) -> tuple[AnyArray, tuple[str, ...]]:
     if values.min() >= 0 and values.max() <= _SIXTEEN_BITS:
         return values * (255.0 / _SIXTEEN_BITS), ("16-bit",)
-    return _stretched(values), ("32-bit", "range-stretched")
+    return _stretch(values), ("32-bit", "range-stretched")
 
 
 def _float_grey(values: AnyArray) -> tuple[AnyArray, tuple[str, ...]]:
@@ -59,10 +59,10 @@ def _float_grey(values: AnyArray) -> tuple[AnyArray, tuple[str, ...]]:
         return finite * 255.0, ("float",)
     if lowest >= 0 and highest <= _OPAQUE:
         return finite, ("float",)
-    return _stretched(finite), ("float", "range-stretched")
+    return _stretch(finite), ("float", "range-stretched")
 
 
-def _stretched(values: AnyArray) -> AnyArray:
+def _stretch(values: AnyArray) -> AnyArray:
     lowest, highest = float(values.min()), float(values.max())
     return np.asarray(
         (values - lowest) * (255.0 / (highest - lowest)) if highest > lowest else values * 0.0

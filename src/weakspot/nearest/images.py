@@ -159,12 +159,12 @@ class NearestStage:
         shards = self._shards()
         query, own_row = self._query(request)
         discovery, confirmation = self._halves()
-        within = self._chosen(request)
+        within = self._choose(request)
         n_kept_back = int(within[confirmation].sum())
         within[confirmation] = False
         if own_row is not None:
             within[own_row] = False
-        found, above = self._found(shards, query, within, request)
+        found, above = self._find(shards, query, within, request)
         predictions = self._predictions(discovery, request.class_name)
         near = np.zeros(len(within), dtype=np.bool_)
         near[found.rows if above is None else above] = True
@@ -245,7 +245,7 @@ class NearestStage:
             )
         return discovery.rows, confirmation.rows
 
-    def _chosen(self, request: NearestRequest) -> BoolArray:
+    def _choose(self, request: NearestRequest) -> BoolArray:
         """Return which rows are of the class and splits that were asked for [n]."""
         dataset = self._dataset
         within = np.ones(len(dataset), dtype=np.bool_)
@@ -259,7 +259,7 @@ class NearestStage:
             within &= dataset.labels == code if single else dataset.label_matrix[:, code]
         return within
 
-    def _found(
+    def _find(
         self, shards: EmbeddingShards, query: FloatArray, within: BoolArray, request: NearestRequest
     ) -> tuple[Nearest, IntArray | None]:
         """Return the nearest rows, and all rows above the least similarity if there is one and all were looked at."""

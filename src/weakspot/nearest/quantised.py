@@ -107,7 +107,7 @@ def quantise_shards(
         StoreError: if a copy cannot be written.
     """
     sources = [file_of(array) for array in shards.arrays]
-    found = [_opened(source, _shape(shards, number)) for number, source in enumerate(sources)]
+    found = [_open(source, _shape(shards, number)) for number, source in enumerate(sources)]
     for number, source in enumerate(sources):
         if found[number] is None:
             start = int(shards.starts[number])
@@ -117,7 +117,7 @@ def quantise_shards(
                 number,
                 lambda done, start=start: progress(start + done, len(shards)),  # type: ignore[misc]
             )
-            found[number] = _opened(source, _shape(shards, number))
+            found[number] = _open(source, _shape(shards, number))
     return QuantisedShards([part for part in found if part is not None])
 
 
@@ -125,7 +125,7 @@ def _shape(shards: EmbeddingShards, number: int) -> tuple[int, int]:
     return len(shards.arrays[number]), shards.dimension
 
 
-def _opened(source: Path, shape: tuple[int, int]) -> QuantisedRows | None:
+def _open(source: Path, shape: tuple[int, int]) -> QuantisedRows | None:
     """Return the copy of a file, None if there is none that is whole and of the file as it is now."""
     path = _beside(source)
     try:

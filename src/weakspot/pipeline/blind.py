@@ -176,7 +176,7 @@ def judge_blind_slices(
     q_values = dict(zip(known, adjusted.tolist(), strict=True))
     mean = sum(weights) / max(len(weights), 1)
     return tuple(
-        _judged(entry, known.get(_id_of_rule(found)), q_values, mean, verifier)
+        _judge(entry, known.get(_id_of_rule(found)), q_values, mean, verifier)
         for found, entry in zip(slices, measured, strict=True)
     )
 
@@ -186,7 +186,7 @@ def _id_of_rule(found: FailureSlice) -> str:
     return found.model_copy(update={"fold": 0}).slice_id
 
 
-def _judged(
+def _judge(
     entry: Evidence,
     test: BlindTest | None,
     q_values: Mapping[str, float],

@@ -59,7 +59,7 @@ class IncrementalExamination:
             yield from (self._taken(raw, []) for raw in remaining)
         while some := list(islice(remaining, AT_ONCE)):
             found = [self._known(raw) for raw in some]
-            for raw, images in zip(self._stamped(some, found), found, strict=True):
+            for raw, images in zip(self._stamp(some, found), found, strict=True):
                 yield self._taken(raw, images)
 
     def _known(self, raw: RawSample) -> list[KnownImage]:
@@ -69,7 +69,7 @@ class IncrementalExamination:
             return self.known.at(raw.location)
         return [] if raw.data is None else self.known.with_content(content_hash(raw.data))
 
-    def _stamped(
+    def _stamp(
         self, samples: list[RawSample], found: list[list[KnownImage]]
     ) -> Iterator[RawSample]:
         asked = [

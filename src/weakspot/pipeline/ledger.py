@@ -196,7 +196,7 @@ class Ledger:
         return self.store.root / LEDGER_FILE
 
     def _read(self) -> "_Known":
-        datas, batches = _parsed(self._path)
+        datas, batches = _parse(self._path)
         mine = {one.digest for one in datas if one.is_mostly(self.data)} | {self.data.digest}
         looks = earlier_batches(self.store.root)
         # Until somebody asks, nothing says which samples the questions of an earlier version were about: these.
@@ -267,7 +267,7 @@ class _Known:
         wanted = alpha, correction
         if wanted not in self._judged:
             families = [list(_families(batch)) for batch in self.batches]
-            tests = [[_tests(own, batch) for own in each] for each, batch in self._paired(families)]
+            tests = [[_tests(own, batch) for own in each] for each, batch in self._pair(families)]
             values, n_found = online_q_values(tests, alpha=alpha, correction=correction)
             self._judged[wanted] = (
                 [
@@ -284,7 +284,7 @@ class _Known:
             )
         return self._judged[wanted]
 
-    def _paired(
+    def _pair(
         self, families: Sequence[list[list[AskedTest]]]
     ) -> Iterator[tuple[list[list[AskedTest]], LedgerBatch]]:
         return zip(families, self.batches, strict=True)
@@ -329,7 +329,7 @@ def _answer(
     )
 
 
-def _parsed(path: Path) -> tuple[list[AskedData], list[LedgerBatch]]:
+def _parse(path: Path) -> tuple[list[AskedData], list[LedgerBatch]]:
     """Return what the file says; of a line that cannot be read, only that something was asked there, of whatever samples.
 
     A last line without an end was cut off while it was written; nobody saw the answer.

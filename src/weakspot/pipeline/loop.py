@@ -165,7 +165,7 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
         for name, part in discoverers.items():
             progress(len(methods) + len(found), n_runs)
             found.append(
-                _discovered(
+                _discover(
                     name,
                     part,
                     discovery,
@@ -232,7 +232,7 @@ class _MethodResult:
         )
 
 
-def _discovered(  # noqa: PLR0913 - what a method needs, and whether others can stand in for it
+def _discover(  # noqa: PLR0913 - what a method needs, and whether others can stand in for it
     name: str,
     part: Discoverer,
     samples: SampleSet,
@@ -314,7 +314,7 @@ def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and wh
         )
     parts = parts_of_error_rate(settings, len(pairs))
     measured = [
-        _measured(slices, pair, settings, criterion, part)
+        _measure(slices, pair, settings, criterion, part)
         for slices, pair, part in zip(own, pairs, parts, strict=True)
     ]
     verifier = build_verifier(settings)
@@ -329,7 +329,7 @@ def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and wh
     )
     evidence: dict[str, Evidence] = {}
     for slices, fold, (_, confirmation) in zip(own, entered, pairs, strict=True):
-        explained = _explained(
+        explained = _explain(
             slices, fold, confirmation, samples, settings, criterion, captions=captions
         )
         evidence |= {entry.slice_id: entry for entry in explained}
@@ -346,7 +346,7 @@ def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and wh
     return record.model_copy(update={"evidence": organised.evidence, "trees": organised.trees})
 
 
-def _measured(
+def _measure(
     slices: Sequence[FailureSlice],
     pair: tuple[SampleSet, SampleSet],
     settings: Settings,
@@ -364,7 +364,7 @@ def _measured(
     return measured
 
 
-def _explained(  # noqa: PLR0913 - what was measured, on which samples, and who else may be asked
+def _explain(  # noqa: PLR0913 - what was measured, on which samples, and who else may be asked
     slices: Sequence[FailureSlice],
     measured: Sequence[Evidence],
     confirmation: SampleSet,

@@ -102,7 +102,7 @@ def group_near_identical(samples: SampleSet, space: str) -> NearIdentical:
             continue
         _, first = np.unique(codes, return_index=True)
         firsts[one.rows] = one.rows[first[codes]]
-    return _grouped(dataset, firsts, _warning(n_refused))
+    return _group(dataset, firsts, _warning(n_refused))
 
 
 def _looked_at(samples: SampleSet, space: str) -> Iterator[IntArray]:
@@ -263,7 +263,7 @@ def _components(pairs: IntArray, n_rows: int) -> IntArray:
     return np.asarray(connected_components(edges, directed=False)[1], dtype=np.int64)
 
 
-def _grouped(dataset: Dataset, firsts: IntArray, warning: str) -> NearIdentical:
+def _group(dataset: Dataset, firsts: IntArray, warning: str) -> NearIdentical:
     sizes = np.bincount(firsts, minlength=len(firsts))[firsts]
     rows = np.flatnonzero(sizes > 1)
     if not len(rows):

@@ -22,9 +22,7 @@ def written(folder: Path, contents: Mapping[str, bytes | Image.Image]) -> tuple[
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for name, content in contents.items():
-            (folder / name).write_bytes(
-                content if isinstance(content, bytes) else _encoded(content)
-            )
+            (folder / name).write_bytes(content if isinstance(content, bytes) else _encode(content))
     except OSError as error:
         raise ConfigError(
             f"The files cannot be written: {error.strerror}.", where=str(folder)
@@ -32,7 +30,7 @@ def written(folder: Path, contents: Mapping[str, bytes | Image.Image]) -> tuple[
     return tuple(folder / name for name in contents)
 
 
-def _encoded(image: Image.Image) -> bytes:
+def _encode(image: Image.Image) -> bytes:
     stream = io.BytesIO()
     image.save(stream, format="PNG")
     return stream.getvalue()

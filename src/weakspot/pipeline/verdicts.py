@@ -103,7 +103,7 @@ def judged(
     return tuple(
         _with_earlier(
             [
-                _judged(entry, by_key[question_of(entry)], min_gap)
+                _judge(entry, by_key[question_of(entry)], min_gap)
                 if entry.verdict in TESTED
                 else entry
                 for entry in entries
@@ -147,7 +147,7 @@ def was_tested(entry: Evidence) -> bool:
     return entry.verdict in TESTED or (entry.verdict is Verdict.SAME and entry.q_value < 1.0)
 
 
-def _judged(entry: Evidence, answer: Answer, min_gap: float) -> Evidence:
+def _judge(entry: Evidence, answer: Answer, min_gap: float) -> Evidence:
     is_found = answer.is_found and _is_wide(entry, min_gap)
     return entry.model_copy(
         update={
@@ -164,7 +164,7 @@ def _with_earlier(
 ) -> tuple[Evidence, ...]:
     verdicts = {entry.slice_id: entry.verdict for entry in entries}
     return tuple(
-        _judged(
+        _judge(
             entry.model_copy(
                 update={"same_as": None, "p_value": known[question_of(entry)].p_value}
             ),

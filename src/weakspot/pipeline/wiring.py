@@ -39,7 +39,7 @@ def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where:
     part = part_class(role, name)
     _check_options(part, options, where=where)
     try:
-        return part(**{key: _frozen(value) for key, value in options.items()})
+        return part(**{key: _freeze(value) for key, value in options.items()})
     except WeakspotError:
         raise
     except (TypeError, ValueError) as error:
@@ -85,16 +85,16 @@ def _check_options(part: Any, options: Mapping[str, JsonValue], *, where: str) -
     raise_all(problems, error=ConfigError, what="Some options cannot be used:", where=where)
 
 
-def _frozen(value: JsonValue) -> Any:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
+def _freeze(value: JsonValue) -> Any:
+    return tuple(_freeze(item) for item in value) if isinstance(value, list) else value
 
 
 def resolved_options(options: Mapping[str, JsonValue], folder: Path | None) -> dict[str, Any]:
     """Return options with every text that names a file or folder below `folder` made a path that works from anywhere."""
-    return {key: _resolved(value, folder) for key, value in options.items()}
+    return {key: _resolve(value, folder) for key, value in options.items()}
 
 
-def _resolved(value: JsonValue, folder: Path | None) -> Any:
+def _resolve(value: JsonValue, folder: Path | None) -> Any:
     if isinstance(value, Mapping):
         return resolved_options(value, folder)
     if isinstance(value, str) and value and folder is not None and (folder / value).exists():

@@ -167,7 +167,7 @@ class Project(ProjectSession):
                 halves=prepared.halves(self.settings, self.criterion),
             )
             facts["summary"] = f"{sum(bool(found.names) for found in record.slices)} slices named"
-        return self._saved(record)
+        return self._save(record)
 
     def _note_choice(self, prepared: Prepared) -> None:
         """Say which methods can work with what there is; refuse if none can."""
@@ -190,7 +190,7 @@ class Project(ProjectSession):
             facts["summary"] = (
                 f"{len(record.published())} of {len(record.evidence)} slices confirmed"
             )
-        return self._saved(record)
+        return self._save(record)
 
     def _measure(self, record: RunRecord) -> RunRecord:
         prepared = self.prepared(record)
@@ -217,8 +217,8 @@ class Project(ProjectSession):
     def repair(self, run_id: str | None = None, request: RepairRequest | None = None) -> RunRecord:
         """Retrain the last layer for the confirmed slices of a run, or as a plan says, beside its baselines."""
         asked = request or RepairRequest()
-        record = self.run_record(run_id) if asked.plan is None else self._planned(asked.plan)
-        return self._saved(self._repair(record, asked), only=("repairs", "notes"))
+        record = self.run_record(run_id) if asked.plan is None else self._plan(asked.plan)
+        return self._save(self._repair(record, asked), only=("repairs", "notes"))
 
     def _repair(self, record: RunRecord, asked: RepairRequest) -> RunRecord:
         prepared = self._with_generated(record)
@@ -256,7 +256,7 @@ class Project(ProjectSession):
             progress=self.progress_of("generated images"),
         )
 
-    def _planned(self, plan: RepairPlan) -> RunRecord:
+    def _plan(self, plan: RepairPlan) -> RunRecord:
         record = self._new_record({})
         prepared = self.prepared(record.model_copy(update={"slices": plan.slices}))
         found_on = DataUse.of(prepared.halves(self.settings, self.criterion)[0][0])
@@ -368,6 +368,6 @@ class Project(ProjectSession):
         self._check_methods(self._models)
         self._ingest(self._models)
         record = self._verify(self.discover())
-        return self._saved(
+        return self._save(
             self._repair(record, RepairRequest(is_required=False)), only=("repairs", "notes")
         )

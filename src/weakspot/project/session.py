@@ -97,7 +97,7 @@ class ProjectSession:
             self.settings, inputs=inputs, criterion=criterion, after=self.store.runs.run_ids()
         )
 
-    def _saved(self, record: RunRecord, *, only: Sequence[str] = ()) -> RunRecord:
+    def _save(self, record: RunRecord, *, only: Sequence[str] = ()) -> RunRecord:
         """Write a run; if only some of its fields are meant, the others stay as they are on disk now."""
         store = self.store
         with store.writing(patience=PATIENCE_SECONDS):

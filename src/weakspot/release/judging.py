@@ -120,7 +120,7 @@ def judge_policy(policy: Policy, figures: Figures, *, today: date) -> tuple[Poli
     """
     _refuse_without_baseline(policy, figures)
     acceptances = Acceptances(policy.accepted, figures, today)
-    entries = [*_single(policy, figures, acceptances), *_compared(policy, figures, acceptances)]
+    entries = [*_single(policy, figures, acceptances), *_compare(policy, figures, acceptances)]
     return (*map(acceptances.applied, entries), *acceptances.entries())
 
 
@@ -136,7 +136,7 @@ def _single(policy: Policy, figures: Figures, acceptances: Acceptances) -> Itera
         yield confirmed_slices(policy.confirmed_slices, figures, acceptances.ids)
 
 
-def _compared(policy: Policy, figures: Figures, acceptances: Acceptances) -> Iterator[PolicyEntry]:
+def _compare(policy: Policy, figures: Figures, acceptances: Acceptances) -> Iterator[PolicyEntry]:
     if policy.new_slices is not None:
         yield from new_slices(
             policy.new_slices,

@@ -25,7 +25,7 @@ RESERVE = 400
 def markdown_comment(result: PolicyResult, *, most_characters: int = MOST_CHARACTERS) -> str:
     """Return the comment, never longer than allowed; what does not fit is counted."""
     sign = "✅" if result.is_kept else "❌"
-    head = [MARK, f"## {sign} weakspot: {_escaped(result.headline)}", ""]
+    head = [MARK, f"## {sign} weakspot: {_escape(result.headline)}", ""]
     tail = ["", f"<sub>{_facts(result)}</sub>", ""]
     space = most_characters - _length(head) - _length(tail) - RESERVE
     failing = _table(result.failing, space // 2) if result.failing else []
@@ -37,7 +37,7 @@ def markdown_comment(result: PolicyResult, *, most_characters: int = MOST_CHARAC
 def _table(entries: Sequence[PolicyEntry], space: int) -> list[str]:
     lines = ["| rule | subject | measured | bar | |", "|---|---|---|---|---|"]
     rows = [
-        f"| {_escaped(entry.rule)} | {_escaped(entry.subject)} | {_measured(entry)} | {_bar(entry)} | {_escaped(entry.sentence)} |"
+        f"| {_escape(entry.rule)} | {_escape(entry.subject)} | {_measure(entry)} | {_bar(entry)} | {_escape(entry.sentence)} |"
         for entry in entries
     ]
     return [*_fitting(lines, rows, space), ""]
@@ -57,8 +57,8 @@ def _changes(result: PolicyResult, space: int) -> list[str]:
     ]
     ordered = sorted(compared, key=lambda entry: entry.value or 0.0)
     rows = [
-        f"| {_escaped(entry.subject)} | {entry.n_samples} | {percent(entry.before or 0.0)} | {percent(entry.after or 0.0)} "
-        f"| {_measured(entry)} | {SIGNS[entry.verdict]} |"
+        f"| {_escape(entry.subject)} | {entry.n_samples} | {percent(entry.before or 0.0)} | {percent(entry.after or 0.0)} "
+        f"| {_measure(entry)} | {SIGNS[entry.verdict]} |"
         for entry in ordered
     ]
     return [*_fitting(lines, rows, space), ""]
@@ -68,10 +68,10 @@ def _details(result: PolicyResult, space: int) -> list[str]:
     head = ["<details>", f"<summary>All {len(result.entries)} checks</summary>", ""]
     foot = ["", "</details>"]
     rows = [
-        f"- {SIGNS[entry.verdict]} **{_escaped(entry.rule)}**: {_escaped(entry.sentence)}"
+        f"- {SIGNS[entry.verdict]} **{_escape(entry.rule)}**: {_escape(entry.sentence)}"
         for entry in result.entries
     ]
-    rows += [f"- {_escaped(note)}" for note in result.notes]
+    rows += [f"- {_escape(note)}" for note in result.notes]
     return [*_fitting(head, rows, space - _length(foot)), *foot]
 
 
@@ -90,10 +90,10 @@ def _facts(result: PolicyResult) -> str:
     parts += [f"classifier {result.classifier_id}"] if result.classifier_id else []
     parts += [f"baseline {result.baseline_run_id}"] if result.baseline_run_id else []
     parts.append(f"intervals hold together at {percent(result.level)}")
-    return _escaped(" · ".join(parts))
+    return _escape(" · ".join(parts))
 
 
-def _measured(entry: PolicyEntry) -> str:
+def _measure(entry: PolicyEntry) -> str:
     if entry.value is None:
         return ""
     shown = f"{entry.value:.0f}" if entry.rule in COUNTED else percent(entry.value)
@@ -106,7 +106,7 @@ def _bar(entry: PolicyEntry) -> str:
     return f"{entry.bar:.0f}" if entry.rule in COUNTED else percent(entry.bar)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a text that shows as it is: no markup, no HTML, no table cell, no link, nobody mentioned."""
     line = " ".join(CONTROL.sub(" ", text).split())
     line = line if len(line) <= LONGEST_TEXT else line[: LONGEST_TEXT - 1] + "…"

@@ -30,7 +30,7 @@ class PackedBits(Record):
         """Pack yes/no answers."""
         return cls(
             count=len(values),
-            data=_packed(np.packbits(np.asarray(values, dtype=np.bool_)).tobytes()),
+            data=_pack(np.packbits(np.asarray(values, dtype=np.bool_)).tobytes()),
         )
 
     @property
@@ -40,7 +40,7 @@ class PackedBits(Record):
         Raises:
             StoreError: if they are damaged.
         """
-        content = _unpacked(self.data, (self.count + 7) // 8)
+        content = _unpack(self.data, (self.count + 7) // 8)
         bits = np.unpackbits(np.frombuffer(content, dtype=np.uint8), count=self.count)
         return np.asarray(bits, dtype=np.bool_)
 
@@ -55,7 +55,7 @@ class PackedKeys(Record):
     def of(cls, hashes: list[str]) -> "PackedKeys":
         """Pack content hashes, each a text of hexadecimal digits."""
         content = b"".join(bytes.fromhex(one[: 2 * KEY_BYTES]) for one in hashes)
-        return cls(count=len(hashes), data=_packed(content))
+        return cls(count=len(hashes), data=_pack(content))
 
     @property
     def values(self) -> np.ndarray[Any, np.dtype[np.uint64]]:
@@ -64,16 +64,16 @@ class PackedKeys(Record):
         Raises:
             StoreError: if they are damaged.
         """
-        return np.frombuffer(_unpacked(self.data, self.count * KEY_BYTES), dtype=">u8").astype(
+        return np.frombuffer(_unpack(self.data, self.count * KEY_BYTES), dtype=">u8").astype(
             np.uint64
         )
 
 
-def _packed(content: bytes) -> str:
+def _pack(content: bytes) -> str:
     return base64.b64encode(zlib.compress(content, 6)).decode("ascii")
 
 
-def _unpacked(data: str, size: int) -> bytes:
+def _unpack(data: str, size: int) -> bytes:
     """Return the content, which must have this size; never more is unpacked, whatever a file says."""
     try:
         reader = zlib.decompressobj()

@@ -183,7 +183,7 @@ class RepairBench:
         dataset, rows = self.samples.dataset, self._validation.rows
         if self.settings.repair.tune and len(rows) and dataset.task is Task.SINGLE_LABEL:
             tried = {
-                penalty: self._trained(selection, replace(self.trainer, penalty=penalty))
+                penalty: self._train(selection, replace(self.trainer, penalty=penalty))
                 for penalty in PENALTIES
             }
             heads = {penalty: one.head for penalty, one in tried.items()}
@@ -194,7 +194,7 @@ class RepairBench:
                 )
             ]
         else:
-            trained = self._trained(selection, self.trainer)
+            trained = self._train(selection, self.trainer)
         head, temperature = trained.head, None
         if self.settings.repair.calibrate and len(rows):
             head, temperature = calibrated(
@@ -205,7 +205,7 @@ class RepairBench:
             head=head, temperature=temperature, thresholds=self._thresholds(head), missing=missing
         )
 
-    def _trained(self, selection: TrainingSelection, trainer: HeadTrainer) -> TrainedHead:
+    def _train(self, selection: TrainingSelection, trainer: HeadTrainer) -> TrainedHead:
         dataset, rows = self.samples.dataset, selection.rows
         return trainer.train(
             self.samples.embeddings(FEATURES, rows),

@@ -186,7 +186,7 @@ def export_repair(  # noqa: PLR0913 - one argument a record
         write_head(staging / HEAD_FILE, head, class_names)
         (staging / PLAN_FILE).write_text(plan_text(plan_with(plan, slices)), encoding="utf-8")
         write_training_lists(staging, selection, samples.dataset)
-        model, notes = _written(classifier, head, class_names, staging / MODEL_FOLDER)
+        model, notes = _write(classifier, head, class_names, staging / MODEL_FOLDER)
         main = [path.relative_to(staging) for path in model]
         (staging / README_FILE).write_text(
             _readme(main, notes, has_group_objectives=bool(selection.group_objectives)),
@@ -200,7 +200,7 @@ def head_content(head: Head, class_names: Sequence[str]) -> bytes:
     return head_bytes(head, class_names)
 
 
-def _written(
+def _write(
     classifier: Classifier | None, head: Head, class_names: Sequence[str], folder: Path
 ) -> tuple[tuple[Path, ...], tuple[str, ...]]:
     """Return the classifier's own files with the head in them, the main one first, or why there are none."""

@@ -26,7 +26,7 @@ def judged_repairs(results: Sequence[RepairResult], ledger: Ledger) -> tuple[Rep
 
     For every group, repairs are corrected together, and so are baselines: neither pays for the other.
     """
-    asked = [one for result in results for arm in result.arms for one in _asked(arm)]
+    asked = [one for result in results for arm in result.arms for one in _ask(arm)]
     families = {family: number for number, family in enumerate(dict.fromkeys(f for f, _ in asked))}
     tests = [
         AskedTest(
@@ -40,7 +40,7 @@ def judged_repairs(results: Sequence[RepairResult], ledger: Ledger) -> tuple[Rep
     answers = ledger.ask(tests, source="repair", parts=()) if tests else ()
     said = {test.key: answer for test, answer in zip(tests, answers, strict=True)}
     judged = tuple(
-        result.model_copy(update={"arms": tuple(_judged(arm, said) for arm in result.arms)})
+        result.model_copy(update={"arms": tuple(_judge(arm, said) for arm in result.arms)})
         for result in results
     )
     if not tests:
@@ -49,7 +49,7 @@ def judged_repairs(results: Sequence[RepairResult], ledger: Ledger) -> tuple[Rep
     return (judged[0].model_copy(update={"notes": notes}), *judged[1:])
 
 
-def _asked(arm: RepairArm) -> Iterator[tuple[Family, GroupChange]]:
+def _ask(arm: RepairArm) -> Iterator[tuple[Family, GroupChange]]:
     for change in arm.changes:
         if change.kind in ASKED and change.n_samples and change.question:
             yield (change.kind, change.group, arm.is_baseline), change
@@ -59,8 +59,8 @@ def _key(change: GroupChange, family: Family) -> str:
     return f"{change.question}{' baseline' if family[2] else ''}"
 
 
-def _judged(arm: RepairArm, said: dict[str, Answer]) -> RepairArm:
-    own = {change.group: said[_key(change, family)] for family, change in _asked(arm)}
+def _judge(arm: RepairArm, said: dict[str, Answer]) -> RepairArm:
+    own = {change.group: said[_key(change, family)] for family, change in _ask(arm)}
     if not own:
         return arm
     level = next(iter(own.values()))

@@ -47,7 +47,7 @@ def read_plan(path: Path) -> RepairPlan:
     Raises:
         ConfigError: if the file is no plan, of another version, has unknown or wrong fields, or no slices; with what is wrong.
     """
-    plan = _parsed(_content(path), where=str(path))
+    plan = _parse(_content(path), where=str(path))
     if not plan.slices:
         raise ConfigError(
             "The plan holds no slices, so there is nothing to repair.", where=str(path), fix=REWRITE
@@ -91,7 +91,7 @@ def _content(path: Path) -> dict[str, Any]:
     return content
 
 
-def _parsed(content: dict[str, Any], *, where: str) -> RepairPlan:
+def _parse(content: dict[str, Any], *, where: str) -> RepairPlan:
     try:
         return RepairPlan.model_validate_json(json.dumps(content.get("plan")))
     except ValidationError as error:

@@ -59,7 +59,7 @@ def _look_again_in_fold(
     if len(bench.pairs) == 1:
         old = list(bench.slices)
     # Where no prediction may be read, nothing new is looked for: old rules are measured on all samples.
-    new = _found(bench, discovery) if len(discovery) else []
+    new = _find(bench, discovery) if len(discovery) else []
     own_ids = {found.slice_id for found in old}
     new = [found for found in new if found.slice_id not in own_ids]
     if not old and not new:
@@ -91,7 +91,7 @@ def _refound(found: FailureSlice, discovery: SampleSet) -> FailureSlice:
     return found.model_copy(update={"found_on": DataUse.of(discovery)})
 
 
-def _found(bench: RepairBench, discovery: SampleSet) -> list[FailureSlice]:
+def _find(bench: RepairBench, discovery: SampleSet) -> list[FailureSlice]:
     """Return the candidates that every configured method finds now and that pass the screen, named."""
     settings, assistants = bench.settings, bench.prepared.assistants
     candidates: list[FailureSlice] = []

@@ -86,7 +86,7 @@ def with_synthetic(
             dataset=samples.dataset.joined(found.dataset),
             rows=np.arange(n_before + n_after),
             spaces={
-                name: _joined(space, found.spaces.get(name), n_after)
+                name: _join(space, found.spaces.get(name), n_after)
                 for name, space in samples.spaces.items()
             },
         ),
@@ -212,7 +212,7 @@ def _with_columns(dataset: Dataset) -> Dataset:
     return dataset.with_metadata({name: pa.nulls(len(dataset), pa.string()) for name in missing})
 
 
-def _joined(space: EmbeddingSpace, added: EmbeddingSpace | None, n_added: int) -> EmbeddingSpace:
+def _join(space: EmbeddingSpace, added: EmbeddingSpace | None, n_added: int) -> EmbeddingSpace:
     embeddings = (
         np.full((n_added, space.embeddings.shape[1]), np.nan, dtype=np.float32)
         if added is None

@@ -116,7 +116,7 @@ def zero_shot(
     things = list(dict.fromkeys([*things, *_groups(class_names, slices)]))
     return ZeroShot(
         phrases=tuple(TEMPLATES[0].format(thing) for _, thing in things),
-        embeddings=_averaged([thing for _, thing in things], embed_texts),
+        embeddings=_average([thing for _, thing in things], embed_texts),
         classes=np.array([code for code, _ in things], dtype=np.int64),
         anything=unit_rows(embed_texts([ANYTHING]))[0],
         task=task,
@@ -134,7 +134,7 @@ def _groups(
             yield class_names.index(found.class_name), thing
 
 
-def _averaged(things: Sequence[str], embed_texts: EmbedTexts) -> FloatArray:
+def _average(things: Sequence[str], embed_texts: EmbedTexts) -> FloatArray:
     """Return one unit vector a thing [m, d]: the mean over all templates."""
     texts = [template.format(thing) for thing in things for template in TEMPLATES]
     embeddings = unit_rows(embed_texts(texts))

@@ -162,7 +162,7 @@ def slice_sentences(
         cause=tuple(sentence for sentence in causes if sentence),
         confused_with="" if confused_with is None else confused_with.sentence,
         labels="" if labels is None else labels.sentence,
-        explained=_explained(evidence, record),
+        explained=_explain(evidence, record),
         people=_people(slice_.slice_id, record.decisions),
     )
 
@@ -209,7 +209,7 @@ def _strength(found: FailureSlice) -> str:
     return f"{found.strength:.2f} by {found.method}{chance}"
 
 
-def _explained(evidence: Evidence, record: RunRecord) -> str:
+def _explain(evidence: Evidence, record: RunRecord) -> str:
     if evidence.explained is None:
         return ""
     return wording.explanation_sentence(
@@ -242,10 +242,10 @@ def unconfirmed_slices(record: RunRecord) -> tuple[TestedSlice, ...]:
         ),
     )
     known = record.slices_by_id()
-    return tuple(_tested(entry, known) for entry in ordered)
+    return tuple(_test(entry, known) for entry in ordered)
 
 
-def _tested(entry: Evidence, known: Mapping[str, FailureSlice]) -> TestedSlice:
+def _test(entry: Evidence, known: Mapping[str, FailureSlice]) -> TestedSlice:
     found = known[entry.slice_id]
     verdict = wording.VERDICT_WORDS[entry.verdict]
     if entry.same_as is not None:

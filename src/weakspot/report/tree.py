@@ -95,10 +95,10 @@ def tree_rows(record: RunRecord, order: SliceOrder | str = SliceOrder.BOTH) -> t
             n_explained=sum(nodes[one].kind is NodeKind.EXPLAINED for one in below),
         )
         rows.append(row)
-        for one in _ordered(below, nodes, published, order):
+        for one in _order(below, nodes, published, order):
             add(one, row)
 
-    for slice_id in _ordered(children[None], nodes, published, order):
+    for slice_id in _order(children[None], nodes, published, order):
         add(slice_id, None)
     return tuple(rows)
 
@@ -129,7 +129,7 @@ def _flat_node(entry: Evidence, n_failed: int) -> SliceNode:
     )
 
 
-def _ordered(
+def _order(
     slice_ids: Iterable[str],
     nodes: dict[str, SliceNode],
     published: dict[str, tuple[FailureSlice, Evidence]],

@@ -153,7 +153,7 @@ class GeneratedImageStore:
             with self.writing():
                 return self.add_all(stored_images)
         try:
-            placed = [self._placed(stored) for stored in stored_images]
+            placed = [self._place(stored) for stored in stored_images]
             self._append(placed, stored_images)
         except OSError as error:
             raise _unwritable(self.folder, error) from error
@@ -200,7 +200,7 @@ class GeneratedImageStore:
         self._sound.add(generated.content_hash)
         return True
 
-    def _placed(self, stored: StoredImage) -> GenerationResult:
+    def _place(self, stored: StoredImage) -> GenerationResult:
         generated = stored.generated.model_copy(
             update={"file": file_of(stored.generated.content_hash)}
         )
@@ -276,7 +276,7 @@ class GeneratedImageStore:
 
     def _read(self, places: Sequence[tuple[int, int]]) -> list[StoredImage | None]:
         with (self.folder / JOURNAL).open("rb") as stream:
-            return [_parsed(stream, start, length) for start, length in places]
+            return [_parse(stream, start, length) for start, length in places]
 
 
 def file_of(content_hash: str) -> str:
@@ -293,7 +293,7 @@ def _key(generator_id: str, request: GenerationRequest) -> str:
     return hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest()[:_KEY_DIGITS]
 
 
-def _parsed(stream: BinaryIO, start: int, length: int) -> StoredImage | None:
+def _parse(stream: BinaryIO, start: int, length: int) -> StoredImage | None:
     stream.seek(start)
     try:
         line = _Line.model_validate_json(stream.read(length))

@@ -78,14 +78,14 @@ class PredictionCache:
 
     def probabilities(self, keys: AnyArray, columns: IntArray) -> AlignedMatrix | None:
         """Return probabilities [n, c] in the order of keys, their columns in the given order; None if nothing is stored."""
-        return self._aligned(keys, "probabilities", columns)
+        return self._align(keys, "probabilities", columns)
 
     def features(self, keys: AnyArray) -> AlignedMatrix | None:
         """Return features [n, d] in the order of keys; None if the classifier gives none."""
         layout = self.layout
         if layout is None or not layout.n_features:
             return None
-        return self._aligned(
+        return self._align(
             keys, "features", np.arange(layout.n_classes, layout.n_classes + layout.n_features)
         )
 
@@ -104,7 +104,7 @@ class PredictionCache:
             self._rows.materialise(keys, width=width, name="features", columns=own)
         self._rows.materialise(keys, width=width, name="probabilities", columns=columns)
 
-    def _aligned(self, keys: AnyArray, name: str, columns: IntArray) -> AlignedMatrix | None:
+    def _align(self, keys: AnyArray, name: str, columns: IntArray) -> AlignedMatrix | None:
         layout = self.layout
         if layout is None:
             return None

@@ -109,7 +109,7 @@ class TextCache:
 
     def _keep(self, table: pa.Table) -> None:
         """Hold the first text of every key, in the order of keys."""
-        keys = _unpacked(table.column("key"))
+        keys = _unpack(table.column("key"))
         self._keys, first = np.unique(keys, return_index=True)
         self._table = table.take(pa.array(first)).combine_chunks()
 
@@ -148,7 +148,7 @@ def _rows(keys: AnyArray, texts: Sequence[str]) -> pa.Table:
     return pa.table([column, pa.array(list(texts), pa.string())], schema=_SCHEMA)
 
 
-def _unpacked(column: pa.ChunkedArray) -> AnyArray:
+def _unpack(column: pa.ChunkedArray) -> AnyArray:
     content = b"".join(pc.cast(column, pa.binary()).to_pylist())
     return np.frombuffer(content, dtype=KEY_TYPE)
 

@@ -32,12 +32,12 @@ from weakspot.testing.renderer import SIDE, render
 from weakspot.testing.scenes import FACTOR_NAMES, Scene, factors_of, scene_from_phrase, words_of
 
 
-def _prepared(image: Image.Image) -> IntArray:
+def _prepare(image: Image.Image) -> IntArray:
     scene = read_marker(image)
     return np.array([*scene.codes, scene.instance], dtype=np.int64)
 
 
-def _stacked(prepared: Sequence[AnyArray]) -> tuple[ByteArray, IntArray]:
+def _stack(prepared: Sequence[AnyArray]) -> tuple[ByteArray, IntArray]:
     rows = (
         np.stack(prepared)
         if len(prepared)
@@ -79,11 +79,11 @@ class PlantedEmbedder:
         return True
 
     def prepare(self, image: Image.Image) -> AnyArray:
-        return _prepared(image)
+        return _prepare(image)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
         """Return unit vectors [n, 64]."""
-        codes, instances = _stacked(prepared)
+        codes, instances = _stack(prepared)
         return scene_embeddings(codes, instances, noise_scale=self.noise_scale)
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
@@ -245,9 +245,9 @@ class PlantedImageGenerator:
     def generate(self, prompts: Sequence[str], *, seeds: Sequence[int]) -> list[GeneratedImage]:
         if len(prompts) != len(seeds):
             raise ConfigError("Every prompt needs one seed.", given=(len(prompts), len(seeds)))
-        return [self._generated(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+        return [self._generate(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
-    def _generated(self, prompt: str, seed: int) -> GeneratedImage:
+    def _generate(self, prompt: str, seed: int) -> GeneratedImage:
         random = generator(seed, "planted image", prompt)
         scene = scene_from_phrase(
             prompt, generator=random, instance=int(random.integers(N_INSTANCES))
@@ -289,10 +289,10 @@ class PlantedClassifier:
         return None
 
     def prepare(self, image: Image.Image) -> AnyArray:
-        return _prepared(image)
+        return _prepare(image)
 
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
-        codes, instances = _stacked(prepared)
+        codes, instances = _stack(prepared)
         features = self.own.of(codes, instances)
         return ClassifierOutput(probabilities=self.head.probabilities(features), features=features)
 

@@ -19,7 +19,7 @@ def propose(prompt: str, *, schema: Schema | None, seed: int) -> str:
         return json.dumps(
             {"attributes": {name: list(FACTORS[name]) for name in _factors_asked(prompt)}}
         )
-    return json.dumps(_filled(schema, "", prompt, random))
+    return json.dumps(_fill(schema, "", prompt, random))
 
 
 def _factors_asked(prompt: str) -> tuple[str, ...]:
@@ -28,13 +28,13 @@ def _factors_asked(prompt: str) -> tuple[str, ...]:
     return named or FACTOR_NAMES
 
 
-def _filled(schema: Schema, key: str, prompt: str, random: np.random.Generator) -> JsonValue:
+def _fill(schema: Schema, key: str, prompt: str, random: np.random.Generator) -> JsonValue:
     if isinstance(choices := schema.get("enum"), list):
         return choices[int(random.integers(len(choices)))]
     kind = schema.get("type", "string")
     if kind == "object":
         properties = cast("Mapping[str, Schema]", schema.get("properties", {}))
-        return {name: _filled(inner, name, prompt, random) for name, inner in properties.items()}
+        return {name: _fill(inner, name, prompt, random) for name, inner in properties.items()}
     if kind == "array":
         return _items(schema, key, prompt, random)
     plain: dict[str, JsonValue] = {"integer": 1, "number": 0.5, "boolean": True, "null": None}
@@ -47,7 +47,7 @@ def _items(schema: Schema, key: str, prompt: str, random: np.random.Generator) -
     inner = schema.get("items", {})
     least, most = _number(schema.get("minItems"), 1), _number(schema.get("maxItems"), 8)
     if isinstance(inner, dict) and (inner.get("type", "string") != "string" or "enum" in inner):
-        return [_filled(inner, key, prompt, random) for _ in range(max(least, min(most, 3)))]
+        return [_fill(inner, key, prompt, random) for _ in range(max(least, min(most, 3)))]
     words = _words(key, prompt, max(least, most), random)
     return [words[place % len(words)] for place in range(max(least, min(most, len(words))))]
 

@@ -27,30 +27,30 @@ def _grid(side: int) -> tuple[DoubleArray, DoubleArray]:
     return rows, columns
 
 
-def _mixed(share: AnyArray, *, low: DoubleArray = DARK, high: DoubleArray = LIGHT) -> DoubleArray:
+def _mix(share: AnyArray, *, low: DoubleArray = DARK, high: DoubleArray = LIGHT) -> DoubleArray:
     return np.asarray(low + np.asarray(share, dtype=np.float64)[..., None] * (high - low))
 
 
 def _plain(side: int, _generator: np.random.Generator) -> DoubleArray:
-    return _mixed(np.full((side, side), 0.5))
+    return _mix(np.full((side, side), 0.5))
 
 
 def _striped(side: int, generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
-    return _mixed(((rows + columns) * 5 + generator.random()) % 1.0 < STRIPE)
+    return _mix(((rows + columns) * 5 + generator.random()) % 1.0 < STRIPE)
 
 
-def _checked(side: int, generator: np.random.Generator) -> DoubleArray:
+def _check(side: int, generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
     across, down = generator.random(2)
-    return _mixed((np.floor(rows * 6 + down) + np.floor(columns * 6 + across)) % 2)
+    return _mix((np.floor(rows * 6 + down) + np.floor(columns * 6 + across)) % 2)
 
 
 def _dotted(side: int, generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
     across, down = generator.random(2)
     distance = np.hypot((rows * 7 + down) % 1.0 - 0.5, (columns * 7 + across) % 1.0 - 0.5)
-    return _mixed(distance < DOT, low=LIGHT, high=DARK - 24.0)
+    return _mix(distance < DOT, low=LIGHT, high=DARK - 24.0)
 
 
 def _grassy(side: int, generator: np.random.Generator) -> DoubleArray:
@@ -58,12 +58,12 @@ def _grassy(side: int, generator: np.random.Generator) -> DoubleArray:
     length = max(side // 10, 2)
     drawn = np.mean([np.roll(blades, step, axis=0) for step in range(length)], axis=0)
     spread = (drawn - drawn.min()) / max(float(np.ptp(drawn)), 1e-9)
-    return _mixed(spread, low=np.array([34.0, 62.0, 26.0]), high=np.array([142.0, 168.0, 84.0]))
+    return _mix(spread, low=np.array([34.0, 62.0, 26.0]), high=np.array([142.0, 168.0, 84.0]))
 
 
 def _gradient(side: int, _generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
-    return _mixed(
+    return _mix(
         rows * 0.85 + columns * 0.15,
         low=np.array([216.0, 206.0, 190.0]),
         high=np.array([56.0, 58.0, 66.0]),
@@ -73,7 +73,7 @@ def _gradient(side: int, _generator: np.random.Generator) -> DoubleArray:
 def _wavy(side: int, generator: np.random.Generator) -> DoubleArray:
     rows, columns = _grid(side)
     height = rows * 7 + 0.35 * np.sin(2 * np.pi * (columns * 2 + generator.random()))
-    return _mixed(
+    return _mix(
         0.5 + 0.5 * np.sin(2 * np.pi * (height + generator.random())),
         low=np.array([74.0, 104.0, 122.0]),
         high=np.array([158.0, 182.0, 190.0]),
@@ -85,16 +85,14 @@ def _brick(side: int, generator: np.random.Generator) -> DoubleArray:
     course = np.floor(rows * 7)
     along = (columns * 3.5 + 0.5 * (course % 2) + generator.random()) % 1.0
     is_mortar = (rows * 7 % 1.0 < CLIP[0]) | (along < CLIP[1])
-    return _mixed(
-        is_mortar, low=np.array([134.0, 88.0, 74.0]), high=np.array([190.0, 182.0, 170.0])
-    )
+    return _mix(is_mortar, low=np.array([134.0, 88.0, 74.0]), high=np.array([190.0, 182.0, 170.0]))
 
 
 TEXTURES: Mapping[str, Texture] = MappingProxyType(
     {
         "plain": _plain,
         "striped": _striped,
-        "checked": _checked,
+        "checked": _check,
         "dotted": _dotted,
         "grassy": _grassy,
         "gradient": _gradient,
@@ -214,7 +212,7 @@ def _objects(
     fine = side * OVERSAMPLING
     canvas = Image.new("RGBA", (fine, fine), (*OUTLINE, 0))
     draw = ImageDraw.Draw(canvas)
-    for kind, centre in _placed(scene, side, random):
+    for kind, centre in _place(scene, side, random):
         _draw_object(
             draw, kind, centre * fine, RADIUS[scene.size] * fine, PAINT[scene.colour], random
         )
@@ -225,7 +223,7 @@ def _objects(
     return small[..., :3] / np.maximum(cover, 1e-6), cover
 
 
-def _placed(scene: Scene, side: int, random: np.random.Generator) -> list[tuple[str, DoubleArray]]:
+def _place(scene: Scene, side: int, random: np.random.Generator) -> list[tuple[str, DoubleArray]]:
     kinds = list(scene.kinds) if len(scene.kinds) > 1 else list(scene.kinds) * NUMBER[scene.count]
     radius = RADIUS[scene.size]
     spread = 1.15 / np.sin(np.pi / len(kinds)) if len(kinds) > 1 else 0.0

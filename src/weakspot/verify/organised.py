@@ -128,7 +128,7 @@ class _ClassOrganising:
             if digest not in self._populations and problem is not None:
                 n_failed = sum(one.n_failed for one in problems[digest])
                 self._populations[digest] = _Population(confirmation[digest], problem, n_failed)
-        self._own = self._without_explained(self._chosen())
+        self._own = self._without_explained(self._choose())
         self.explanations = [
             None if place in self._own else self._explanation(place)
             for place in range(len(self._slices))
@@ -137,7 +137,7 @@ class _ClassOrganising:
     def _population(self, place: int) -> _Population:
         return self._populations[self._slices[place].found_on.digest]
 
-    def _chosen(self) -> list[int]:
+    def _choose(self) -> list[int]:
         """Return, in turn, the slice that stands out most within the cells of those before it."""
         chosen: list[int] = []
         left = list(range(len(self._slices)))

@@ -63,7 +63,7 @@ def screened(
         same_at: of a method's candidates whose members overlap at least so much (Jaccard), only the best is kept. Those of
             different methods are all kept: the verifier tests one and says that the others are the same.
     """
-    passed = [one for one in _judged(slices, samples, criterion) if one.p_value <= largest_p]
+    passed = [one for one in _judge(slices, samples, criterion) if one.p_value <= largest_p]
     groups: dict[str, _Distinct] = defaultdict(
         lambda: _Distinct(same_at=same_at, most=MOST_BY_FAR * most)
     )
@@ -112,7 +112,7 @@ class _Distinct:
         self.kept.append(one)
 
 
-def _judged(
+def _judge(
     slices: Sequence[FailureSlice], samples: SampleSet, criterion: FailureCriterion
 ) -> Iterator[_Judged]:
     """Yield candidates that can be tested at all: of a class that is there, and not by predictions."""

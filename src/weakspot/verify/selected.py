@@ -23,7 +23,7 @@ def with_adjusted_gaps(
             batches[entry.batch, entry.measured_on.digest].append(entry)
     limits = {key: _limit(entries, alpha) for key, entries in batches.items()}
     return tuple(
-        _adjusted(entry, limits[entry.batch, entry.measured_on.digest], min_gap)
+        _adjust(entry, limits[entry.batch, entry.measured_on.digest], min_gap)
         if entry.verdict is Verdict.CONFIRMED
         else entry
         for entry in evidence
@@ -40,7 +40,7 @@ def _limit(confirmed: Iterable[Evidence], alpha: float) -> float:
     return alpha / max(cost, 1e-12)
 
 
-def _adjusted(entry: Evidence, limit: float, min_gap: float) -> Evidence:
+def _adjust(entry: Evidence, limit: float, min_gap: float) -> Evidence:
     table = _in_groups(entry)
     if not table[1] or not table[3] or table[0] * table[3] <= table[2] * table[1]:
         return entry

@@ -184,4 +184,4 @@ def test_probabilities__many_images_are_classified_elsewhere_and_are_the_same(
     assert engine.n_items == [len(keys)]
     (here._service.place(there._kept[keys[0]])).write_bytes(b"rubbish")
     with pytest.raises(StoreError, match="cannot be read: 1 not-an-image"):
-        there._classified(keys)
+        there._classify(keys)

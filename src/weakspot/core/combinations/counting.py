@@ -145,14 +145,14 @@ class CombinationCounter:
         failing = self.columns.of_samples(np.flatnonzero(failed))
         counts = [piece.counts(failing, n_threads=self.n_threads) for piece in self.pieces]
         return Combinations(
-            attributes=_joined(
+            attributes=_join(
                 [piece.attributes for piece in self.pieces], np.zeros((0, MAX_ORDER), np.int32)
             ),
-            codes=_joined(
+            codes=_join(
                 [piece.codes for piece in self.pieces], np.zeros((0, MAX_ORDER), np.uint16)
             ),
-            n_inside=_joined([piece.n_inside for piece in self.pieces], np.zeros(0, np.int64)),
-            failed_inside=_joined(counts, np.zeros(0, np.int64)),
+            n_inside=_join([piece.n_inside for piece in self.pieces], np.zeros(0, np.int64)),
+            failed_inside=_join(counts, np.zeros(0, np.int64)),
             n_samples=len(failed),
             n_failed=int(failed.sum()),
         )
@@ -209,7 +209,7 @@ def bound_on_combinations(
     )
 
 
-def _joined(parts: list[AnyArray], nothing: AnyArray) -> AnyArray:
+def _join(parts: list[AnyArray], nothing: AnyArray) -> AnyArray:
     return parts[0] if len(parts) == 1 else np.concatenate([nothing, *parts])
 
 

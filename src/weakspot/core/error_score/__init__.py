@@ -67,7 +67,7 @@ def error_scores(similarities: FloatArray, failed: BoolArray) -> ErrorScores:
     >>> found.score.tolist(), found.threshold.round(2).tolist()
     ([1.0], [0.25])
     """
-    values = _checked(similarities, failed)
+    values = _check(similarities, failed)
     n_failed = int(failed.sum())
     if n_failed in (0, len(failed)):
         return ErrorScores(score=np.zeros(len(values)), threshold=np.full(len(values), np.inf))
@@ -134,7 +134,7 @@ def error_score_null(
         generator: what shuffles.
         groups: number of the group of every sample [n], failures of which are dealt out together; None: each is its own.
     """
-    values = _checked(similarities, failed)
+    values = _check(similarities, failed)
     if not np.isfinite(values).all():
         raise InputError(NOT_FINITE, fix=LEAVE_OUT)
     if n_permutations < 1:
@@ -157,7 +157,7 @@ def error_score_null(
     )
 
 
-def _checked(similarities: FloatArray, failed: BoolArray) -> FloatArray:
+def _check(similarities: FloatArray, failed: BoolArray) -> FloatArray:
     values = np.ascontiguousarray(similarities, dtype=np.float32)
     if values.ndim != 2 or failed.shape != values.shape[1:]:  # noqa: PLR2004 - phrases and samples
         raise InputError(

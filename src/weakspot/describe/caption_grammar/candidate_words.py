@@ -40,9 +40,9 @@ class WordSources:
         noun = noun_of(class_name)
         general = ClassWords(adjectives=built_in.adjectives, places=built_in.places)
         if is_absent:
-            return self._replaced(general).joined(self._given(class_name))
+            return self._replace(general).joined(self._given(class_name))
         kinds = ClassWords(nouns=hyponyms(noun, most=self.n_kinds, commonest_first=True))
-        built = self._replaced(general.joined(words_of_ancestors(noun, built_in.by_ancestor)))
+        built = self._replace(general.joined(words_of_ancestors(noun, built_in.by_ancestor)))
         proposed = (
             proposed_words(noun, propose, self.n_proposed)
             if propose is not None and self.n_proposed
@@ -50,7 +50,7 @@ class WordSources:
         )
         return without_own_words(built.joined(self._given(class_name), kinds, proposed), noun)
 
-    def _replaced(self, words: ClassWords) -> ClassWords:
+    def _replace(self, words: ClassWords) -> ClassWords:
         return ClassWords(
             adjectives=words.adjectives if self.adjectives is None else self.adjectives,
             nouns=words.nouns,

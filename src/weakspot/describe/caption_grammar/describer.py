@@ -145,9 +145,9 @@ class CaptionGrammarDescriber:
                 n_captioned=self.n_captioned,
                 n_asked=self.n_asked,
             )
-            yield self._described(found, words, seen, witnesses, texts)
+            yield self._describe(found, words, seen, witnesses, texts)
 
-    def _described(
+    def _describe(
         self,
         found: FailureSlice,
         words: ClassWords,

@@ -30,7 +30,7 @@ class TextSide:
     def embeddings(self, phrases: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, d]."""
         new = [phrase for phrase in dict.fromkeys(phrases) if phrase not in self._remembered]
-        fresh = dict(zip(new, self._embedded(new), strict=True)) if new else {}
+        fresh = dict(zip(new, self._embed(new), strict=True)) if new else {}
         found = np.stack(
             [fresh[phrase] if phrase in fresh else self._remembered[phrase] for phrase in phrases]
         )
@@ -39,7 +39,7 @@ class TextSide:
         self._remembered.update((phrase, fresh[phrase].copy()) for phrase in new[:room])
         return np.asarray(found, dtype=np.float32)
 
-    def _embedded(self, phrases: Sequence[str]) -> FloatArray:
+    def _embed(self, phrases: Sequence[str]) -> FloatArray:
         texts = np.asarray(self._embed_texts(phrases), dtype=np.float32)
         if texts.shape != (len(phrases), self._dimension) or not np.isfinite(texts).all():
             raise ModelError(
@@ -108,7 +108,7 @@ class Best:
             for place in candidates
         ]
         if found:
-            self.kept = self._sifted(
+            self.kept = self._sift(
                 sorted(self.kept + found, key=lambda one: (-self._rank(one), one.position))
             )
 
@@ -116,7 +116,7 @@ class Best:
         discount = 1 + (self.longer_gain or 0.0) * (judged.caption.n_content_words - 1)
         return round(self.sign * judged.score / discount, DIGITS)
 
-    def _sifted(self, ranked: Sequence[Judged]) -> list[Judged]:
+    def _sift(self, ranked: Sequence[Judged]) -> list[Judged]:
         if self.longer_gain is None:
             return list(ranked[: self.most])
         kept: list[Judged] = []
@@ -166,7 +166,7 @@ class Judge:
             self._units = self._units_of(opening)
             stream = chain(opening, stream)
         while chunk := list(islice(stream, self._chunk_size)):
-            data, direction = self._measured(chunk)
+            data, direction = self._measure(chunk)
             scores = self._scores(data, direction, self._units)
             for end in ends:
                 end.add(chunk, data, direction, scores, self._n_judged)
@@ -178,12 +178,12 @@ class Judge:
         for start in range(0, len(captions), self._chunk_size):
             squares += [
                 np.square(values).sum()
-                for values in self._measured(captions[start : start + self._chunk_size])
+                for values in self._measure(captions[start : start + self._chunk_size])
             ]
         data, direction = np.sqrt(squares / max(1, len(captions)))
         return float(data) or 1.0, float(direction) or 1.0
 
-    def _measured(self, captions: Sequence[Caption]) -> tuple[DoubleArray, DoubleArray]:
+    def _measure(self, captions: Sequence[Caption]) -> tuple[DoubleArray, DoubleArray]:
         references = [reference_phrase(self._reference, caption) for caption in captions]
         different = list(dict.fromkeys(references))
         found = self._texts.embeddings(different)[

@@ -155,7 +155,7 @@ class Witnesses:
         known = np.isfinite(says)
         return correlation(says[known], belongs[known])
 
-    def _chosen(self, most: int) -> IntArray:
+    def _choose(self, most: int) -> IntArray:
         """Return positions of samples at even steps, as many inside as outside where that is possible."""
         inside = self.seen.inside
         if inside.all() or not inside.any():
@@ -201,7 +201,7 @@ class Witnesses:
 
     @cached_property
     def _captioned(self) -> IntArray:
-        return self._chosen(self.n_captioned)
+        return self._choose(self.n_captioned)
 
     @cached_property
     def captions(self) -> tuple[str, ...]:
@@ -234,7 +234,7 @@ class Witnesses:
 
     def _by_answers(self, phrase: str) -> float | None:
         ask = self.assistants.answers
-        chosen = self._chosen(self.n_asked)
+        chosen = self._choose(self.n_asked)
         question = (
             f"Is this {phrase}?"
             if phrase.startswith(("a ", "an ", "the "))

@@ -30,7 +30,7 @@ def collapse_alike(
     leaders: list[int] = []
     shown_by: dict[int, int] = {}
     for place, rows in enumerate(members):
-        bits[place] = _packed(rows, n_samples)
+        bits[place] = _pack(rows, n_samples)
         near = [
             one
             for one in leaders
@@ -49,7 +49,7 @@ def collapse_alike(
     return [shown_by[leader] for leader in leaders]
 
 
-def _packed(rows: IntArray, n_samples: int) -> AnyArray:
+def _pack(rows: IntArray, n_samples: int) -> AnyArray:
     inside = np.zeros(n_samples, dtype=np.bool_)
     inside[rows] = True
     return np.packbits(inside)

@@ -48,7 +48,7 @@ def attribute_table(
     kept: list[tuple[str, tuple[str, ...], AnyArray]] = []
     notes: list[str] = []
     for name in names:
-        values, codes = _encoded(dataset.metadata(name), rows)
+        values, codes = _encode(dataset.metadata(name), rows)
         obstacle = _obstacle(dataset.metadata(name).type, len(values), max_values)
         if obstacle:
             notes.append(f"The column {name!r} was left out: {obstacle}.")
@@ -93,7 +93,7 @@ def _is_number(kind: pa.DataType) -> bool:
     )
 
 
-def _encoded(column: pa.ChunkedArray, rows: IntArray) -> tuple[tuple[str, ...], AnyArray]:
+def _encode(column: pa.ChunkedArray, rows: IntArray) -> tuple[tuple[str, ...], AnyArray]:
     """Return the values of a column in alphabetical order, and for every row the place of its value plus one."""
     nothing = np.zeros(len(rows), dtype=np.uint16)
     if not _has_single_values(column.type) or pa.types.is_null(column.type):

@@ -14,7 +14,7 @@ FEWEST_TO_SPLIT = 2
 
 
 @compiled
-def _centred(gram: FloatArray, rows: IntArray) -> DoubleArray:
+def _centre(gram: FloatArray, rows: IntArray) -> DoubleArray:
     """Return the Gram matrix of some samples after their mean was subtracted."""
     n_rows = len(rows)
     found, means = np.empty((n_rows, n_rows)), np.zeros(n_rows)
@@ -56,7 +56,7 @@ def _main_axis(centred: DoubleArray) -> DoubleArray:
 @compiled
 def two_means(gram: FloatArray, rows: IntArray) -> tuple[BoolArray, float, float]:
     """Return which of the rows are in the first of two groups, the spread that the two means explain, and all spread."""
-    centred, n_rows = _centred(gram, rows), len(rows)
+    centred, n_rows = _centre(gram, rows), len(rows)
     axis, member, spread, explained = _main_axis(centred), np.empty(n_rows), 0.0, 0.0
     for place in range(n_rows):
         spread += centred[place, place]

@@ -83,11 +83,11 @@ class ClassSearch:
         n_groups = int(regions.max()) + 1
         if n_groups > 1:
             kept = [
-                found for found in self._judged(data, regions, draws) if self._is_clear(found, data)
+                found for found in self._judge(data, regions, draws) if self._is_clear(found, data)
             ]
             if len(kept) > 1:
                 return sorted(kept, key=lambda found: -found.strength), n_groups
-        return self._judged(
+        return self._judge(
             data, np.zeros_like(regions), draws
         ), 1 if n_groups == 1 else n_groups + 1
 
@@ -112,7 +112,7 @@ class ClassSearch:
         distances = np.square(means).sum(axis=1) - 2.0 * (data.embeddings @ means.T)
         return np.asarray(np.argmin(distances, axis=1), dtype=np.int64)
 
-    def _judged(
+    def _judge(
         self, data: ClassData, regions: IntArray, draws: np.random.Generator
     ) -> list[Direction]:
         order, failed = draws.permutation(len(data.failed)), data.failed
@@ -126,10 +126,10 @@ class ClassSearch:
         for group, strength, chance in zip(groups, strengths, chances, strict=True):
             rows = np.flatnonzero(~failed | (regions == group))
             source = data.source if len(rows) == len(failed) else part_of(data.source, rows)
-            found.append(self._fitted(data, rows, source, (strength, chance), draws))
+            found.append(self._fit(data, rows, source, (strength, chance), draws))
         return found
 
-    def _fitted(
+    def _fit(
         self,
         data: ClassData,
         rows: IntArray,

@@ -60,16 +60,16 @@ def read_captions(
         return Captions(
             problem=f"The captioner gave {len(answers)} captions for {len(rows)} samples."
         )
-    return Captions(by_row=_spoken(rows, answers))
+    return Captions(by_row=_speak(rows, answers))
 
 
 def _from_column(samples: SampleSet, rows: IntArray, column: str) -> dict[int, str]:
     if column not in samples.dataset.metadata_names:
         return {}
-    return _spoken(rows, samples.dataset.metadata(column).take(pa.array(rows)).to_pylist())
+    return _speak(rows, samples.dataset.metadata(column).take(pa.array(rows)).to_pylist())
 
 
-def _spoken(rows: IntArray, texts: Sequence[object]) -> dict[int, str]:
+def _speak(rows: IntArray, texts: Sequence[object]) -> dict[int, str]:
     return {
         int(row): text.strip()
         for row, text in zip(rows, texts, strict=True)

@@ -135,7 +135,7 @@ class KeywordsDiscoverer:
             if words.candidates and embed is None:
                 said.append(without_text_side(self.space, _contrasts(words), largest_p=self.max_p))
             elif words.candidates:
-                suggested = self._scored(words, embeddings, seed=seed)
+                suggested = self._score(words, embeddings, seed=seed)
                 found = self._slices(samples, words, suggested, embeddings, use)
                 n_considered += len(suggested)
                 slices += found
@@ -167,7 +167,7 @@ class KeywordsDiscoverer:
         every = self._class_words(samples, criterion, seed=seed, assistants=assistants, only=title)
         if embed is None or not any(words.candidates for words in every):
             return ()
-        found = self._scored(every[0], _prompt_embeddings(every, embed), seed=seed)
+        found = self._score(every[0], _prompt_embeddings(every, embed), seed=seed)
         return tuple(sorted(found, key=lambda one: (-one.error_score, _rank(one)))[:TOP])
 
     def _class_words(
@@ -240,7 +240,7 @@ class KeywordsDiscoverer:
         said = f"{VOCABULARY_USED} {captions.problem}".strip()
         return replace(plain, candidates=vocabulary_candidates(), notes=(said,))
 
-    def _scored(
+    def _score(
         self, words: _ClassWords, embeddings: dict[str, FloatArray], *, seed: int
     ) -> tuple[Suggestion, ...]:
         return scored(

@@ -136,7 +136,7 @@ class MixtureDiscoverer:
         notes: list[ClassNote] = []
         n_considered = 0
         for group in groups_of(samples, problems, self.space, per_class=self.per_class):
-            fitted = self._fitted(samples, group, seed=seed)
+            fitted = self._fit(samples, group, seed=seed)
             for place, problem in enumerate(group.problems):
                 best, note = self._best(group if fitted is None else fitted.group, fitted, place)
                 n_considered += 0 if fitted is None else len(fitted.components_of(place))
@@ -175,7 +175,7 @@ class MixtureDiscoverer:
         failures = f"The {known.n_failed} failures among {len(known.rows)} samples"
         return found[: self.n_slices], f"{failures} gather in no component of the mixture."
 
-    def _fitted(self, samples: SampleSet, group: Group, *, seed: int) -> FittedGroup | None:
+    def _fit(self, samples: SampleSet, group: Group, *, seed: int) -> FittedGroup | None:
         draws = generator(seed, METHOD, group.title)
         if len(group.rows) > self.max_samples:
             group = group.only(np.sort(draws.permutation(len(group.rows))[: self.max_samples]))

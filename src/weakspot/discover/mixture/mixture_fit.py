@@ -158,19 +158,19 @@ def fit_mixture(
         warm = fit_mixture(
             material.only(places), start[places], settings, n_components=n_components
         )
-        return _climbed(material, replace(warm, log_likelihood=-np.inf), settings)
-    first = _maximised(
+        return _climb(material, replace(warm, log_likelihood=-np.inf), settings)
+    first = _maximise(
         _sums_of_parts(material, start, n_components), settings, _Overall.of(material)
     )
-    return _climbed(material, first, settings)
+    return _climb(material, first, settings)
 
 
-def _climbed(material: Material, found: Mixture, settings: FitSettings) -> Mixture:
+def _climb(material: Material, found: Mixture, settings: FitSettings) -> Mixture:
     overall = _Overall.of(material)
     for step in range(1, settings.n_steps + 1):
         sums = _swept(material, found, settings)
         gain = sums.log_likelihood - found.log_likelihood
-        found = replace(_maximised(sums, settings, overall), n_steps=step)
+        found = replace(_maximise(sums, settings, overall), n_steps=step)
         if abs(gain) < settings.tolerance:
             break
     return found
@@ -197,7 +197,7 @@ def held_out_odds(
             (part.labels for part in parts if part is not left_out),
             start=np.zeros_like(left_out.labels),
         )
-        others = _maximised(_Sums(features=features, labels=labels), settings, overall)
+        others = _maximise(_Sums(features=features, labels=labels), settings, overall)
         odds[:, places] = log_odds(material.reduced[places], others)
     return odds
 
@@ -276,7 +276,7 @@ def _add_by_label(labels: DoubleArray, shares: FloatArray, codes: IntArray) -> N
     labels[:, codes[starts]] += np.add.reduceat(shares, starts, axis=1)
 
 
-def _maximised(sums: _Sums, settings: FitSettings, overall: _Overall) -> Mixture:
+def _maximise(sums: _Sums, settings: FitSettings, overall: _Overall) -> Mixture:
     n_dimensions = (sums.features.shape[1] - len(overall.predictions) - 1) // 2
     counts = sums.features[:, -1:] + EMPTY
     means = sums.features[:, :n_dimensions] / counts

@@ -52,7 +52,7 @@ def confusion_parts(
     cells, cell_of = np.unique(np.stack([labels, predicted]), axis=1, return_inverse=True)
     cell_of = np.asarray(cell_of).ravel()
     counts = np.bincount(cell_of).astype(np.float64)
-    allotted = _allotted(counts, cells[0] != cells[1], n_parts)
+    allotted = _allot(counts, cells[0] != cells[1], n_parts)
     parts = np.full(len(reduced), -1, dtype=np.int64)
     centres: list[FloatArray] = []
     first = 0
@@ -104,7 +104,7 @@ def _spread_out(points: FloatArray, n_parts: int, draws: np.random.Generator) ->
     return centres
 
 
-def _allotted(counts: DoubleArray, is_failure: AnyArray, n_parts: int) -> IntArray:
+def _allot(counts: DoubleArray, is_failure: AnyArray, n_parts: int) -> IntArray:
     weights = counts.copy()
     for side, share in ((is_failure, FAILURE_SHARE), (~is_failure, 1.0 - FAILURE_SHARE)):
         if side.any():

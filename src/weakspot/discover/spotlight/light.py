@@ -104,11 +104,11 @@ def brightest(field: Field, size: float, *, n_starts: int, draws: np.random.Gene
     starts += [
         (field.embeddings[place].astype(np.float64), sizes[:NARROW_LEVELS][::-1]) for place in drawn
     ]
-    found = [_climbed(field, centre, levels) for centre, levels in starts]
+    found = [_climb(field, centre, levels) for centre, levels in starts]
     return max(found, key=lambda spot: round(spot.mean_loss, 9))
 
 
-def _climbed(field: Field, centre: DoubleArray, sizes: list[float]) -> Spot:
+def _climb(field: Field, centre: DoubleArray, sizes: list[float]) -> Spot:
     spot = field.at(centre, sizes[0])
     for size in sizes:
         spot = field.at(spot.centre, size, near=spot.precision)

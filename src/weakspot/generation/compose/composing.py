@@ -163,7 +163,7 @@ class ComposeGenerator(Sendable):
         """
         if len(prompts) != len(seeds):
             raise ConfigError("Every prompt needs one seed.", given=(len(prompts), len(seeds)))
-        return [self._generated(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
+        return [self._generate(prompt, seed) for prompt, seed in zip(prompts, seeds, strict=True)]
 
     def check_prompt(self, prompt: str) -> None:
         """Do nothing if a prompt can be composed.
@@ -173,7 +173,7 @@ class ComposeGenerator(Sendable):
         """
         read_prompt(prompt, self._cache.own)
 
-    def _generated(self, prompt: str, seed: int) -> GeneratedImage:
+    def _generate(self, prompt: str, seed: int) -> GeneratedImage:
         wanted = read_prompt(prompt, self._cache.own)
         pixels, parents = _Composition(
             cache=self._cache, wanted=wanted, side=self.side, seed=seed
@@ -218,7 +218,7 @@ class _Composition:
         is_moved = (
             self.wanted.place is not None or n > 1 or bool({"size", "position"} & set(changes))
         )
-        pixels, cover, behind = self._composed(objects, n) if is_moved else self._kept(objects[0])
+        pixels, cover, behind = self._compose(objects, n) if is_moved else self._kept(objects[0])
         if "hiding" in changes:
             pixels = partly_hidden(pixels, cover, generator(self.seed, "edit", "hiding"))
         for (change, value), edit in WHOLE_IMAGE.items():
@@ -235,7 +235,7 @@ class _Composition:
             pixels = mixed(blurred(behind, strength=BACKGROUND_BLUR), pixels, alpha)
         return pixels, alpha, ()
 
-    def _composed(
+    def _compose(
         self, objects: Sequence[CutObject], n: int
     ) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
         changes = self.wanted.changes

@@ -129,23 +129,23 @@ def cut_by_colours(pixels: ByteArray, *, least_outline: float = LEAST_OUTLINE) -
     )
     if small.std(axis=(0, 1)).max() < LEAST_SPREAD:
         return NOTHING_FOUND
-    wide = _grabbed(small, MARGINS[0])
+    wide = _grab(small, MARGINS[0])
     quality = _quality(small, wide)
     if problem := quality.problem(least_outline=least_outline):
         return problem
-    narrow = _grabbed(small, MARGINS[1])
+    narrow = _grab(small, MARGINS[1])
     united = int(np.count_nonzero(wide | narrow))
     quality = _quality(small, wide, stability=int(np.count_nonzero(wide & narrow)) / max(1, united))
     if problem := quality.problem(least_outline=least_outline):
         return problem
     return Cut(
         pixels=pixels,
-        alpha=_refined(pixels, _without_appendages(_largest_piece(wide)[0])),
+        alpha=_refine(pixels, _without_appendages(_largest_piece(wide)[0])),
         quality=quality,
     )
 
 
-def _grabbed(pixels: ByteArray, margin: float) -> BoolArray:
+def _grab(pixels: ByteArray, margin: float) -> BoolArray:
     """Return what belongs to the object if most of the ellipse within a margin does; the frame of the image never does."""
     import cv2
 
@@ -284,7 +284,7 @@ def mask_between(inner: ByteArray, outer: ByteArray) -> BoolArray:
     return np.asarray((outer > 0) & (inner == 0))
 
 
-def _refined(pixels: ByteArray, piece: BoolArray) -> FloatArray:
+def _refine(pixels: ByteArray, piece: BoolArray) -> FloatArray:
     """Return a soft mask of full size whose outline follows the edges of the image."""
     import cv2
 

@@ -137,7 +137,7 @@ def put_on(
     for sprite, place in sorted(zip(sprites, places, strict=True), key=lambda pair: pair[1].y):
         layer, alpha = _layer(sprite, place, side)
         if is_lit:
-            pixels = _shadowed(pixels, alpha)
+            pixels = _shade(pixels, alpha)
             layer = _in_light_of(layer, alpha, backdrop)
         pixels = mixed(pixels, layer, alpha)
         cover = np.maximum(cover, alpha)
@@ -176,7 +176,7 @@ def _layer(sprite: Sprite, place: Placement, side: int) -> tuple[ByteArray, Floa
     return layer, cover
 
 
-def _shadowed(pixels: ByteArray, alpha: FloatArray) -> ByteArray:
+def _shade(pixels: ByteArray, alpha: FloatArray) -> ByteArray:
     import cv2
 
     rows, columns = (

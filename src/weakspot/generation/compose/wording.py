@@ -210,13 +210,13 @@ class _Reader:
     def _take_place(self, start: int, n_begun: int) -> None:
         ends = self._place_ends(start + n_begun)
         for end in ends:
-            spoken = self._spoken(start + n_begun, end)
+            spoken = self._speak(start + n_begun, end)
             if spoken and self._add_place(
                 spoken, is_backdrop="background" in self._texts[start : start + n_begun]
             ):
                 self._take(start, end - start)
                 return
-        if ends and self._spoken(start + n_begun, ends[-1]):
+        if ends and self._speak(start + n_begun, ends[-1]):
             self._unknown.append(" ".join(self._texts[start : ends[-1]]))
             self._take(start, ends[-1] - start)
 
@@ -229,7 +229,7 @@ class _Reader:
             and self._texts[start - 1] not in ARTICLES
         ):
             start -= 1
-        spoken = self._spoken(start, end + 1)
+        spoken = self._speak(start, end + 1)
         if not self._add_place(spoken, is_backdrop=True):
             self._unknown.append(spoken)
         self._take(start, end + 1 - start)
@@ -315,7 +315,7 @@ class _Reader:
     def _is_same_clause(self, first: int, second: int) -> bool:
         return self._words[first].clause == self._words[second].clause
 
-    def _spoken(self, start: int, end: int) -> str:
+    def _speak(self, start: int, end: int) -> str:
         return " ".join(text for text in self._texts[start:end] if text not in ARTICLES)
 
     def _take(self, start: int, size: int) -> None:

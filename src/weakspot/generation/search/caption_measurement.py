@@ -148,7 +148,7 @@ class WorstGroupObjective:
             raise NotEnoughDataError(
                 "There are no images of the baseline.", given=self._need_baseline().prompt
             )
-        chosen = [self._entered(caption, prompt, step) for caption, prompt in captions]
+        chosen = [self._enter(caption, prompt, step) for caption, prompt in captions]
         self._decide([one for one in chosen if one is not self._baseline])
         by_prompt = {trial.prompt: trial for trial in (self.baseline_trial, *self.trials)}
         return tuple(by_prompt[one.prompt] for one in chosen)
@@ -250,7 +250,7 @@ class WorstGroupObjective:
             raise InputError("This caption was not tried here.", given=trial.prompt)
         return found
 
-    def _entered(self, caption: str, prompt: str, step: TrialStep) -> ImageSeries:
+    def _enter(self, caption: str, prompt: str, step: TrialStep) -> ImageSeries:
         known = next((one for one in self._everyone() if one.prompt == prompt), None)
         if known is not None:
             return known
@@ -264,7 +264,7 @@ class WorstGroupObjective:
 
     def _decide(self, chosen: Sequence[ImageSeries]) -> None:
         while True:
-            proven = self._proven()
+            proven = self._prove()
             still_open = [
                 one for one in chosen if self._is_open(one, is_proven=one.prompt in proven)
             ]
@@ -276,7 +276,7 @@ class WorstGroupObjective:
             for one in still_open:
                 self._generate(one)
 
-    def _proven(self) -> set[str]:
+    def _prove(self) -> set[str]:
         generated = [one for one in self._captions if one.n_images]
         found = discoveries(
             [self._log_evidence(one) for one in generated],

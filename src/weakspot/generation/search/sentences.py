@@ -113,14 +113,14 @@ class CaptionWriter:
         candidates = candidates[: self.effort.most_candidates]
         if self.sampler.likelihoods(keys[:1], [self.baseline]) is not None:
             return ClusterCaption(
-                sentences=self._combined(candidates, shown, self._by_likelihood), left_out=left_out
+                sentences=self._combine(candidates, shown, self._by_likelihood), left_out=left_out
             )
         if by_embeddings is not None:
             return ClusterCaption(
-                sentences=self._combined(candidates, every, by_embeddings), left_out=left_out
+                sentences=self._combine(candidates, every, by_embeddings), left_out=left_out
             )
         return ClusterCaption(
-            sentences=self._combined(candidates, shown, self._by_counts), left_out=left_out
+            sentences=self._combine(candidates, shown, self._by_counts), left_out=left_out
         )
 
     def said(self, keys: Sequence[str]) -> list[str]:
@@ -131,7 +131,7 @@ class CaptionWriter:
         others = self.right_keys if self.sampler.caption_source == ASSEMBLED else ()
         return self.sampler.completions([*keys, *others], beginning=self.baseline)[: len(keys)]
 
-    def _combined(
+    def _combine(
         self, candidates: Sequence[str], images: ShownImages, plausibility: Plausibility
     ) -> tuple[str, ...]:
         """Add sentence by sentence, each time the one that sets the cluster apart most, while one does."""

@@ -71,12 +71,12 @@ def _of_attribute(attribute: WordedAttribute, noun: str) -> Iterator[WordSentenc
         phrases = tuple(_phrase(attribute.slot, wording, noun) for wording in known.wordings)
         yield WordSentence(
             group=attribute.name,
-            sentence=_spoken(attribute, known.value, known.wordings[0]),
+            sentence=_speak(attribute, known.value, known.wordings[0]),
             phrases=phrases,
         )
 
 
-def _spoken(attribute: WordedAttribute, value: str, wording: str) -> str:
+def _speak(attribute: WordedAttribute, value: str, wording: str) -> str:
     if value in _SPOKEN_OTHERWISE:
         return _SPOKEN_OTHERWISE[value]
     words = with_article(wording) if attribute.slot == "look" else wording
@@ -171,7 +171,7 @@ class WordSentences:
         contrast = near.mean(axis=0) - far.mean(axis=0)
         spread = np.sqrt(_variance(near, far) * (1 / len(near) + 1 / len(far)))
         is_clear = contrast > self.least_contrast * np.maximum(spread, np.finfo(np.float32).eps)
-        return self._chosen(said, np.where(is_clear, contrast, 0.0))
+        return self._choose(said, np.where(is_clear, contrast, 0.0))
 
     def completion(self, embeddings: FloatArray) -> list[str]:
         """Return one text an image: what sets it apart from the mean of all that are given; empty where nothing does.
@@ -189,10 +189,10 @@ class WordSentences:
         # A single image can be compared with nothing but the other words.
         scores = scores - scores.mean(axis=0) if len(scores) > 1 else scores
         for place, row in zip(np.flatnonzero(is_known).tolist(), scores, strict=True):
-            texts[place] = " ".join(self._chosen(said, row))
+            texts[place] = " ".join(self._choose(said, row))
         return texts
 
-    def _chosen(self, said: Sequence[WordSentence], scores: DoubleArray) -> list[str]:
+    def _choose(self, said: Sequence[WordSentence], scores: DoubleArray) -> list[str]:
         best: dict[str, int] = {}
         for place in np.argsort(-scores, kind="stable").tolist():
             best.setdefault(said[place].group, place)
@@ -207,10 +207,10 @@ class WordSentences:
             said = (
                 built_in_sentences(self.class_name) if self.vocabulary is None else self.vocabulary
             )
-            self._prepared[dimension] = _contrasts(said, self._embedded(said, dimension))
+            self._prepared[dimension] = _contrasts(said, self._embed(said, dimension))
         return self._prepared[dimension]
 
-    def _embedded(self, said: Sequence[WordSentence], dimension: int) -> DoubleArray:
+    def _embed(self, said: Sequence[WordSentence], dimension: int) -> DoubleArray:
         phrases = [phrase for one in said for phrase in one.phrases]
         texts = np.asarray(self.embed_texts(phrases), dtype=np.float64)
         if texts.shape != (len(phrases), dimension) or not np.isfinite(texts).all():

@@ -156,7 +156,7 @@ class Developing:
 
     def _develop(self, sheets: list[Sheet]) -> None:
         self._judge(sheets)
-        for generated in self._stored_images.add_all([self._stored(sheet) for sheet in sheets]):
+        for generated in self._stored_images.add_all([self._store(sheet) for sheet in sheets]):
             self._done(generated)
 
     def _judge(self, sheets: Sequence[Sheet]) -> None:
@@ -189,7 +189,7 @@ class Developing:
         ):
             sheet.say(OFF_CLASS, said)
 
-    def _stored(self, sheet: Sheet) -> StoredImage:
+    def _store(self, sheet: Sheet) -> StoredImage:
         data = sheet.data if sheet.data is not None or sheet.image is None else encoded(sheet.image)
         generated = GenerationResult(
             request=sheet.request,

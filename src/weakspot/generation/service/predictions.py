@@ -127,14 +127,14 @@ class GeneratedPredictions:
         """Return what the classifier says of some images [n, c]."""
         if not len(keys):
             return np.zeros((0, len(self.class_names)), dtype=np.float32)
-        found = self._predictions.rows(keys, self._classified)
+        found = self._predictions.rows(keys, self._classify)
         return found[:, self._columns(found.shape[1])]
 
     def embeddings(self, keys: Sequence[str]) -> FloatArray:
         """Return unit vectors of some images [n, d]."""
         if not len(keys):
             return np.zeros((0, self._embedder.dimension), dtype=np.float32)
-        return self._embeddings.rows(keys, self._embedded)
+        return self._embeddings.rows(keys, self._embed)
 
     def flush(self) -> None:
         for name in ("_predictions", "_embeddings"):
@@ -168,7 +168,7 @@ class GeneratedPredictions:
         names, where = self._classifier.class_names, self._classifier.classifier_id
         return class_columns(self._dataset, names, n_columns=n_columns, classifier_id=where)
 
-    def _classified(self, keys: Sequence[str]) -> FloatArray:
+    def _classify(self, keys: Sequence[str]) -> FloatArray:
         if reads_embeddings(self._classifier):
             return checked_output(self._classifier, list(self.embeddings(keys))).probabilities
         if self._engine is not None and len(keys) >= FEWEST_KEYS:
@@ -195,7 +195,7 @@ class GeneratedPredictions:
             self._classifier, [self._classifier.prepare(image) for image in images]
         ).probabilities
 
-    def _embedded(self, keys: Sequence[str]) -> FloatArray:
+    def _embed(self, keys: Sequence[str]) -> FloatArray:
         embedder = self._embedder
 
         def embed(images: Sequence[Image.Image]) -> FloatArray:

@@ -147,7 +147,7 @@ class GeneratedCaptions:
 
     def _said(self, keys: Sequence[str], beginning: str) -> list[str | None]:
         try:
-            return list(self._asked(keys, beginning))
+            return list(self._ask(keys, beginning))
         except ModelError as error:
             if isinstance(error.__cause__, UnavailableError | MissingExtraError):
                 raise
@@ -158,11 +158,11 @@ class GeneratedCaptions:
 
     def _asked_alone(self, key: str, beginning: str) -> str | None:
         try:
-            return self._asked([key], beginning)[0]
+            return self._ask([key], beginning)[0]
         except ModelError:
             return None
 
-    def _asked(self, keys: Sequence[str], beginning: str) -> list[str]:
+    def _ask(self, keys: Sequence[str], beginning: str) -> list[str]:
         images, captioner = [self._image(key) for key in keys], self._captioner
         with failing_as_model_error("captioner"):
             if isinstance(captioner, CompletesCaptions):

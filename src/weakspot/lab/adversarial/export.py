@@ -88,7 +88,7 @@ def write_images(
         rows = [
             row
             for brought in record.yields
-            for row in _saved(folder, brought, generated, stored_images)
+            for row in _save(folder, brought, generated, stored_images)
         ]
         for name in earlier - {row["image"] for row in rows}:
             (folder / name).unlink(missing_ok=True)
@@ -105,7 +105,7 @@ def write_record(folder: Path, record: AdversarialSet) -> Path:
     return path
 
 
-def _saved(
+def _save(
     folder: Path,
     brought: CaptionYield,
     generated: Mapping[str, GenerationResult],

@@ -116,7 +116,7 @@ class AdversarialStage:
             series, image_generator = self._series(
                 stored_images, n_most=len(captions) * request.effort.most_per_caption
             )
-            yields, baselines = self._generated(series, captions, request)
+            yields, baselines = self._generate(series, captions, request)
         record = self._record(
             request,
             yields,
@@ -125,7 +125,7 @@ class AdversarialStage:
             {**further, "generator": image_generator.generator_id},
         )
         write_images(request.to, record, series.generated, stored_images)
-        record = self._measured(record, request, reader, beside, network)
+        record = self._measure(record, request, reader, beside, network)
         return MadeSet(record=record, generated=series.generated, stored_images=stored_images)
 
     @property
@@ -245,7 +245,7 @@ class AdversarialStage:
         )
         return GeneratedSeries(predictions=predictions, seed=self.settings.seed), image_generator
 
-    def _generated(
+    def _generate(
         self,
         series: GeneratedSeries,
         captions: Sequence[SourceCaption],
@@ -324,7 +324,7 @@ class AdversarialStage:
             notes=tuple(_notes(yields)),
         )
 
-    def _measured(
+    def _measure(
         self,
         record: AdversarialSet,
         request: AdversarialRequest,

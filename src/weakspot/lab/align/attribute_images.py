@@ -160,7 +160,7 @@ def _noisy(image: Image.Image, generator: np.random.Generator) -> Image.Image:
     return _from_float(values + generator.normal(0, generator.uniform(35, 60), values.shape))
 
 
-def _pixelated(image: Image.Image, generator: np.random.Generator) -> Image.Image:
+def _pixelate(image: Image.Image, generator: np.random.Generator) -> Image.Image:
     side = int(generator.integers(16, 33))
     small = image.resize((side, side), Image.Resampling.BOX)
     return small.resize(image.size, Image.Resampling.NEAREST)
@@ -197,7 +197,7 @@ FILTERS: Mapping[str, Filter] = MappingProxyType(
         "sketch": _sketch,
         "painting": _painting,
         "noisy": _noisy,
-        "pixelated": _pixelated,
+        "pixelated": _pixelate,
         "foggy": _foggy,
         "night": _night,
         "upside down": _upside_down,

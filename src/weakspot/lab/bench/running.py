@@ -101,8 +101,8 @@ def _score(
         method=name, source=problem.source, kind=problem.kind, number=problem.number
     )
     try:
-        found = _discovered(part, problem, plan)
-        tested, confirmed = _proven(part, found, problem, plan)
+        found = _discover(part, problem, plan)
+        tested, confirmed = _prove(part, found, problem, plan)
     except (DataError, ModelError, NotEnoughDataError) as error:
         return blank.model_copy(update={"note": str(error), "seconds": time.perf_counter() - begun})
     seconds = time.perf_counter() - begun
@@ -119,13 +119,13 @@ def _score(
     )
 
 
-def _discovered(part: Discoverer, problem: BenchProblem, plan: BenchPlan) -> Discovery:
+def _discover(part: Discoverer, problem: BenchProblem, plan: BenchPlan) -> Discovery:
     return part.discover(
         problem.discovery, problem.criterion, seed=plan.settings.seed, assistants=problem.assistants
     )
 
 
-def _proven(
+def _prove(
     part: Discoverer, found: Discovery, problem: BenchProblem, plan: BenchPlan
 ) -> tuple[tuple[FailureSlice, ...], tuple[FailureSlice, ...]]:
     """Return the candidates that were tested and those that were confirmed, best first; baselines are never tested."""
@@ -159,7 +159,7 @@ def _megabytes(part: Discoverer, problem: BenchProblem, plan: BenchPlan) -> floa
     """Return the largest memory that Python and numpy asked for during one more discovery."""
     tracemalloc.start()
     try:
-        _discovered(part, problem, plan)
+        _discover(part, problem, plan)
         return tracemalloc.get_traced_memory()[1] / MEGABYTE
     finally:
         tracemalloc.stop()

@@ -103,19 +103,19 @@ class FamilyMember:
     def own_repair(self, method: str) -> OwnRepair:
         """Return what the model's own repair trains on; retraining alone, and why, where there is nothing else to do."""
         if not self.bench.slices:
-            return self._retrained("No slice of this model was confirmed")
+            return self._retrain("No slice of this model was confirmed")
         try:
             selection = self.bench.selection(method)
         except NotEnoughDataError as error:
-            return self._retrained(error.what.rstrip("."))
+            return self._retrain(error.what.rstrip("."))
         n_waiting = len(self.bench.unlabelled(selection))
         if n_waiting:
-            return self._retrained(
+            return self._retrain(
                 f"{n_waiting} pool samples that {method} chooses have no label (see `weakspot repair`)"
             )
         return OwnRepair(selection=selection)
 
-    def _retrained(self, why: str) -> OwnRepair:
+    def _retrain(self, why: str) -> OwnRepair:
         return OwnRepair(
             selection=self.bench.selection(PLAIN, {}),
             obstacle=f"{why}; the model's own repair is retraining alone.",

@@ -177,8 +177,8 @@ ARMS = ("before", "own repair", "collective", "random control")
 
 
 def collective_lines(repair: CollectiveRepair) -> Iterator[str]:
-    yield from _wrapped(headline(repair))
-    yield from _wrapped(set_sentence(repair))
+    yield from _wrap(headline(repair))
+    yield from _wrap(set_sentence(repair))
     yield f"Measured on {repair.n_samples:,} test samples that all {len(repair.models)} models share."
     yield "  " + " " * NAME + "".join(arm.rjust(COLUMN) for arm in ARMS)
     for model in repair.models:
@@ -188,7 +188,7 @@ def collective_lines(repair: CollectiveRepair) -> Iterator[str]:
     for model, line in zip(repair.models, repair.overlaps, strict=True):
         yield f"  {model.name:<{width}}  " + "  ".join(f"{value:.2f}" for value in line)
     for note in repair.notes:
-        yield from _wrapped(note)
+        yield from _wrap(note)
 
 
 def _model(model: FamilyModel) -> Iterator[str]:
@@ -204,9 +204,9 @@ def _model(model: FamilyModel) -> Iterator[str]:
         )
         yield _row(f"resolved, {_short(figures)}", None, *resolved)
     yield _row("still right", None, test.clean_individual, test.clean_collective, None)
-    yield from _wrapped(_sentence(test), "    ")
+    yield from _wrap(_sentence(test), "    ")
     for note in model.notes:
-        yield from _wrapped(note, "    ")
+        yield from _wrap(note, "    ")
 
 
 def _sentence(test: FamilyFigures) -> str:
@@ -244,7 +244,7 @@ def _figure(share: Share | None) -> str:
     return f"{percent(share.value)} of {share.total:,}"
 
 
-def _wrapped(text: str, indent: str = "") -> list[str]:
+def _wrap(text: str, indent: str = "") -> list[str]:
     joined = text.replace(" %", "\u00a0%")
     lines = textwrap.wrap(
         joined,

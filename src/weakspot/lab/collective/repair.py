@@ -103,7 +103,7 @@ def repair_family(
     sources = _sources(family, own, source)
     repair_set = _repair_set(sources, own, source)
     repaired = [
-        _repaired(member, family, sources, own[member.name], repair_set)
+        _repair(member, family, sources, own[member.name], repair_set)
         for member in _told(family.members, progress)
     ]
     repair = CollectiveRepair(
@@ -196,7 +196,7 @@ def _repair_set(
     return sets[0] if source is not None else pooled(sets)
 
 
-def _repaired(
+def _repair(
     member: FamilyMember,
     family: Family,
     sources: Sequence[FamilyMember],

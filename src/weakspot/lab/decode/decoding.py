@@ -251,11 +251,11 @@ class DecodeStage:
         predictions = tools.predictions(generator, progress=report_done)
         try:
             generated = predictions.generate(requests)
-            return self._judged(generated, predictions)
+            return self._judge(generated, predictions)
         finally:
             predictions.flush()
 
-    def _judged(
+    def _judge(
         self, generated: Sequence[GenerationResult], predictions: GeneratedPredictions
     ) -> tuple[DecodedImage, ...]:
         kept = [one.content_hash for one in generated if one.is_kept]

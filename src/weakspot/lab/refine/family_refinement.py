@@ -161,7 +161,7 @@ def refine_family(
     models: list[tuple[RefinedMember, Head, tuple[GeneratedPrompt, ...]]] = []
     for number, subject in enumerate(subjects):
         progress("models", number, len(subjects))
-        models.append(_refined(subject, sets, images, request, is_source=subject.name == source))
+        models.append(_refine(subject, sets, images, request, is_source=subject.name == source))
     progress("models", len(subjects), len(subjects))
     judged = [model for model, _, _ in models if source is None or model.name != source]
     refinement = FamilyRefinement(
@@ -203,7 +203,7 @@ def _own(counted: SeedNames, request: RefineRequest, images: Images) -> tuple[Wa
         return ()
 
 
-def _refined(
+def _refine(
     subject: Subject, sets: _Sets, images: Images, request: RefineRequest, *, is_source: bool
 ) -> tuple[RefinedMember, Head, tuple[GeneratedPrompt, ...]]:
     together = added_images(subject, sets.collective, images)

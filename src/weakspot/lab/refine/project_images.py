@@ -66,9 +66,7 @@ class ClassifierFeatures:
         """Return features [n, d] of images."""
         if not len(keys):
             return np.zeros((0, self._width), dtype=np.float32)
-        return self._rows.rows(
-            keys, lambda missing: self._computed([image(key) for key in missing])
-        )
+        return self._rows.rows(keys, lambda missing: self._compute([image(key) for key in missing]))
 
     def flush(self) -> None:
         self._rows.flush()
@@ -80,7 +78,7 @@ class ClassifierFeatures:
             EmbeddingCache(self._folder / FEATURES / folder_name(identity), identity=identity)
         )
 
-    def _computed(self, images: Sequence[Image.Image]) -> FloatArray:
+    def _compute(self, images: Sequence[Image.Image]) -> FloatArray:
         parts = [
             images[start : start + IMAGES_A_CALL] for start in range(0, len(images), IMAGES_A_CALL)
         ]

@@ -93,7 +93,7 @@ def refine_project(
     asked = request or RefineRequest()
     started = _now()
     member = _member(project)
-    with _stored([project], [member], generator, progress) as images:
+    with _store([project], [member], generator, progress) as images:
         model = refine_model(Subject.of(member), images, asked, progress=progress)
         shown = _shown(
             images, [(one.class_name, one.prompt) for one in model.refinement.arms[0].prompts]
@@ -135,7 +135,7 @@ def refine_projects(
     chosen = _source(projects, kind, source)
     members = [_member(project) for project in projects]
     family = Family.of(members)
-    with _stored(projects, members, generator, progress) as images:
+    with _store(projects, members, generator, progress) as images:
         refined = refine_family(family, images, asked, source=chosen, progress=progress)
         shown = _shown(images, [(one.class_name, one.prompt) for one in refined.refinement.prompts])
     made_from = _made_from(projects, members, images, asked, started)
@@ -170,7 +170,7 @@ def _member(project: Project) -> FamilyMember:
 
 
 @contextmanager
-def _stored(
+def _store(
     projects: Sequence[Project],
     members: Sequence[FamilyMember],
     generator: ImageGenerator | None,

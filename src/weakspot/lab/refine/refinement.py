@@ -96,7 +96,7 @@ def refine_model(
         NotEnoughDataError: if there are no failures, none shows a proposed value, or no image can be used.
         RefusedPromptError: if the generator can generate none of the values.
     """
-    plan = _planned(subject, images, request)
+    plan = _plan(subject, images, request)
     images.generate(plan.numbers())
     arms: dict[str, _Arm] = {}
     names = [
@@ -116,7 +116,7 @@ def refine_model(
     refinement = Refinement(
         name=subject.name,
         names=plan.seed.names,
-        arms=tuple(_recorded(name, arms[name], measured) for name in arms),
+        arms=tuple(_record(name, arms[name], measured) for name in arms),
         measured_on=subject.uses(),
         rejected=images.rejected(),
         notes=tuple(dict.fromkeys([*plan.seed.notes, *plan.notes])),
@@ -133,7 +133,7 @@ class _Arm:
     n_images: int = 0
 
 
-def _planned(subject: Subject, images: Images, request: RefineRequest) -> _Plan:
+def _plan(subject: Subject, images: Images, request: RefineRequest) -> _Plan:
     plan = _Plan(seed=seed_names(subject, request))
     plan.wanted[REFINE], notes = refine_prompts(plan.seed.names, request, images)
     plan.notes += notes
@@ -200,7 +200,7 @@ def generated_prompts(wanted: Sequence[Wanted], added: Added) -> tuple[Generated
     )
 
 
-def _recorded(name: str, arm: _Arm, measured: dict[str, Rights]) -> RefinedArm:
+def _record(name: str, arm: _Arm, measured: dict[str, Rights]) -> RefinedArm:
     random = measured.get(RANDOM) if name != RANDOM else None
     return RefinedArm(
         arm=name,

@@ -145,7 +145,7 @@ def rights(
     subject: Subject, samples: SampleSet, refined: RefinedHead
 ) -> tuple[BoolArray, BoolArray]:
     """Return which decisions on samples were right before [n] and are right now [n], class by class."""
-    found = _compared(subject, samples, refined).predictions
+    found = _compare(subject, samples, refined).predictions
     if not found:
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
     return np.concatenate([one.right_before for one in found]), np.concatenate(
@@ -153,7 +153,7 @@ def rights(
     )
 
 
-def _compared(subject: Subject, samples: SampleSet, refined: RefinedHead) -> Comparison:
+def _compare(subject: Subject, samples: SampleSet, refined: RefinedHead) -> Comparison:
     probabilities = refined.head.probabilities(samples.embeddings(FEATURES))
     return compare(samples, probabilities, (), subject.bench.criterion, refined.thresholds)
 
@@ -180,7 +180,7 @@ class Rights:
     @classmethod
     def of(cls, subject: Subject, refined: RefinedHead) -> "Rights":
         test, seed, held_out = (rights(subject, samples, refined) for samples in subject.sets)
-        groups = _compared(subject, subject.sets[-1], refined).decision_groups
+        groups = _compare(subject, subject.sets[-1], refined).decision_groups
         return cls(test=test, seed=seed, held_out=held_out, groups=groups)
 
     def shares(self) -> Mapping[str, Share]:

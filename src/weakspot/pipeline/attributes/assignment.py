@@ -85,7 +85,7 @@ def with_attributes(
     if not log.version:
         return _with_columns(own, base), base.book.notes
     editions = Editions(samples=own, base=base, log=log, store=store, group=group, key=key)
-    found = _edited(editions, assistants, progress)
+    found = _edit(editions, assistants, progress)
     with store.writing():
         shelf.show(found.book)
     return _with_columns(own, found, editions.former()), found.book.notes
@@ -154,7 +154,7 @@ def without_attributes(samples: SampleSet) -> SampleSet:
     return replace(samples, dataset=replace(samples.dataset, table=kept))
 
 
-def _edited(editions: Editions, assistants: Assistants, progress: Progress) -> ShelvedColumns:
+def _edit(editions: Editions, assistants: Assistants, progress: Progress) -> ShelvedColumns:
     """Return what was assigned first together with what edits made of it."""
     notes = [*editions.base.book.notes, *editions.now.notes]
     try:

@@ -71,7 +71,7 @@ class _Asking:
         if propose is None:
             return None
         task = self.settings.attributes.task
-        return self._tried(
+        return self._try_all(
             lambda: proposed_names(propose, task, self._class_names, same_meaning=are_synonyms),
             otherwise="The language model proposed no attributes, so the built-in ones are used",
         )
@@ -92,7 +92,7 @@ class _Asking:
         ask = self.assistants.answers
         if ask is None:
             return None
-        found = self._tried(
+        found = self._try_all(
             lambda: ask(self.rows, question),
             otherwise="The question answerer failed and is not asked again",
         )
@@ -106,14 +106,14 @@ class _Asking:
         propose = self.assistants.propose
         if propose is None:
             return None
-        return self._tried(
+        return self._try_all(
             lambda: values_from_model(
                 propose, name, self.settings.attributes.task, self._class_names
             ),
             otherwise=f"The language model lists no values of {name!r}",
         )
 
-    def _tried(self, ask: Callable[[], Found], *, otherwise: str) -> Found | None:
+    def _try_all(self, ask: Callable[[], Found], *, otherwise: str) -> Found | None:
         try:
             return ask()
         except WeakspotError as error:

@@ -91,7 +91,7 @@ def embed(  # noqa: PLR0913 - the samples, the model, and how
     cache = project.embeddings(embedder.encoder_id)
     ready = cache.matrix(keys)
     if ready is not None and ready.n_missing == 0:
-        return _embedded(embedder, ready.values, n_embeddings=len(keys), done=done)
+        return _embed(embedder, ready.values, n_embeddings=len(keys), done=done)
     chosen = settings or EmbedSettings()
     with project.writing():
         if done is None:
@@ -110,7 +110,7 @@ def embed(  # noqa: PLR0913 - the samples, the model, and how
     n_embeddings = len(keys) - ready.n_missing
     if not n_embeddings:
         raise _nothing_embedded(len(keys), done.unreadable)
-    return _embedded(embedder, ready.values, n_embeddings=n_embeddings, done=done)
+    return _embed(embedder, ready.values, n_embeddings=n_embeddings, done=done)
 
 
 def cached_embedder(
@@ -142,7 +142,7 @@ def _given(
     )
 
 
-def _embedded(
+def _embed(
     embedder: Embedder, embeddings: FloatArray, *, n_embeddings: int, done: ModelCount | None
 ) -> Embedded:
     space = EmbeddingSpace(

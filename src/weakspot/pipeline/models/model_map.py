@@ -129,7 +129,7 @@ class ResultBuffer:
 
     def write(self) -> None:
         for number, model in enumerate(self._models):
-            for keys, columns in _joined(self._keys[number], self._columns[number]):
+            for keys, columns in _join(self._keys[number], self._columns[number]):
                 _, first = np.unique(keys, return_index=True)
                 first.sort()
                 self.counts[number].n_new -= len(keys) - len(first)
@@ -137,7 +137,7 @@ class ResultBuffer:
             self._keys[number], self._columns[number] = [], []
 
 
-def _joined(
+def _join(
     keys: list[AnyArray], columns: list[tuple[AnyArray, ...]]
 ) -> Iterator[tuple[AnyArray, list[AnyArray]]]:
     """Yield keys and columns of consecutive answers of the same shape in one piece; a cache refuses a second shape."""

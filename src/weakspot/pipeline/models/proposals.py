@@ -130,12 +130,12 @@ class Proposer:
             return checked_json(kept, schema)
         if self._failure is not None:
             raise self._failure
-        text, value = self._checked(prompt, schema)
+        text, value = self._check(prompt, schema)
         with self._store.writing():
             cache.append(key, [text])
         return value
 
-    def _checked(self, prompt: str, schema: Schema) -> tuple[str, JsonValue]:
+    def _check(self, prompt: str, schema: Schema) -> tuple[str, JsonValue]:
         try:
             first = self._said(prompt, schema, self._seed)
             return first, checked_json(first, schema)

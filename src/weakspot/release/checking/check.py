@@ -118,7 +118,7 @@ class _Measuring:
             *[Split(name) for name in self.project.settings.verify.splits]
         )
         tallies += [self._tally(found, samples.only(rows)) for found in named]
-        sightings, pairing = self._compared(named, samples)
+        sightings, pairing = self._compare(named, samples)
         return Figures(
             tallies=tuple(tallies),
             n_tested=n_tested,
@@ -164,7 +164,7 @@ class _Measuring:
             failed_outside=counts[3],
         )
 
-    def _compared(
+    def _compare(
         self, named: tuple[FailureSlice, ...], samples: SampleSet
     ) -> "tuple[tuple[Sighting, ...] | None, _Paired | None]":
         policy, baseline = self.request.policy, self.request.baseline

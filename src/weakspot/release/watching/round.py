@@ -57,7 +57,7 @@ def run_round(
     inputs = describe_inputs(project, request)
     changed = _changed(inputs, last)
     if last is not None and not changed and last.run_id in project.store.runs.run_ids():
-        result = _judged(project, request, last.run_id) if request.judge_always else None
+        result = _judge(project, request, last.run_id) if request.judge_always else None
         return WatchRound(
             kind=RoundKind.UNCHANGED,
             time=_now(),
@@ -119,11 +119,11 @@ def _run_round(
         n_confirmed=len(record.findings()),
         new=new,
         gone=gone,
-        **_verdict(_judged(project, request, record.run_id)),
+        **_verdict(_judge(project, request, record.run_id)),
     )
 
 
-def _judged(project: Project, request: RoundRequest, run_id: str) -> PolicyResult | None:
+def _judge(project: Project, request: RoundRequest, run_id: str) -> PolicyResult | None:
     if request.policy is None:
         return None
     baseline = None if request.baseline is None else load_baseline(request.baseline)

@@ -49,7 +49,7 @@ def _of_slice(
     of_class = np.isin(fits, found.class_rows(samples.only(fits)))
     rows = fits[of_class | ~dataset.is_labelled[fits]]
     is_labelled = dataset.is_labelled[rows]
-    is_wrong, confidence = _judged(found, samples, rows[is_labelled], criterion)
+    is_wrong, confidence = _judge(found, samples, rows[is_labelled], criterion)
     wrong = np.zeros(len(rows), dtype=np.bool_)
     sure = np.full(len(rows), np.inf)
     wrong[is_labelled], sure[is_labelled] = is_wrong, confidence
@@ -59,7 +59,7 @@ def _of_slice(
     )
 
 
-def _judged(
+def _judge(
     found: FailureSlice, samples: SampleSet, rows: IntArray, criterion: FailureCriterion
 ) -> tuple[BoolArray, FloatArray]:
     """Return which labelled rows the classifier gets wrong, and the probability of their truth; infinite where nothing is known."""

@@ -184,13 +184,13 @@ class Best:
 
     def goes_on(self, layer: FloatArray, worth: float) -> bool:
         """Take note of a layer; False once validation samples have not gained for a while."""
-        judged = self._judged(layer, worth)
+        judged = self._judge(layer, worth)
         self._since += 1
         if judged < self.judged or self.layer is None:
             self.layer, self.worth, self.judged, self._since = layer, worth, judged, 0
         return self._validation is None or self._since < PATIENCE_STEPS
 
-    def _judged(self, layer: FloatArray, worth: float) -> float:
+    def _judge(self, layer: FloatArray, worth: float) -> float:
         if self._validation is None or self._loss is None:
             return worth
         plain = self._coordinates.plain(layer, is_centred=self._coordinates.subtracted is not None)

@@ -55,7 +55,7 @@ def write_labelling_list(
     path = folder / LIST_FILE
     old = read_table(path) if path.exists() else LabelTable(columns=COLUMNS, lines=())
     _refuse_faults(old, path)
-    merged = _merged(wanted, old)
+    merged = _merge(wanted, old)
     columns = (*COLUMNS, *(name for name in old.columns if name not in COLUMNS))
     if not path.exists() or merged != [dict(line.cells) for line in old.lines]:
         write_bytes(path, table_bytes(columns, merged))
@@ -131,7 +131,7 @@ def suggested_classes(dataset: Dataset, rows: IntArray) -> list[str]:
     return [names[code] if code >= 0 else "" for code in predicted_classes(dataset, rows).tolist()]
 
 
-def _merged(wanted: Sequence[dict[str, str]], old: LabelTable) -> list[dict[str, str]]:
+def _merge(wanted: Sequence[dict[str, str]], old: LabelTable) -> list[dict[str, str]]:
     """Return the wanted lines with what people wrote before, then the lines of others that were labelled."""
     before = {line.cells.get(SAMPLE_ID, ""): dict(line.cells) for line in old.lines}
     lines = []

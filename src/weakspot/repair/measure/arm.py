@@ -100,7 +100,7 @@ def group_changes(comparison: Comparison, *, with_classes: bool) -> tuple[GroupC
     ]
     if with_classes:
         rows += [
-            _Row(one.problem.title, GroupKind.CLASS, tally, _grouped(one))
+            _Row(one.problem.title, GroupKind.CLASS, tally, _group(one))
             for one, tally in zip(comparison.predictions, by_class, strict=True)
         ]
     return _records(rows)
@@ -115,7 +115,7 @@ def names_of_fallen(changes: Sequence[GroupChange]) -> tuple[str, ...]:
     )
 
 
-def _grouped(one: Result | None, chosen: BoolArray | None = None) -> _Grouped | None:
+def _group(one: Result | None, chosen: BoolArray | None = None) -> _Grouped | None:
     groups = None if one is None else one.problem.groups
     if one is None or groups is None:
         return None
@@ -161,10 +161,10 @@ def _sliced(parts: Sequence[SlicePart], digest: str) -> Iterator[_Row]:
         if one is not None:
             inside = _tally(one.right_before[part.inside], one.right_after[part.inside])
             outside = _tally(one.right_before[part.outside], one.right_after[part.outside])
-        yield _Row(part.title, GroupKind.SLICE, inside, _grouped(one, part.inside), names[0])
+        yield _Row(part.title, GroupKind.SLICE, inside, _group(one, part.inside), names[0])
         label = part.class_title
         rest = f"{label}: the rest" if len(parts) == 1 else f"{label}: all but “{part.title}”"
-        yield _Row(rest, GroupKind.COMPLEMENT, outside, _grouped(one, part.outside), names[1])
+        yield _Row(rest, GroupKind.COMPLEMENT, outside, _group(one, part.outside), names[1])
 
 
 def _tally(right_before: BoolArray, right_after: BoolArray) -> _Tally:
@@ -337,14 +337,14 @@ def measure_arm(  # noqa: PLR0913 - what is measured, what it is measured on, an
             seed=seed,
             together=several_to_a_group(comparison.before.groups),
         ),
-        elsewhere=tuple(_measured(one, answers, slices, criterion) for one in elsewhere),
+        elsewhere=tuple(_measure(one, answers, slices, criterion) for one in elsewhere),
         temperature=answers.temperature,
         calibration_before=before,
         calibration_after=after,
     )
 
 
-def _measured(
+def _measure(
     one: Elsewhere, answers: ArmAnswers, slices: Sequence[FailureSlice], criterion: FailureCriterion
 ) -> ArmMeasurement:
     if len(one.probabilities) != len(one.samples):

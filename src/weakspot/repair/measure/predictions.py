@@ -118,7 +118,7 @@ def compare(
         criterion: what counts as a failure.
         thresholds: multi-label thresholds after the repair; the data set's own by default.
     """
-    before = _restricted(samples.dataset, samples.rows)
+    before = _restrict(samples.dataset, samples.rows)
     after = before.with_predictions(
         probabilities=probabilities,
         thresholds=before.thresholds if thresholds is None else thresholds,
@@ -175,7 +175,7 @@ def _part(
     )
 
 
-def _restricted(dataset: Dataset, rows: IntArray) -> Dataset:
+def _restrict(dataset: Dataset, rows: IntArray) -> Dataset:
     """Return labels, groups and predictions of the given rows, in their order."""
     column = "label" if dataset.task is Task.SINGLE_LABEL else "labels"
     columns = [column, "content_hash", *({GROUP} & set(dataset.table.column_names))]

@@ -56,7 +56,7 @@ class SyntheticRepairer:
                 weights=np.ones(len(trained)),
                 note="There is no slice to add images for.",
             )
-        added, remark = self._added(slices, material)
+        added, remark = self._add(slices, material)
         weights = np.concatenate(
             [
                 np.full(len(trained), 1.0 / max(len(trained), 1)),
@@ -71,7 +71,7 @@ class SyntheticRepairer:
             rows=np.concatenate([trained, added]), weights=with_mean_one(weights), note=note
         )
 
-    def _added(
+    def _add(
         self, slices: Sequence[FailureSlice], material: RepairMaterial
     ) -> tuple[IntArray, str]:
         given = material.synthetic

@@ -24,7 +24,7 @@ from weakspot.testing.checks.parts import ANY_PART, can_be_sent, implements
 TOLERANCE = 1e-3
 
 
-def _prepared(part: Classifier) -> list[AnyArray]:
+def _prepare(part: Classifier) -> list[AnyArray]:
     if getattr(part, "reads", "images") == "embeddings":
         return list(material.small_world().embeddings(np.arange(material.N_IMAGES)))
     return [part.prepare(image) for image in material.images()]
@@ -32,14 +32,14 @@ def _prepared(part: Classifier) -> list[AnyArray]:
 
 def _said(factory: Factory) -> ClassifierOutput:
     part: Classifier = factory()
-    return part.classify(_prepared(part))
+    return part.classify(_prepare(part))
 
 
 def ids_are_stable(factory: Factory) -> None:
     """The id is the same for every new instance and after use."""
     part: Classifier = factory()
     before = part.classifier_id
-    part.classify(_prepared(part))
+    part.classify(_prepare(part))
     again: Classifier = factory()
     expect(before and isinstance(before, str), "classifier_id is empty.")
     expect(
@@ -64,7 +64,7 @@ def facts_are_given(factory: Factory) -> None:
 def probabilities_are_probabilities(factory: Factory) -> None:
     """Probabilities are float32 [n, c] in [0, 1]; they sum to one in a single-label task."""
     part: Classifier = factory()
-    probabilities = part.classify(_prepared(part)).probabilities
+    probabilities = part.classify(_prepare(part)).probabilities
     n_classes = len(part.class_names) if part.class_names is not None else probabilities.shape[-1]
     expect(
         probabilities.shape == (material.N_IMAGES, n_classes),
@@ -99,7 +99,7 @@ def images_are_told_apart(factory: Factory) -> None:
 def features_fit_the_head(factory: Factory) -> None:
     """Features are finite float32 [n, d], and the head makes the probabilities out of them."""
     part: Classifier = factory()
-    said = part.classify(_prepared(part))
+    said = part.classify(_prepare(part))
     if said.features is None:
         expect(part.head is None, "There is a head, but no features to put it on.")
         return
@@ -124,7 +124,7 @@ def features_fit_the_head(factory: Factory) -> None:
 def batches_do_not_matter(factory: Factory) -> None:
     """One image at a time, or in another order, gives the same answers."""
     part: Classifier = factory()
-    prepared = _prepared(part)
+    prepared = _prepare(part)
     whole = part.classify(prepared).probabilities
     single = np.concatenate([part.classify([item]).probabilities for item in prepared])
     expect_close(
@@ -139,7 +139,7 @@ def batches_do_not_matter(factory: Factory) -> None:
 def same_result_twice(factory: Factory) -> None:
     """A second call, and a second instance, answer alike."""
     part: Classifier = factory()
-    prepared = _prepared(part)
+    prepared = _prepare(part)
     first = part.classify(prepared).probabilities
     expect_close(
         part.classify(prepared).probabilities,
@@ -163,7 +163,7 @@ def input_stays_as_it_is(factory: Factory) -> None:
         before = image.tobytes()
         part.prepare(image)
         expect(image.tobytes() == before, "prepare changed the image.")
-    prepared = _prepared(part)
+    prepared = _prepare(part)
     saved = _bytes(prepared)
     part.classify(prepared)
     expect(_bytes(prepared) == saved, "classify changed the prepared images.")
@@ -176,7 +176,7 @@ def _bytes(prepared: Sequence[AnyArray]) -> list[bytes]:
 def no_global_randomness(factory: Factory) -> None:
     """Nothing is left to chance."""
     part: Classifier = factory()
-    prepared = _prepared(part)
+    prepared = _prepare(part)
     part.classify(prepared)
     expect_no_global_randomness(lambda: part.classify(prepared).probabilities.round(4).tobytes())
 
@@ -198,7 +198,7 @@ def images_are_read_or_refused(factory: Factory) -> None:
 
 
 def _first_answer(part: Classifier) -> AnyArray:
-    return part.classify(_prepared(part)[:1]).probabilities
+    return part.classify(_prepare(part)[:1]).probabilities
 
 
 CHECKS: dict[str, Check] = {

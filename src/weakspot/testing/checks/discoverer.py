@@ -18,7 +18,7 @@ from weakspot.testing.checks.parts import ANY_METHOD, implements
 LEAST_AGREEMENT = 0.98
 
 
-def _found(factory: Factory, samples: SampleSet | None = None, *, seed: int = 0) -> Discovery:
+def _find(factory: Factory, samples: SampleSet | None = None, *, seed: int = 0) -> Discovery:
     part: Discoverer = factory()
     return part.discover(
         _samples() if samples is None else samples,
@@ -39,7 +39,7 @@ def _told(discovery: Discovery) -> list[str]:
 
 
 def every_class_gets_a_word(factory: Factory) -> None:
-    discovery = _found(factory)
+    discovery = _find(factory)
     spoken_of = {found.class_name for found in discovery.slices} | {
         note.class_name for note in discovery.notes
     }
@@ -52,7 +52,7 @@ def every_class_gets_a_word(factory: Factory) -> None:
 def slices_say_where_they_come_from(factory: Factory) -> None:
     """Slices name their method, known classes, and the samples that were looked at."""
     samples = _samples()
-    slices = _found(factory, samples).slices
+    slices = _find(factory, samples).slices
     for found in slices:
         expect(found.method, "A slice does not name its method.")
         expect(
@@ -73,7 +73,7 @@ def slices_say_where_they_come_from(factory: Factory) -> None:
 
 def same_seed_same_result(factory: Factory) -> None:
     expect(
-        _told(_found(factory, seed=5)) == _told(_found(factory, seed=5)),
+        _told(_find(factory, seed=5)) == _told(_find(factory, seed=5)),
         "The same seed gave two results.",
     )
 
@@ -85,14 +85,14 @@ def second_call_forgets_the_first(factory: Factory) -> None:
         material.sample_set(Split.TEST), material.CRITERION, seed=1, assistants=material.ASSISTANTS
     )
     again = part.discover(_samples(), material.CRITERION, seed=0, assistants=material.ASSISTANTS)
-    expect(_told(again) == _told(_found(factory)), "The result depends on an earlier call.")
+    expect(_told(again) == _told(_find(factory)), "The result depends on an earlier call.")
 
 
 def input_stays_as_it_is(factory: Factory) -> None:
     """No array of the samples is changed."""
     samples = _samples()
     before = material.contents(samples)
-    _found(factory, samples)
+    _find(factory, samples)
     expect(material.contents(samples) == before, "An array of the given samples was changed.")
 
 
@@ -100,14 +100,14 @@ def read_only_arrays_are_enough(factory: Factory) -> None:
     """Embeddings and probabilities may be memory-mapped for reading."""
     samples = material.sample_set(Split.VALIDATION, is_read_only=True)
     expect(
-        _told(_found(factory, samples)) == _told(_found(factory)),
+        _told(_find(factory, samples)) == _told(_find(factory)),
         "Read-only arrays gave another result.",
     )
 
 
 def no_global_randomness(factory: Factory) -> None:
     """Only the given seed decides."""
-    expect_no_global_randomness(lambda: _told(_found(factory)))
+    expect_no_global_randomness(lambda: _told(_find(factory)))
 
 
 def order_of_rows_does_not_matter(factory: Factory) -> None:
@@ -115,7 +115,7 @@ def order_of_rows_does_not_matter(factory: Factory) -> None:
     samples = _samples()
     order = np.random.default_rng(3).permutation(len(samples.dataset))
     moved = material.reordered(samples, order)
-    found, again = _found(factory, samples).slices, _found(factory, moved).slices
+    found, again = _find(factory, samples).slices, _find(factory, moved).slices
     expect(
         len(found) == len(again),
         f"{len(found)} slices became {len(again)} when the rows were reordered.",
@@ -141,14 +141,14 @@ def predictions_elsewhere_do_not_matter(factory: Factory) -> None:
     """Labels and predictions of samples that were not given are never looked at."""
     samples = _samples()
     changed = material.with_predictions_elsewhere_changed(samples)
-    first, second = _told(_found(factory, samples)), _told(_found(factory, changed))
+    first, second = _told(_find(factory, samples)), _told(_find(factory, changed))
     expect(first == second, "Labels or predictions of rows that were not given were used.")
 
 
 def calm_classes_get_a_note(factory: Factory) -> None:
     """A class without failures, or with one, is passed over with a note."""
     samples = material.with_few_failures(_samples())
-    discovery = _found(factory, samples)
+    discovery = _find(factory, samples)
     calm, single = samples.dataset.class_names[:2]
     noted = {note.class_name for note in discovery.notes}
     expect(calm in noted, f"The class {calm!r} never fails and gets no note.")
@@ -167,7 +167,7 @@ def empty_input_is_survived(factory: Factory) -> None:
     samples = _samples()
     empty = samples.only(samples.rows[:0])
     try:
-        discovery = _found(factory, empty)
+        discovery = _find(factory, empty)
     except WeakspotError:
         return
     expect(not discovery.slices, "Slices were found in no samples.")
@@ -179,8 +179,8 @@ def missing_embeddings_are_survived(factory: Factory) -> None:
     holed = samples.space("clip").embeddings.copy()
     holed[samples.rows[::3]] = np.nan
     spaces = {**samples.spaces, "clip": replace(samples.space("clip"), embeddings=holed)}
-    _found(factory, replace(samples, spaces=spaces))
-    _found(
+    _find(factory, replace(samples, spaces=spaces))
+    _find(
         factory,
         replace(samples, spaces=dict.fromkeys(samples.spaces, material.empty_space(samples))),
     )
@@ -205,7 +205,7 @@ def rules_decide_on_unseen_rows(factory: Factory) -> None:
     """Every rule can be applied to samples that discovery never saw."""
     samples = _samples()
     unseen: IntArray = samples.dataset.rows_of(Split.TEST)
-    for found in _found(factory, samples).slices:
+    for found in _find(factory, samples).slices:
         inside = found.rule.members(samples, unseen)
         expect(
             inside.shape == unseen.shape and inside.dtype == np.bool_,
@@ -220,7 +220,7 @@ def rules_decide_on_unseen_rows(factory: Factory) -> None:
 def slices_survive_json(factory: Factory) -> None:
     """A slice read back from a run record is the same slice."""
     samples = _samples()
-    for found in _found(factory, samples).slices:
+    for found in _find(factory, samples).slices:
         again = FailureSlice.model_validate_json(found.model_dump_json())
         expect(
             again == found and again.slice_id == found.slice_id,
@@ -235,7 +235,7 @@ def slices_survive_json(factory: Factory) -> None:
 def multi_label_is_understood(factory: Factory) -> None:
     """In a multi-label task a slice says which side of the label it is about."""
     samples = material.sample_set(Split.VALIDATION, is_multi_label=True)
-    for found in _found(factory, samples).slices:
+    for found in _find(factory, samples).slices:
         expect(
             found.side is not None,
             "A slice of a multi-label task does not say whether members have or lack the label.",

@@ -34,7 +34,7 @@ def _holds_embeddings(part: Any) -> bool:
     return hasattr(part, "embeddings_for")
 
 
-def _prepared(part: Embedder) -> list[AnyArray]:
+def _prepare(part: Embedder) -> list[AnyArray]:
     return [part.prepare(image) for image in material.images()]
 
 
@@ -45,7 +45,7 @@ def _image_embeddings(part: Any) -> FloatArray:
         ]
         return embeddings
     embedder: Embedder = part
-    return embedder.embed_prepared(_prepared(embedder))
+    return embedder.embed_prepared(_prepare(embedder))
 
 
 def ids_are_stable(factory: Factory) -> None:
@@ -115,7 +115,7 @@ def batches_do_not_matter(factory: Factory) -> None:
     """One image or phrase at a time gives the same embeddings."""
     part: Embedder = factory()
     if not _holds_embeddings(part):
-        prepared = _prepared(part)
+        prepared = _prepare(part)
         single = np.concatenate([part.embed_prepared([item]) for item in prepared])
         expect_close(
             single,
@@ -159,7 +159,7 @@ def input_stays_as_it_is(factory: Factory) -> None:
     before = image.tobytes()
     part.prepare(image)
     expect(image.tobytes() == before, "prepare changed the image.")
-    prepared = _prepared(part)
+    prepared = _prepare(part)
     saved = [np.asarray(item).tobytes() for item in prepared]
     part.embed_prepared(prepared)
     expect(

@@ -45,7 +45,7 @@ def sample_set(
 ) -> SampleSet:
     world = small_world(is_multi_label=is_multi_label)
     samples = world.samples(split)
-    dataset = _copied(world.dataset)
+    dataset = _copy_files(world.dataset)
     found = replace(samples, dataset=dataset, rows=samples.rows.copy())
     if is_read_only:
         for array in arrays_of(found):
@@ -53,7 +53,7 @@ def sample_set(
     return found
 
 
-def _copied(dataset: Dataset) -> Dataset:
+def _copy_files(dataset: Dataset) -> Dataset:
     copies: dict[str, Any] = {
         name: None if getattr(dataset, name) is None else np.array(getattr(dataset, name))
         for name in ("predictions", "predicted_matrix", "probabilities", "thresholds")

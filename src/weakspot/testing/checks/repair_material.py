@@ -52,7 +52,7 @@ def everything(*, is_multi_label: bool = False) -> SampleSet:
         {PROMPT: [words if row in generated else None for row, words in enumerate(plain)]}
     )
     dataset = replace(
-        dataset, probabilities=np.array(dataset.probabilities), predictions=_copied(dataset)
+        dataset, probabilities=np.array(dataset.probabilities), predictions=_copy_files(dataset)
     )
     return replace(
         samples,
@@ -61,7 +61,7 @@ def everything(*, is_multi_label: bool = False) -> SampleSet:
     )
 
 
-def _copied(dataset: Dataset) -> IntArray | None:
+def _copy_files(dataset: Dataset) -> IntArray | None:
     return None if dataset.predictions is None else dataset.predictions.copy()
 
 

@@ -25,7 +25,7 @@ DIGITS = 9
 FEWEST_GROUPS = 2
 
 
-def _selected(
+def _select(
     factory: Factory,
     given: RepairMaterial | None = None,
     slices: Sequence[FailureSlice] | None = None,
@@ -41,7 +41,7 @@ def _selected_if_possible(
     factory: Factory, given: RepairMaterial, slices: Sequence[FailureSlice] | None = None
 ) -> TrainingSelection | None:
     try:
-        return _selected(factory, given, slices)
+        return _select(factory, given, slices)
     except NotEnoughDataError:
         return None
 
@@ -111,7 +111,7 @@ def selections_are_sound(factory: Factory) -> None:
     """Rows come from labelled training, pool and generated samples, once each; weights have mean one; objectives hold positions."""
     for seed in range(3):
         given = replace(repair_material.full(), seed=seed)
-        _expect_sound(_selected(factory, given), given)
+        _expect_sound(_select(factory, given), given)
 
 
 def budget_is_kept(factory: Factory) -> None:
@@ -149,14 +149,14 @@ def material_that_is_not_there_is_not_used(factory: Factory) -> None:
 
 def says_what_was_done(factory: Factory) -> None:
     """The report needs a sentence, and has to know what is a baseline."""
-    expect(_selected(factory).note.strip(), "The note is empty.")
+    expect(_select(factory).note.strip(), "The note is empty.")
     expect(isinstance(factory().is_baseline, bool), "is_baseline is no truth value.")
 
 
 def same_seed_same_result(factory: Factory) -> None:
     given = replace(repair_material.full(), seed=4)
     expect(
-        _told(_selected(factory, given)) == _told(_selected(factory, given)),
+        _told(_select(factory, given)) == _told(_select(factory, given)),
         "The same seed gave two selections.",
     )
 
@@ -164,9 +164,9 @@ def same_seed_same_result(factory: Factory) -> None:
 def second_call_forgets_the_first(factory: Factory) -> None:
     """A part that was used before chooses what a fresh one chooses."""
     part = factory()
-    _selected(lambda: part, replace(repair_material.full(), seed=9, budget=2))
+    _select(lambda: part, replace(repair_material.full(), seed=9, budget=2))
     expect(
-        _told(_selected(lambda: part)) == _told(_selected(factory)),
+        _told(_select(lambda: part)) == _told(_select(factory)),
         "The result depends on an earlier call.",
     )
 
@@ -178,7 +178,7 @@ def input_stays_as_it_is(factory: Factory) -> None:
         samples for samples in (given.training, given.pool, given.synthetic) if samples is not None
     ]
     before = [material.contents(samples) for samples in sets]
-    _selected(factory, given)
+    _select(factory, given)
     expect(
         [material.contents(samples) for samples in sets] == before,
         "An array of the given samples was changed.",
@@ -187,7 +187,7 @@ def input_stays_as_it_is(factory: Factory) -> None:
 
 def no_global_randomness(factory: Factory) -> None:
     """Only the given seed decides."""
-    expect_no_global_randomness(lambda: _told(_selected(factory)))
+    expect_no_global_randomness(lambda: _told(_select(factory)))
 
 
 def order_of_rows_does_not_matter(factory: Factory) -> None:
@@ -196,7 +196,7 @@ def order_of_rows_does_not_matter(factory: Factory) -> None:
         repair_material.full(),
         repair_material.full(change=repair_material.in_another_order),
     )
-    first, second = (_by_id(_selected(factory, one), one) for one in (given, moved))
+    first, second = (_by_id(_select(factory, one), one) for one in (given, moved))
     expect(
         first == second,
         "Other samples are chosen, or count otherwise, when the rows are in another order.",
@@ -219,7 +219,7 @@ def evaluation_labels_do_not_matter(factory: Factory) -> None:
     given = repair_material.full()
     changed = repair_material.full(change=repair_material.with_evaluation_changed)
     changed = replace(changed, evidence=given.evidence, n_failures=given.n_failures)
-    results = [_told(_selected(factory, one)) for one in (given, changed)]
+    results = [_told(_select(factory, one)) for one in (given, changed)]
     expect(
         results[0] == results[1], "Labels or predictions of validation or test samples were used."
     )
@@ -245,7 +245,7 @@ def no_slices_change_nothing(factory: Factory) -> None:
     """Without slices training samples stay as they are, or a NotEnoughDataError is raised, unless slices are never looked at."""
     given = repair_material.full()
     selection = _selected_if_possible(factory, given, ())
-    if selection is None or _told(selection) == _told(_selected(factory, given)):
+    if selection is None or _told(selection) == _told(_select(factory, given)):
         return
     expect(
         np.array_equal(np.sort(selection.rows), given.labelled),
@@ -266,7 +266,7 @@ def slices_without_members_are_survived(factory: Factory) -> None:
     given = repair_material.full()
     nobody = slice_of_nobody("square")
     _expect_sound(
-        _selected(factory, given, (nobody, *repair_material.slices_of(given.training))), given
+        _select(factory, given, (nobody, *repair_material.slices_of(given.training))), given
     )
     alone = _selected_if_possible(factory, given, (nobody,))
     if alone is not None:
@@ -288,7 +288,7 @@ def multi_label_is_understood(factory: Factory) -> None:
     """In a multi-label task a selection is sound, too, or an error of weakspot says that it cannot be."""
     given = repair_material.full(is_multi_label=True)
     try:
-        selection = _selected(factory, given)
+        selection = _select(factory, given)
     except WeakspotError:
         return
     _expect_sound(selection, given)

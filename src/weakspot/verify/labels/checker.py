@@ -160,7 +160,7 @@ class LabelChecker:
         pairs: LabelPairs,
         captions: CaptionRows | None,
     ) -> LabelFinding | None:
-        asked = self._asked(sides, pairs.problem)
+        asked = self._ask(sides, pairs.problem)
         rows = pairs.problem.rows[asked]
         said = self._suspects(pairs, rows, captions)
         if not said.witnesses:
@@ -210,7 +210,7 @@ class LabelChecker:
         is_there = share is not None and share <= self.farthest
         return is_there and bool(said.is_either.mean() <= self.most_either)
 
-    def _asked(self, sides: SliceSides, problem: ClassProblem) -> IntArray:
+    def _ask(self, sides: SliceSides, problem: ClassProblem) -> IntArray:
         """Return the places of the failures whose labels are looked at, ascending: all, or an even part of those on each side."""
         inside, outside = (
             np.flatnonzero(sides.inside & problem.failed),

@@ -46,11 +46,11 @@ def with_added(
         parts.append("Slice members, old and new, weigh as much as the rest of their class.")
     if n_open:
         parts.append(f"Of these wait for a label: {n_open}.")
-    weights = _balanced(material, rows, slices) if weighting == "balanced" else np.ones(len(rows))
+    weights = _balance(material, rows, slices) if weighting == "balanced" else np.ones(len(rows))
     return TrainingSelection(rows=rows, weights=weights, note=" ".join(parts))
 
 
-def _balanced(
+def _balance(
     material: RepairMaterial, rows: IntArray, slices: Sequence[FailureSlice]
 ) -> DoubleArray:
     """Return weights under which slices and the rest of their class are in balance; rows without a label count once."""

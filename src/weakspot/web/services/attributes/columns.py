@@ -166,10 +166,10 @@ class _Cache:
                 editions = assigned or unassigned_editions(
                     workspace.samples, workspace.project.store
                 )
-                self._newest = self._coded(mark, editions, is_assigned=assigned is not None)
+                self._newest = self._encode(mark, editions, is_assigned=assigned is not None)
             return self._newest
 
-    def _coded(self, mark: str, editions: Editions, *, is_assigned: bool) -> CodedAttributes:
+    def _encode(self, mark: str, editions: Editions, *, is_assigned: bool) -> CodedAttributes:
         coded, assignment = [], " ".join(mark.split(" ")[:2])
         kept: dict[tuple[str, str], AnyArray] = {}
         for attribute in editions.now.attributes:

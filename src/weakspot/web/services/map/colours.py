@@ -111,7 +111,7 @@ def colourings(workspace: Workspace) -> MapColouringsView:
         if _says_something(workspace, name)
     ]
     found += [
-        (ATTRIBUTE + one.attribute_id, one.edited.name, "columns") for one in _assigned(workspace)
+        (ATTRIBUTE + one.attribute_id, one.edited.name, "columns") for one in _assign(workspace)
     ]
     record = workspace.record()
     if record is not None:
@@ -250,7 +250,7 @@ def _attribute(workspace: Workspace, attribute_id: str) -> Coloured:
     return found.edited.name, *name_unknown(codes, [value.title for value in found.edited.values])
 
 
-def _assigned(workspace: Workspace) -> list[CodedAttribute]:
+def _assign(workspace: Workspace) -> list[CodedAttribute]:
     """Return the attributes that were assigned from images; those that were columns from the start are listed as columns."""
     listed = coded_attributes(workspace).attributes
     return [one for one in listed if one.state == "assigned" and one.record.source != "metadata"]
