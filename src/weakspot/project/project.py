@@ -350,7 +350,7 @@ class Project(ProjectSession):
         asked = self._with_settings(settings)
         record = asked.discover()
         own_notes = tuple(note for note in record.notes if note.class_name == class_name)
-        asked._saved(record.model_copy(update={"notes": own_notes}))  # noqa: SLF001 - one of the same kind
+        asked._save(record.model_copy(update={"notes": own_notes}))  # noqa: SLF001 - one of the same kind
         return asked.verify(record.run_id)
 
     def _with_settings(self, settings: Settings) -> "Project":
