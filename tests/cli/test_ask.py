@@ -1,5 +1,6 @@
 import csv
 import json
+import re
 
 import pytest
 from typer.testing import CliRunner
@@ -26,7 +27,7 @@ def test_hypothesis__prints_both_halves_and_the_count(ask):
     assert "in sample" in text
     assert "held out" in text
     assert "good: Samples above the threshold fail more often" in text
-    assert "1 batch of questions (2 in all) was asked of these" in text
+    assert re.search(r"asked of these \d+ samples; the next may spend [\d.]+ % of the error", text)
     assert "fresh samples restore the full level." in text
 
 

@@ -98,7 +98,8 @@ def test_collective__as_json_from_one_model(family):
     assert (content["kind"], content["source"]) == (2, "second")
     assert [model["name"] for model in content["models"]] == ["first", "second"]
     first = content["models"][0]["figures"][0]
-    assert first["before"]["total"] == content["n_samples"] == 200
+    # Of the 200 test samples, images that look like ones that were used are left out.
+    assert 180 <= first["before"]["total"] == content["n_samples"] < 200
     assert 0.9 < first["relative_accuracy"] <= 1.1
 
 

@@ -31,7 +31,8 @@ def part(start):
 
 def parts(columns):
     for start in range(0, n_rows, size):
-        yield part(start) if columns is None else part(start).select(columns)
+        own = part(start)
+        yield own if columns is None else own.select([name for name in columns if name in own.column_names])
 
 assembly = assemble(parts, AssemblySettings(), where="a test")
 for number, batch in enumerate(assembly.batches()):

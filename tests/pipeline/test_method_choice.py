@@ -1,5 +1,7 @@
 """Methods are chosen by what is there, before anything long is read."""
 
+from dataclasses import replace
+
 import pytest
 
 from weakspot.core.errors import ConfigError
@@ -55,6 +57,16 @@ def test_choose_methods__named_ones_that_cannot_work_get_one_sentence():
     assert "directions, clusters and mixture need embeddings" in said
     assert "--method attributes" in said
     assert '["auto"]' in said
+
+
+def test_choose_methods__named_columns_without_anything_to_compare_are_no_error():
+    idle = Material(has_images=True, spaces=frozenset({"clip"}), has_idle_columns=True)
+    named = _settings("attributes")
+    assert choose_methods(named, idle).settings == named
+    with pytest.raises(ConfigError, match="attributes needs columns"):
+        choose_methods(named, replace(idle, has_idle_columns=False))
+    with pytest.raises(ConfigError, match="words needs captions"):
+        choose_methods(_settings("attributes", "words"), idle)
 
 
 def test_choose_methods__nothing_to_compare():

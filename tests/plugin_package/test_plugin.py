@@ -86,7 +86,7 @@ def answer(tmp_path_factory) -> dict:
 def test_registered__other_packages_are_named_with_their_package(answer):
     assert f"{PACKAGE}/centroids" in answer["found"]["discoverers"]
     assert f"{PACKAGE}/thumbnail" in answer["found"]["embedders"]
-    assert answer["found"]["rules"] == [f"{PACKAGE}/nearer"]
+    assert answer["found"]["rules"] == ["caption", f"{PACKAGE}/nearer"]
     assert "directions" in answer["found"]["discoverers"]
 
 

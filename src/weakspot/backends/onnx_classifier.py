@@ -118,33 +118,33 @@ class OnnxClassifier(Sendable):
 
     @property
     def classifier_id(self) -> str:
-        return self._load.identifier
+        return self._loaded.identifier
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        return self._load.reader.class_names
+        return self._loaded.reader.class_names
 
     @property
     def image_side(self) -> int | None:
-        return self._load.preprocessing.needed_side
+        return self._loaded.preprocessing.needed_side
 
     @property
     def head(self) -> Head | None:
         """The last linear layer, checked against the graph's own answer; None where there is none."""
-        return self._load.reader.head
+        return self._loaded.reader.head
 
     @property
     def features_note(self) -> str | None:
-        return self._load.reader.note
+        return self._loaded.reader.note
 
     def prepare(self, image: Image.Image) -> AnyArray:
-        return self._load.preprocessing.apply(image)
+        return self._loaded.preprocessing.apply(image)
 
     def classify(self, prepared: Sequence[AnyArray]) -> ClassifierOutput:
         if not prepared:
-            return self._load.reader.empty()
-        scores, features = self._load.runner.run(prepared)
-        return self._load.reader.output(scores, features, n_rows=len(prepared))
+            return self._loaded.reader.empty()
+        scores, features = self._loaded.runner.run(prepared)
+        return self._loaded.reader.output(scores, features, n_rows=len(prepared))
 
     def write_repaired(self, head: Head, folder: Path) -> tuple[Path, ...]:
         """Write the graph with this last layer, and the weight files it needs, into a folder; everything else stays bit for bit.
@@ -157,10 +157,10 @@ class OnnxClassifier(Sendable):
             head,
             self.head,
             self.features_note,
-            is_single=self._load.reader.is_single,
+            is_single=self._loaded.reader.is_single,
             where=where,
         )
-        if self._load.hashes != _hashes(OnnxGraph(self._path)):
+        if self._loaded.hashes != _hashes(OnnxGraph(self._path)):
             raise ModelError(
                 "The file changed since it was loaded.",
                 where=where,
@@ -170,7 +170,7 @@ class OnnxClassifier(Sendable):
         before = self if self._providers == (CPU,) else reloaded(self, _providers=(CPU,))
         with new_files(folder) as staging:
             path, epsilon = self._write_checked(
-                rows, staging, list(self._load.runner.batches(prepared))
+                rows, staging, list(self._loaded.runner.batches(prepared))
             )
             check_repaired(before, reloaded(before, _path=path), head, prepared, epsilon=epsilon)
             names = files_in(staging)
@@ -190,17 +190,17 @@ class OnnxClassifier(Sendable):
     @property
     def layer_kind(self) -> str | None:
         """The kind of number that the last layer is kept in, for example `float16`; None without a head."""
-        return self._load.layer_kind if self.head is not None else None
+        return self._loaded.layer_kind if self.head is not None else None
 
     def _probes(self) -> list[AnyArray]:
-        preprocessing = self._load.preprocessing
+        preprocessing = self._loaded.preprocessing
         return [
             preprocessing.apply(image)
             for image in probe_images(preprocessing.height, preprocessing.width)
         ]
 
     @LoadedOnce
-    def _load(self) -> _Loaded:
+    def _loaded(self) -> _Loaded:
         graph = OnnxGraph(self._path)
         hashes = _hashes(graph)
         facts = graph.input_facts()

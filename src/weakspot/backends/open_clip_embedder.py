@@ -77,7 +77,7 @@ class OpenClipEmbedder(Sendable):
 
     @property
     def image_side(self) -> int | None:
-        size = self._load[0].visual.image_size
+        size = self._loaded[0].visual.image_size
         return int(max(size) if isinstance(size, tuple | list) else size)
 
     @property
@@ -86,13 +86,13 @@ class OpenClipEmbedder(Sendable):
 
     def prepare(self, image: Image.Image) -> AnyArray:
         """Turn one RGB image into [3, height, width], as open_clip does it for this model."""
-        return np.asarray(self._load[1](image).numpy(), dtype=np.float32)
+        return np.asarray(self._loaded[1](image).numpy(), dtype=np.float32)
 
     def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
         """Return unit vectors [n, d] of prepared images."""
         if not prepared:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        torch, model = require_torch(PURPOSE), self._load[0]
+        torch, model = require_torch(PURPOSE), self._loaded[0]
         weights = next(model.parameters())
         with torch.inference_mode():
             pixels = torch.from_numpy(np.stack(prepared)).to(weights.device, weights.dtype)
@@ -102,7 +102,7 @@ class OpenClipEmbedder(Sendable):
         """Return unit vectors [m, d] of phrases."""
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        torch, model = require_torch(PURPOSE), self._load[0]
+        torch, model = require_torch(PURPOSE), self._loaded[0]
         with torch.inference_mode():
             tokens = self._tokenizer(list(texts)).to(next(model.parameters()).device)
             return unit_rows(model.encode_text(tokens).float().cpu().numpy())
@@ -112,7 +112,7 @@ class OpenClipEmbedder(Sendable):
         return self._guard(lambda: _library().get_tokenizer(self._model_name))
 
     @LoadedOnce
-    def _load(self) -> tuple[Any, Any]:
+    def _loaded(self) -> tuple[Any, Any]:
         torch = require_torch(PURPOSE)
         device, dtype = torch_device(torch, self._device), torch_dtype(torch, self._dtype)
         create = _library().create_model_and_transforms

@@ -137,7 +137,7 @@ class SklearnClassifier(Sendable):
         return model_id(
             "sklearn",
             name,
-            joblib.hash(self._load.model),
+            joblib.hash(self._loaded.model),
             self.space,
             self.task,
             self.class_names,
@@ -145,7 +145,7 @@ class SklearnClassifier(Sendable):
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        return self._load.class_names
+        return self._loaded.class_names
 
     @property
     def image_side(self) -> int | None:
@@ -155,11 +155,11 @@ class SklearnClassifier(Sendable):
     @property
     def head(self) -> Head | None:
         """The last step as a linear layer, checked against the model's own answer; None where it is not one."""
-        return self._load.head
+        return self._loaded.head
 
     @property
     def features_note(self) -> str | None:
-        return NO_HEAD if self._load.head is None else None
+        return NO_HEAD if self._loaded.head is None else None
 
     def prepare(self, image: Image.Image) -> AnyArray:
         """Refuse: this classifier reads embeddings of the space `space`."""
@@ -172,7 +172,7 @@ class SklearnClassifier(Sendable):
 
     def classify(self, prepared: Sequence[AnyArray] | FloatArray) -> ClassifierOutput:
         """Return probabilities of embeddings [n, d], and what the last linear step sees as features."""
-        loaded = self._load
+        loaded = self._loaded
         embeddings = (
             np.asarray(prepared, dtype=np.float32).reshape(len(prepared), -1)
             if len(prepared)
@@ -201,7 +201,7 @@ class SklearnClassifier(Sendable):
             ModelError: if a file is there already, the last step is no linear layer, or what was written does not hold when read
                 back.
         """
-        loaded = self._load
+        loaded = self._loaded
         note = (
             None
             if loaded.head is not None
@@ -240,7 +240,7 @@ class SklearnClassifier(Sendable):
         )
 
     @LoadedOnce
-    def _load(self) -> _Loaded:
+    def _loaded(self) -> _Loaded:
         model = self._given if self._path is None else load_skops(self._path, self._trusted_types)
         n_features = getattr(model, "n_features_in_", None)
         if (

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weakspot.cli.options import EngineOption, JsonOption, ProjectOption, RunOption
-from weakspot.core.tree import SliceOrder
+from weakspot.core.ordering import SliceOrder
 
 if TYPE_CHECKING:
     from weakspot.core.run import RunRecord

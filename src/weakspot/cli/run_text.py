@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from weakspot.cli.repair_text import repair_lines
 from weakspot.core.evidence import Cause, Evidence, Verdict
+from weakspot.core.ordering import SliceOrder
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
-from weakspot.core.tree import SliceOrder
 from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.method_choice import CHOICE_STAGE
 from weakspot.pipeline.preparation import EmbedSummary

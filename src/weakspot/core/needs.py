@@ -33,12 +33,14 @@ class Material:
         has_captions: whether samples come with captions.
         spaces: names of the spaces of embeddings.
         has_images: whether samples have images.
+        has_idle_columns: whether there are columns, but none that can be compared.
     """
 
     n_columns: int = 0
     has_captions: bool = False
     spaces: frozenset[str] = frozenset()
     has_images: bool = False
+    has_idle_columns: bool = False
 
     @classmethod
     def of(cls, samples: SampleSet) -> "Material":
@@ -49,6 +51,7 @@ class Material:
             has_captions=CAPTION_COLUMN in dataset.metadata_names,
             spaces=frozenset(samples.spaces),
             has_images=dataset.has_images,
+            has_idle_columns=marked == () and bool(dataset.metadata_names),
         )
 
     def has(self, need: Need) -> bool:

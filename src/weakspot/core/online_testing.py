@@ -1,9 +1,9 @@
 """Questions that are put to the same samples one after another: what each may cost, and what is left.
 
 A batch is what is asked at one time. Batch t may spend the part `spending_share(t)` of the error rate; all parts together are one,
-so the rate holds however long one goes on asking. With `fdr` every earlier finding raises what a batch may accept: a batch form of
-LOND (Javanmard and Montanari, *Online rules for control of false discovery rate and false discovery exceedance*, 2018) with Benjamini
-and Hochberg's procedure inside. The others are plain alpha spending. docs/decisions/019 has the argument.
+so the rate holds however long one goes on asking. With `fdr` every earlier batch with a finding raises what a batch may accept: a
+batch form of LOND (Javanmard and Montanari, *Online rules for control of false discovery rate and false discovery exceedance*, 2018)
+with Benjamini and Hochberg's procedure inside. The others are plain alpha spending. docs/decisions/019 has the argument.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ class Allowance:
 
     Args:
         batch: its place among all that was asked, from 1.
-        earlier: findings so far.
+        earlier: batches so far that had a finding.
         alpha: error rate over everything.
         correction: which error rate is meant.
     """
@@ -86,17 +86,18 @@ class AskedFamily:
 def online_q_values(
     batches: Sequence[Sequence[AskedFamily]], *, alpha: float, correction: Correction
 ) -> tuple[list[list[DoubleArray]], int]:
-    """Return for every test the error rate at which its batch would just accept it, and how many tests were accepted at `alpha`.
+    """Return for every test the error rate at which its batch would just accept it, and how many batches had a finding at `alpha`.
 
-    What is asked later changes nothing of what was answered before. Families of one batch do not count each other's findings.
+    What is asked later changes nothing of what was answered before. Families of one batch do not count each other's findings. A batch
+    counts once for later ones, however much it found: hundreds of combinations that share one cause are no licence to be wrong.
 
     >>> family = AskedFamily(p_values=np.array([0.01]), weights=np.ones(1))
-    >>> values, n_found = online_q_values([[family], [family]], alpha=0.05, correction="fwer")
-    >>> [round(float(batch[0][0]), 3) for batch in values], n_found
+    >>> values, n_fruitful = online_q_values([[family], [family]], alpha=0.05, correction="fwer")
+    >>> [round(float(batch[0][0]), 3) for batch in values], n_fruitful
     ([0.017, 0.065], 1)
     """
     values: list[list[DoubleArray]] = []
-    n_found = 0
+    n_fruitful = 0
     for place, families in enumerate(batches, start=1):
         adjusted = [
             adjusted_p_values(
@@ -104,10 +105,10 @@ def online_q_values(
                 correction=correction,
                 weights=family.weights,
                 share=spending_share(place) * family.part,
-                earlier=n_found,
+                earlier=n_fruitful,
             )
             for family in families
         ]
         values.append(adjusted)
-        n_found += sum(int(np.sum(one <= alpha)) for one in adjusted)
-    return values, n_found
+        n_fruitful += any(bool(np.any(one <= alpha)) for one in adjusted)
+    return values, n_fruitful

@@ -14,14 +14,6 @@ class NodeKind(StrEnum):
     EXPLAINED = "explained"
 
 
-class SliceOrder(StrEnum):
-    """By what slices are ordered for a reader."""
-
-    SEVERITY = "severity"
-    COVERAGE = "coverage"
-    BOTH = "both"
-
-
 class Explanation(Record):
     """Why a confirmed slice is no finding of its own: a stronger one of its class accounts for it.
 

@@ -65,7 +65,8 @@ class DelimitedTable:
         if len(set(names)) < len(names) or not wanted:
             raise IrregularTextError
         with open_location(self.location) as file:
-            first = file.readline(_LONGEST_HEADER)
+            # Files on remote storage read no line of a limited length.
+            first = file.read(_LONGEST_HEADER).split(b"\n", maxsplit=1)[0]
             file.seek(0)
             delimiter = self._delimiter_in(first.decode("utf-8", "replace"))
             yield from read_csv_blocks(file, names, delimiter=delimiter, wanted=wanted)

@@ -164,10 +164,10 @@ class Ledger:
     def standing(self) -> Standing:
         """Return what was asked and what is left."""
         known = self._read()
-        n_found = known.judged(self.alpha, self.correction)[1]
+        answers, n_fruitful = known.judged(self.alpha, self.correction)
         left = Allowance(
             batch=len(known.batches) + 1,
-            earlier=n_found,
+            earlier=n_fruitful,
             alpha=self.alpha,
             correction=self.correction,
         )
@@ -175,7 +175,7 @@ class Ledger:
             n_samples=self.data.n_samples,
             n_questions=len(known.places),
             n_batches=len(known.batches),
-            n_found=n_found,
+            n_found=sum(one.is_found for batch in answers for one in batch.values()),
             share=left.largest_p / self.alpha,
             largest_p=left.largest_p,
             alpha=self.alpha,
@@ -263,12 +263,12 @@ class _Known:
         return self.judged(alpha, correction)[0][self.places[key]][key]
 
     def judged(self, alpha: float, correction: Correction) -> tuple[list[dict[str, Answer]], int]:
-        """Return the answers of every batch by question, and how many were findings."""
+        """Return the answers of every batch by question, and how many batches had findings."""
         wanted = alpha, correction
         if wanted not in self._judged:
             families = [list(_families(batch)) for batch in self.batches]
             tests = [[_tests(own, batch) for own in each] for each, batch in self._pair(families)]
-            values, n_found = online_q_values(tests, alpha=alpha, correction=correction)
+            values, n_fruitful = online_q_values(tests, alpha=alpha, correction=correction)
             self._judged[wanted] = (
                 [
                     {
@@ -280,7 +280,7 @@ class _Known:
                         zip(families, values, self.batches, strict=True), start=1
                     )
                 ],
-                n_found,
+                n_fruitful,
             )
         return self._judged[wanted]
 

@@ -40,10 +40,23 @@ def choose_methods(settings: Settings, material: Material) -> MethodChoice:
     methods = build_discoverers(settings)
     missing = {name: material.missing(part) for name, part in methods.items()}
     fitting = {name: part for name, part in methods.items() if not missing[name]}
+    if not fitting and _wait_for_columns(settings, material, missing):
+        return MethodChoice(
+            settings=settings, sentence="No column has values to compare; other samples may have."
+        )
     if not fitting:
         raise _nothing_fits(settings, material, missing)
     chosen = settings if len(fitting) == len(methods) else with_methods(settings, tuple(fitting))
     return MethodChoice(settings=chosen, sentence=_sentence(fitting, missing, material))
+
+
+def _wait_for_columns(
+    settings: Settings, material: Material, missing: Mapping[str, tuple[Need, ...]]
+) -> bool:
+    """Return whether somebody named methods whose columns are there, without anything to compare so far."""
+    is_named = not CHOSEN_BY_US & set(settings.discover.methods)
+    lacks_only_columns = all(needs == (Need.COLUMNS,) for needs in missing.values())
+    return is_named and material.has_idle_columns and lacks_only_columns
 
 
 def fitting_settings(settings: Settings, samples: SampleSet) -> Settings:

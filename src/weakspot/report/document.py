@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
+from weakspot.core.ordering import SliceOrder
 from weakspot.core.run import MethodRecord, RunRecord
-from weakspot.core.tree import SliceOrder
 from weakspot.lexicon.word_frequency import WordFrequency
 from weakspot.report import wording
 from weakspot.report.findings import (

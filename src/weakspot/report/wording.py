@@ -92,7 +92,7 @@ def p_value(value: float) -> str:
 def exact_p(value: float, *, name: str = "p") -> str:
     """Return a p-value or q-value in two digits, however small; what a float cannot hold is not called zero.
 
-    >>> exact_p(2.15e-48), exact_p(0.0), exact_p(0.0, name="q")
+    >>> exact_p(2.14e-48), exact_p(0.0), exact_p(0.0, name="q")
     ('p = 2.1e-48', 'p < 1e-300', 'q < 1e-300')
     """
     return f"{name} < {LEAST_P:.0e}" if value < LEAST_P else f"{name} = {value:.2g}"

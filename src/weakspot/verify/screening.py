@@ -13,7 +13,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 
 BY_FAR = 1e-9
-MOST_BY_FAR = 10
+MOST_OTHERS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,15 +58,13 @@ def screened(
         samples: the discovery samples.
         criterion: what counts as a failure.
         largest_p: candidates with a larger p-value are dropped.
-        most: at most so many are kept, and those that stand out by far beyond it, up to ten times as many: they hardly make the
-            others pay for them, and cutting them would hide severe slices behind broad ones. Half of the number is left to others.
+        most: at most so many are kept; of those that do not stand out by far at most 200, which half of the number is left to. The
+            others hardly make them pay, and cutting those would hide severe slices behind broad ones.
         same_at: of a method's candidates whose members overlap at least so much (Jaccard), only the best is kept. Those of
             different methods are all kept: the verifier tests one and says that the others are the same.
     """
     passed = [one for one in _judge(slices, samples, criterion) if one.p_value <= largest_p]
-    groups: dict[str, _Distinct] = defaultdict(
-        lambda: _Distinct(same_at=same_at, most=MOST_BY_FAR * most)
-    )
+    groups: dict[str, _Distinct] = defaultdict(lambda: _Distinct(same_at=same_at, most=most))
     for one in sorted(passed, key=lambda one: (one.p_value, one.place)):
         groups[one.found.method].add(one)
     turns = [
@@ -76,8 +74,8 @@ def screened(
     ]
     by_far = [turn for turn in turns if turn[1] <= BY_FAR]
     others = [turn for turn in turns if turn[1] > BY_FAR]
-    n_others = max(most - len(by_far), most // 2)
-    chosen = sorted(by_far)[: MOST_BY_FAR * most] + sorted(others)[:n_others]
+    chosen = sorted(by_far)[: most - min(len(others), MOST_OTHERS, most // 2)]
+    chosen += sorted(others)[: min(MOST_OTHERS, most - len(chosen))]
     places = sorted(place for _, _, place in chosen)
     return Screened(
         kept=tuple(slices[place] for place in places),

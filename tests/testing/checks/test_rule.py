@@ -17,6 +17,7 @@ from weakspot.core.rules import (
     PredictionRule,
     Rule,
 )
+from weakspot.lexicon.caption_rule import CaptionRule
 from weakspot.testing.checks import ConformanceError, check_rule, checks_for
 from weakspot.testing.planted_features import CLIP_DIMENSION, ENCODER_ID
 
@@ -41,6 +42,7 @@ EXAMPLES = {
     "prediction": PredictionRule(measure="doubt", threshold=0.3),
     "all-of": AllOfRule(rules=(GREEN, PredictionRule(measure="doubt", threshold=0.3))),
     "any-of": AnyOfRule(rules=(GREEN, IdRule(sample_ids=("7",)))),
+    "caption": CaptionRule(column="colour", words="green"),
 }
 
 

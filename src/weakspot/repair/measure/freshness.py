@@ -38,7 +38,7 @@ def untouched(samples: SampleSet, used: Sequence[IntArray]) -> SampleSet:
         )
     is_fresh = ~_has_content_of(dataset, rows, taken)
     left_out = "repeated images"
-    is_apart = ~np.isin(dataset.groups[rows], dataset.groups[taken])
+    is_apart = is_fresh & ~np.isin(dataset.groups[rows], dataset.groups[taken])
     if (is_apart & is_measurable(samples)).any() and not np.array_equal(is_apart, is_fresh):
         is_fresh, left_out = is_apart, "images of groups that were used"
     kept = _each_once(dataset, rows[is_fresh & is_measurable(samples)])

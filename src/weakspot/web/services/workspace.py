@@ -68,7 +68,10 @@ class Workspace:
     @property
     def has_images(self) -> bool:
         """Return whether samples have images, as far as it was noted when they were read; asks nothing that takes time."""
-        tables = self.project.store.current_tables()
+        try:
+            tables = self.project.store.current_tables()
+        except StoreError:
+            return True
         return tables is None or bool(tables.facts.get("has_images", True))
 
     @property

@@ -60,6 +60,16 @@ def test_sample_page__counter_examples__are_right_members_then_failures_outside(
     } == {"apple"}
 
 
+def test_sample_page__slice_made_without_predictions__shows_the_discovery_half(sliced):
+    record, found = _found(sliced, "green")
+    blind = found.model_copy(update={"found_on": DataUse.nothing()})
+    whole, own = (
+        sample_page(sliced, record, one, Shown.MEMBERS, offset=0, limit=500).rows
+        for one in (found, blind)
+    )
+    assert own == whole != []
+
+
 def test_sample_page__by_parts__is_the_same_as_at_once(sliced):
     record, found = _found(sliced, "green")
     whole = sample_page(sliced, record, found, Shown.MEMBERS, offset=0, limit=500).rows

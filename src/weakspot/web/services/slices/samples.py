@@ -136,13 +136,15 @@ def look_at(workspace: Workspace, record: RunRecord, found: FailureSlice) -> Loo
 
 
 def half_of(workspace: Workspace, found: FailureSlice) -> SampleSet:
-    """Return the half that a slice was found on: of cross-fitted runs either of the two, or all samples of one made without predictions.
+    """Return the half that a slice was found on: of cross-fitted runs either of the two.
+
+    One that was made without predictions was found on nothing, and is shown on the discovery half, the one that people may look at.
 
     Raises:
         DataError: if the slice was found on other samples than the project holds now.
     """
     use = found.found_on.digest
-    if use == workspace.discovery_use.digest:
+    if use in (workspace.discovery_use.digest, DataUse.nothing().digest):
         return workspace.discovery
     if (
         use == workspace.confirmation_digest
@@ -152,8 +154,6 @@ def half_of(workspace: Workspace, found: FailureSlice) -> SampleSet:
     earlier = workspace.once(f"half {use}", lambda: _earlier_half(workspace, found))
     if isinstance(earlier, SampleSet):
         return earlier
-    if use == DataUse.nothing().digest:
-        return workspace.prepared.halves(workspace.project.settings, workspace.criterion)[-1][1]
     raise DataError(
         "This slice was found on other samples than the project holds now.",
         fix="Start a new run on the overview.",

@@ -6,9 +6,9 @@ from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.errors import StoreError
 from weakspot.core.evidence import Evidence, Share, Verdict
 from weakspot.core.failures import Side
+from weakspot.core.ordering import SliceOrder
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
-from weakspot.core.tree import SliceOrder
 from weakspot.pipeline.verdicts import was_tested
 from weakspot.report import wording
 from weakspot.report.findings import n_tested
