@@ -64,7 +64,9 @@ def screened(
             different methods are all kept: the verifier tests one and says that the others are the same.
     """
     passed = [one for one in _judge(slices, samples, criterion) if one.p_value <= largest_p]
-    groups: dict[str, _Distinct] = defaultdict(lambda: _Distinct(same_at=same_at, most=most))
+    groups: dict[str, _Distinct] = defaultdict(
+        lambda: _Distinct(same_at=same_at, most=most + MOST_OTHERS)
+    )
     for one in sorted(passed, key=lambda one: (one.p_value, one.place)):
         groups[one.found.method].add(one)
     turns = [
