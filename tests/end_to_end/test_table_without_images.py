@@ -184,7 +184,8 @@ def test_repair__a_clear_answer(weakspot, ready):
 
 
 def test_doctor_and_export__work_without_images(weakspot, ready, tmp_path):
-    assert "in order" in weakspot("doctor", "-p", ready, "--offline")[1]
+    # How the terminal's table breaks lines follows from the length of the path.
+    assert "isinorder" in "".join(weakspot("doctor", "-p", ready, "--offline")[1].split())
     code, out, err = weakspot(
         "export", "-p", ready, "--to", "label-studio", "--out", tmp_path / "tasks"
     )
