@@ -4,8 +4,11 @@ from collections.abc import Callable
 
 from pydantic import Field, JsonValue
 
+from weakspot.core.advice import Advice
+from weakspot.core.class_findings import ClassFinding
 from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.evidence import Evidence
+from weakspot.core.preflight import PreflightCheck
 from weakspot.core.record import Record
 from weakspot.core.repairs import RepairResult
 from weakspot.core.slices import FailureSlice
@@ -103,6 +106,9 @@ class RunRecord(Record):
         methods: what every discoverer did.
         decisions: what people decided about slices, oldest first.
         trees: the confirmed slices of every class, put in order; none in runs of earlier versions.
+        checks: what was looked at before the run; empty in runs of earlier versions, as are the next two.
+        class_findings: what is said of whole classes, confirmed or not.
+        advice: what to do, best first.
         record_version: version of this layout.
     """
 
@@ -125,6 +131,9 @@ class RunRecord(Record):
     methods: tuple[MethodRecord, ...] = ()
     decisions: tuple[Decision, ...] = ()
     trees: tuple[ClassTree, ...] = ()
+    checks: tuple[PreflightCheck, ...] = ()
+    class_findings: tuple[ClassFinding, ...] = ()
+    advice: tuple[Advice, ...] = ()
     record_version: int = RECORD_VERSION
 
     def slice_by_id(self, slice_id: str) -> FailureSlice:
