@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
-from weakspot.core.record import Record
 from weakspot.core.evidence import Interval
+from weakspot.core.record import Record
 
 
 class AdviceKind(StrEnum):
