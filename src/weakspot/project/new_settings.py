@@ -1,11 +1,9 @@
 """The settings file of a new project."""
 
-import json
 import os
 import re
 import textwrap
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
@@ -20,6 +18,7 @@ from weakspot.pipeline.settings import (
     Settings,
     VerifySettings,
 )
+from weakspot.pipeline.settings_text import toml_value
 
 WIDTH = 110
 
@@ -57,20 +56,7 @@ def _entry(name: str, section: BaseModel, default: BaseModel) -> list[str]:
     value, usual = getattr(section, name), getattr(default, name)
     mark = "# " if value == usual else ""
     comment = [f"# {line}" for line in textwrap.wrap(meaning, WIDTH)]
-    return [*comment, f"{mark}{name} = {_toml(value)}"]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        inner = ", ".join(
-            f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items() if item is not None
-        )
-        return f"{{{inner}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(item) for item in value)}]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    return [*comment, f"{mark}{name} = {toml_value(value)}"]
 
 
 BY_SUFFIX = {".onnx": "onnx", ".pt": "torch", ".ts": "torch", ".pth": "torch", ".skops": "sklearn"}
