@@ -6,8 +6,16 @@ import time
 from pathlib import Path
 
 import numpy as np
-from preflight.worlds import HEALTHY, ORDERS, PLAIN, WAYS, disordered_answers, healthy_answers, write_images
 
+from preflight.worlds import (
+    HEALTHY,
+    ORDERS,
+    PLAIN,
+    WAYS,
+    disordered_answers,
+    healthy_answers,
+    write_images,
+)
 from weakspot.backends.onnx_classifier import OnnxClassifier
 from weakspot.core.preflight import CheckState
 from weakspot.core.statistics import exact_interval
@@ -22,34 +30,46 @@ def main() -> None:
     """Print two tables: planted answers, and planted images with ONNX classifiers."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=100)
-    parser.add_argument("--first", type=int, default=1000, help="First seed; 0 to 999 were used to choose the bars.")
+    parser.add_argument(
+        "--first", type=int, default=1000, help="First seed; 0 to 999 were used to choose the bars."
+    )
     parser.add_argument("--images", type=int, default=25, help="Image worlds per way.")
     given = parser.parse_args()
     seeds = range(given.first, given.first + given.seeds)
-    print("| answers | sets | PROBLEM | right order named |\n|---|---|---|---|")  # noqa: T201
+    print("| answers | sets | PROBLEM | right order named |\n|---|---|---|---|")
     for kind in HEALTHY:
         _row(f"healthy: {kind}", [_order(healthy_answers(kind, seed)) for seed in seeds])
     for kind in ORDERS:
         _row(f"wrong: {kind}", [_order(*disordered_answers(kind, seed)) for seed in seeds])
-    print("\n| images are expected as | sets | PROBLEM | right options | seconds, median |\n|---|---|---|---|---|")  # noqa: T201
+    print(
+        "\n| images are expected as | sets | PROBLEM | right options | seconds, median |\n|---|---|---|---|---|"
+    )
     for name in WAYS:
         _image_row(name, range(given.first, given.first + given.images), is_set=False)
     _image_row("each way, set rightly", seeds, is_set=True)
 
 
-def _order(answers, truth=()):
-    check, order = check_class_order(answers, answers.class_names)
+def _order(answers, truth=(), outputs=None):
+    check, order = check_class_order(answers, outputs or answers.class_names)
     is_problem = check is not None and check.state is CheckState.PROBLEM
     if not is_problem or order is None:
         return is_problem, False
-    meant = np.array([answers.class_names.index(name) for name in named_outputs(order, answers.class_names, answers.class_names)])
+    meant = np.array(
+        [
+            answers.class_names.index(name)
+            for name in named_outputs(order, answers.class_names, answers.class_names)
+        ]
+    )
     return is_problem, list(meant) == list(truth)
 
 
 def _row(name: str, found) -> None:
     problems, right = (sum(one[place] for one in found) for place in (0, 1))
     low, high = exact_interval(problems, len(found))
-    print(f"| {name} | {len(found)} | {problems} ({100 * low:.0f}-{100 * high:.0f} %) | {right} |", flush=True)  # noqa: T201
+    print(
+        f"| {name} | {len(found)} | {problems} ({100 * low:.0f}-{100 * high:.0f} %) | {right} |",
+        flush=True,
+    )
 
 
 def _image_row(name: str, seeds, *, is_set: bool) -> None:
@@ -61,9 +81,12 @@ def _image_row(name: str, seeds, *, is_set: bool) -> None:
         seconds.append(spent)
         found = [check for check in checks if check.state is CheckState.PROBLEM]
         n_problems += bool(found)
-        n_right += any(check.check == "preprocessing" and _is_right(check.settings_line, way) for check in found)
+        n_right += any(
+            check.check == "preprocessing" and _is_right(check.settings_line, way)
+            for check in found
+        )
     low, high = exact_interval(n_problems, len(seconds))
-    print(  # noqa: T201
+    print(
         f"| {name} | {len(seconds)} | {n_problems} ({100 * low:.0f}-{100 * high:.0f} %) | {n_right} | {np.median(seconds):.2f} |",
         flush=True,
     )
@@ -76,8 +99,12 @@ def _checked(way, seed: int, *, is_set: bool):
     with tempfile.TemporaryDirectory() as folder:
         world = write_images(Path(folder), way=way, seed=seed, n_classes=n_classes, spread=spread)
         options = _options(way) if is_set else {}
-        settings = Settings(classifier=PartSettings(name="onnx", options={"path": "model.onnx", **options}))
-        classifier = OnnxClassifier(path=world.folder / "model.onnx", class_names=world.class_names, **options)
+        settings = Settings(
+            classifier=PartSettings(name="onnx", options={"path": "model.onnx", **options})
+        )
+        classifier = OnnxClassifier(
+            path=world.folder / "model.onnx", class_names=world.class_names, **options
+        )
         look = look_at_source(open_source(str(world.folder / "manifest.csv")))
         begun = time.perf_counter()
         checks = check_classifier(look, classifier, settings)
@@ -86,7 +113,11 @@ def _checked(way, seed: int, *, is_set: bool):
 
 def _options(way):
     return {
-        "colour": way.colour, "scale": way.scale, "mean": list(way.mean), "std": list(way.std), "crop": way.crop,
+        "colour": way.colour,
+        "scale": way.scale,
+        "mean": list(way.mean),
+        "std": list(way.std),
+        "crop": way.crop,
     }
 
 
@@ -95,7 +126,10 @@ def _is_right(line: str, way) -> bool:
 
     options = tomllib.loads(line)["options"]
     return all(
-        options.get(name, list(getattr(PLAIN, name)) if name in ("mean", "std") else getattr(PLAIN, name)) == value
+        options.get(
+            name, list(getattr(PLAIN, name)) if name in ("mean", "std") else getattr(PLAIN, name)
+        )
+        == value
         for name, value in _options(way).items()
     )
 

@@ -28,7 +28,17 @@ COLOURS = np.array(
     ]
 )
 SPREAD = (0.04, 0.3)
-HEALTHY = ("good", "imbalanced", "look-alike", "dead class", "two dead", "one answer", "half swapped", "tiny", "other kind")
+HEALTHY = (
+    "good",
+    "imbalanced",
+    "look-alike",
+    "dead class",
+    "two dead",
+    "one answer",
+    "half swapped",
+    "tiny",
+    "other kind",
+)
 ORDERS = ("next", "before", "reversed", "sorted", "any")
 WAYS = {
     "as set": PLAIN,
@@ -48,8 +58,16 @@ def healthy_answers(kind: str, seed: int) -> LabelledAnswers:
     draws = np.random.default_rng([seed, HEALTHY.index(kind)])
     n_classes = int(draws.choice([2, 3, 4, 6, 10, 20, 50]))
     n_classes = max(n_classes, 3) if kind != "good" else n_classes
-    n_samples = int(draws.choice([12, 16, 24, 40])) if kind == "tiny" else int(draws.choice([60, 200, 1000, 5000]))
-    shares = draws.dirichlet(np.full(n_classes, 0.5)) if kind in ("imbalanced", "dead class", "one answer") else None
+    n_samples = (
+        int(draws.choice([12, 16, 24, 40]))
+        if kind == "tiny"
+        else int(draws.choice([60, 200, 1000, 5000]))
+    )
+    shares = (
+        draws.dirichlet(np.full(n_classes, 0.5))
+        if kind in ("imbalanced", "dead class", "one answer")
+        else None
+    )
     labels = draws.choice(n_classes, n_samples, p=shares)
     accuracy = float(draws.uniform(max(0.3, 1.3 / n_classes), 0.99))
     wrong = (labels + draws.integers(1, n_classes, n_samples)) % n_classes
@@ -77,7 +95,7 @@ def healthy_answers(kind: str, seed: int) -> LabelledAnswers:
 
 
 def disordered_answers(order: str, seed: int):
-    """Return answers of a usable classifier whose outputs are named in a wrong order, and what every name means."""
+    """Return answers of a usable classifier whose outputs are named in a wrong order, what every name means, and the names."""
     draws = np.random.default_rng([seed, 100 + ORDERS.index(order)])
     n_classes = int(draws.choice([2, 3, 4, 6, 10, 20]))
     n_classes = max(n_classes, 3) if order in ("sorted", "any") else n_classes
@@ -96,7 +114,12 @@ def disordered_answers(order: str, seed: int):
         while (named == np.arange(n_classes)).mean() > 0.5:
             named = draws.permutation(n_classes)
     is_training = draws.random(n_samples) < 0.5
-    return _answers(n_classes, labels, named[meant], is_training), np.argsort(named)
+    answers = _answers(n_classes, labels, named[meant], is_training)
+    # Sorted: output j means the j-th class and is called by another name.
+    outputs = [
+        answers.class_names[code] for code in (named if order == "sorted" else range(n_classes))
+    ]
+    return answers, np.argsort(named), outputs
 
 
 def _answers(n_classes, labels, predictions, is_training) -> LabelledAnswers:
@@ -123,7 +146,7 @@ class ImageWorld:
     class_names: tuple[str, ...]
 
 
-def write_images(  # noqa: PLR0913 - one argument a property of the world
+def write_images(
     folder: Path,
     *,
     way: Preprocessing = PLAIN,
@@ -150,12 +173,16 @@ def write_images(  # noqa: PLR0913 - one argument a property of the world
             code = place % n_classes
             colour = np.clip(COLOURS[code] + draws.normal(0, spread, 3), 0, 1)
             name = f"{split}-{place:04d}.png"
-            Image.fromarray(_drawn(colour, draws, is_wide=way.crop == "none")).save(folder / name, compress_level=1)
+            Image.fromarray(_drawn(colour, draws, is_wide=way.crop == "none")).save(
+                folder / name, compress_level=1
+            )
             rows.append((name, NAMES[code], split))
             means.append(colour)
     with (folder / "manifest.csv").open("w", newline="") as stream:
         csv.writer(stream).writerows([("path", "label", "split"), *rows])
-    embeddings = np.concatenate([np.array(means) - 0.5, draws.normal(0, 0.15, (len(rows), 8))], axis=1)
+    embeddings = np.concatenate(
+        [np.array(means) - 0.5, draws.normal(0, 0.15, (len(rows), 8))], axis=1
+    )
     np.save(folder / "embeddings.npy", _unit(embeddings).astype(np.float32))
     (folder / "model.onnx").write_bytes(colour_network(COLOURS[:n_classes], way))
     return ImageWorld(folder=folder, rows=tuple(rows), class_names=NAMES[:n_classes])
@@ -194,7 +221,11 @@ def colour_network(colours, way: Preprocessing) -> bytes:
         nodes,
         "nearest-colour",
         [helper.make_tensor_value_info("pixels", TensorProto.FLOAT, ["batch", 3, SIDE, SIDE])],
-        [helper.make_tensor_value_info("probabilities", TensorProto.FLOAT, ["batch", len(colours)])],
+        [
+            helper.make_tensor_value_info(
+                "probabilities", TensorProto.FLOAT, ["batch", len(colours)]
+            )
+        ],
         [
             numpy_helper.from_array(np.ascontiguousarray(weights, np.float32), "weights"),
             numpy_helper.from_array(np.asarray(bias, np.float32), "bias"),

@@ -3,13 +3,17 @@
 import os
 import re
 import textwrap
+from itertools import islice
 from pathlib import Path
 
 from pydantic import BaseModel, JsonValue
 
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, raise_all
 from weakspot.core.roles import Classifier
+from weakspot.ingest.columns import did_you_mean
+from weakspot.ingest.shard_patterns import is_pattern
 from weakspot.ingest.source import SampleSource
+from weakspot.media.locations import is_local, local_path, shown_location
 from weakspot.pipeline.settings import (
     SETTINGS_FILE,
     DataSettings,
@@ -116,7 +120,17 @@ def write_settings(folder: Path, settings: Settings, *, overwrite: bool) -> None
 def with_inputs(
     settings: Settings, folder: Path, data: str | SampleSource, classifier: str | Classifier
 ) -> Settings:
-    """Return settings with data and classifier as they were given; paths become relative to the project folder."""
+    """Return settings with data and classifier as they were given; paths become relative to the project folder.
+
+    Raises:
+        ConfigError: naming every file that is not there.
+    """
+    raise_all(
+        _absent_inputs(settings, folder, data, classifier),
+        error=ConfigError,
+        what="The project is not made, because something it needs is not there:",
+        fix="Correct the path. For a data set on the hub leave --data out, and set source and kind = 'hf-dataset' in weakspot.toml.",
+    )
     changes: dict[str, DataSettings | PartSettings] = {}
     if isinstance(data, str) and data:
         changes["data"] = settings.data.model_copy(update={"source": _from_folder(data, folder)})
@@ -128,6 +142,34 @@ def with_inputs(
         }
         changes["classifier"] = guessed.model_copy(update={"options": options})
     return settings.model_copy(update=changes)
+
+
+def _absent_inputs(
+    settings: Settings, folder: Path, data: str | SampleSource, classifier: str | Classifier
+) -> list[str]:
+    given: dict[str, str] = {}
+    if isinstance(data, str) and data and settings.data.kind != "hf-dataset":
+        given["data"] = data
+    if isinstance(classifier, str) and classifier:
+        given["classifier"] = str(classifier_settings(classifier).options.get("path", ""))
+    return [
+        f"{name}: there is nothing at {shown_location(path)}{_alike(path)}"
+        for name, path in given.items()
+        if path and not _is_there(path, folder)
+    ]
+
+
+def _is_there(path: str, folder: Path) -> bool:
+    """Return whether something is at a path, from here or from the project folder; what is elsewhere is not asked."""
+    if is_pattern(path) or not is_local(path):
+        return True
+    return local_path(path).exists() or (folder / path).exists()
+
+
+def _alike(path: str) -> str:
+    parent = local_path(path).parent
+    names = [item.name for item in islice(parent.iterdir(), 1000)] if parent.is_dir() else []
+    return did_you_mean(local_path(path).name, tuple(sorted(names)))
 
 
 def _from_folder(text: str, folder: Path) -> str:

@@ -30,7 +30,7 @@ def checks_sentence(checks: Sequence[PreflightCheck]) -> str:
         if check.state is CheckState.OK and check.check in LOOKED_FOR
     ]
     said = [f"PROBLEM: {short}" for short in problems]
-    said += [f"no sign of {', '.join(absent)}"] if absent else []
+    said += [f"no sign of {', '.join(absent)}".replace(", wrong ", ", ")] if absent else []
     return "; ".join([*said, *notices]) or "nothing stands out"
 
 

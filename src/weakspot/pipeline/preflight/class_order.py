@@ -6,7 +6,7 @@ fits no order; a class that fails as a whole fits one that is wrong for the clas
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,11 +43,13 @@ class ClassOrder:
         meant: for every class code, the code of the class that a prediction of it means [c].
         words: the order in words.
         is_usual: whether it is one of the usual mistakes, and not made from the samples.
+        accuracy: share of samples that are right in this order, if it was tried.
     """
 
     meant: IntArray
     words: str
     is_usual: bool = False
+    accuracy: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -85,7 +87,7 @@ def check_class_order(
     if n_orders * fit.p_value > LARGEST_P or fit.gain <= 0:
         return _fine(answers), None
     if _is_wrong_order(tried_on, order, fit):
-        return _problem(order, fit), order
+        return _problem(order, fit), replace(order, accuracy=fit.n_meant / fit.n_samples)
     return _exchanged(answers, order) or _fine(answers), None
 
 
@@ -237,9 +239,7 @@ def _exchanged(answers: LabelledAnswers, order: ClassOrder) -> PreflightCheck | 
     )
 
 
-def _are_exchanged(
-    n_each: IntArray, named: IntArray, meant: IntArray, is_moved: BoolArray
-) -> bool:
+def _are_exchanged(n_each: IntArray, named: IntArray, meant: IntArray, is_moved: BoolArray) -> bool:
     """Return whether nearly every sample of every moved class is taken for the one that the order says."""
     n_moved = n_each[is_moved]
     return bool(

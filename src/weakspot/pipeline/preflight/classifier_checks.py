@@ -22,6 +22,7 @@ from weakspot.pipeline.preflight.source_look import (
 from weakspot.pipeline.settings import PartSettings, Settings
 from weakspot.pipeline.settings_text import toml_value
 
+AS_GOOD = 0.05
 _NUMBER = re.compile(r"-?\d+")
 
 
@@ -38,16 +39,20 @@ def check_classifier(
     if answers is None:
         return ()
     order_check, order = check_class_order(answers, outputs)
-    if order_check is not None and order is not None:
-        order_check = with_right_names(order_check, order, outputs, answers.class_names, settings)
     code = {name: number for number, name in enumerate(answers.class_names)}
     codes = np.array([code[name] for name in outputs])
-    prepared_check, options = check_preprocessing(
-        classifier, drawn.images, answers.labels, codes if order is None else order.meant[codes]
-    )
-    if prepared_check is not None and options:
-        line = options_line(settings.classifier, options)
-        prepared_check = _with_line(prepared_check, line)
+    prepared_check, way = check_preprocessing(classifier, drawn.images, answers.labels, codes)
+    if order is not None and way is not None and way.accuracy > order.accuracy - AS_GOOD:
+        # Wrongly prepared images can be taken for one another class by class; what explains more is said.
+        order_check = order = None
+    elif order is not None:
+        prepared_check, way = check_preprocessing(
+            classifier, drawn.images, answers.labels, order.meant[codes]
+        )
+    if order_check is not None and order is not None:
+        order_check = with_right_names(order_check, order, outputs, answers.class_names, settings)
+    if prepared_check is not None and way is not None:
+        prepared_check = _with_line(prepared_check, options_line(settings.classifier, way.options))
     found = (order_check, prepared_check, check_accuracy(answers))
     return tuple(check for check in found if check is not None)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import BoolArray, FloatArray, IntArray
 from weakspot.core.dataset import Split, Task
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
@@ -70,6 +70,6 @@ def _nearest(
     return np.sqrt(np.maximum(0.0, 2.0 - 2.0 * cosines)), scale
 
 
-def _unit(embeddings: np.ndarray) -> np.ndarray:  # type: ignore[type-arg]
+def _unit(embeddings: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
-    return embeddings / np.maximum(lengths, 1e-12)
+    return np.asarray(embeddings / np.maximum(lengths, 1e-12))

@@ -46,6 +46,19 @@ CAFFE = (1.0, (103.939, 116.779, 123.68), (1.0, 1.0, 1.0))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class BetterWay:
+    """A clearly better way to prepare images.
+
+    Args:
+        options: what to change in the classifier's options.
+        accuracy: share of images that are right then.
+    """
+
+    options: dict[str, Any]
+    accuracy: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Variant:
     """Another way to prepare images.
 
@@ -53,11 +66,13 @@ class Variant:
         words: what is different, in words.
         preprocessing: all of it.
         n_changes: how many of channels, numbers and crop are different.
+        others: ways that did as well where this one was chosen, in words.
     """
 
     words: str
     preprocessing: Preprocessing
     n_changes: int = 1
+    others: tuple[str, ...] = ()
 
     def changes(self, given: Preprocessing) -> dict[str, Any]:
         """Return the settings that differ from those given."""
@@ -125,8 +140,8 @@ def check_preprocessing(
     images: Sequence[Image.Image],
     labels: IntArray,
     codes: IntArray,
-) -> tuple[PreflightCheck | None, dict[str, Any]]:
-    """Return what is to be said of how images are prepared, and the options that would be better; None if it cannot be told.
+) -> tuple[PreflightCheck | None, BetterWay | None]:
+    """Return what is to be said of how images are prepared, and the way that is better; None if it cannot be told.
 
     Args:
         classifier: the model.
@@ -136,7 +151,7 @@ def check_preprocessing(
     """
     given = preprocessing_of(classifier)
     if given is None or len(images) < LEAST_IMAGES:
-        return None, {}
+        return None, None
     trial = _Trial(classifier=classifier, images=images, labels=labels, codes=codes)
     chosen_on = slice(0, min(N_CHOSEN_ON, len(images) // 2))
     tried_on = slice(chosen_on.stop, None)
@@ -144,16 +159,17 @@ def check_preprocessing(
     lowest = exact_interval(int(now.sum()), len(now))[0]
     if lowest >= GOOD_ENOUGH:
         said = f"{percent(float(now.mean()))} of {len(now)} images are right as they are prepared."
-        return PreflightCheck(check=CHECK, state=CheckState.OK, sentence=said), {}
+        return PreflightCheck(check=CHECK, state=CheckState.OK, sentence=said), None
     best, most, n_tried = _best(trial, given, chosen_on, int(now[chosen_on].sum()))
     if best is not None and most / chosen_on.stop >= now[chosen_on].mean() + SMALLEST_GAIN / 2:
         then = trial.right(best.preprocessing, tried_on)
         before = now[tried_on]
         p_value = mcnemar_p(int((then & ~before).sum()), int((before & ~then).sum()))
         if p_value <= LARGEST_P and then.mean() - before.mean() >= SMALLEST_GAIN:
-            return _problem(best, before, then), best.changes(given)
+            way = BetterWay(options=best.changes(given), accuracy=float(then.mean()))
+            return _problem(best, before, then), way
     said = f"None of {n_tried} other usual ways to prepare images is clearly better."
-    return PreflightCheck(check=CHECK, state=CheckState.OK, sentence=said), {}
+    return PreflightCheck(check=CHECK, state=CheckState.OK, sentence=said), None
 
 
 def _best(
@@ -176,7 +192,14 @@ def _best(
         ]
     tried += [(trial.n_right(variant.preprocessing, where), variant) for variant in ways]
     n_right, best = max(tried, key=_score)
-    return (best, n_right, len(tried)) if n_right > least else (None, least, len(tried))
+    if n_right <= least:
+        return None, least, len(tried)
+    alike = [
+        variant.words
+        for n_others, variant in tried
+        if variant is not best and variant.n_changes == best.n_changes and n_others >= n_right - 1
+    ]
+    return replace(best, others=tuple(alike)), n_right, len(tried)
 
 
 def _score(tried: tuple[int, Variant]) -> float:
@@ -216,11 +239,12 @@ class _Trial:
 
 def _problem(best: Variant, before: BoolArray, then: BoolArray) -> PreflightCheck:
     now, better = percent(float(before.mean())), percent(float(then.mean()))
+    others = f"; as good: {', '.join(best.others)}" if best.others else ""
     return PreflightCheck(
         check=CHECK,
         state=CheckState.PROBLEM,
         sentence=f"Images are prepared in another way than the classifier expects: {now} right as set, {better} with {best.words} "
-        f"({len(then)} images that this was not chosen on).",
+        f"({len(then)} images that this was not chosen on{others}).",
         fix="Prepare images as in the training.",
         short=f"{better} instead of {now} right with {best.words}",
     )

@@ -1,13 +1,13 @@
 """Everything that is looked at, put together: before a run, after its samples are ready, and for `weakspot doctor -p`."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
 from weakspot.core.errors import StoreError
-from weakspot.core.preflight import PreflightCheck
+from weakspot.core.preflight import CheckState, PreflightCheck
 from weakspot.core.roles import Classifier
 from weakspot.ingest.prediction_columns import with_extra_classes
 from weakspot.ingest.source import ExaminedSource, SampleSource
@@ -73,14 +73,24 @@ def check_before(
 
 
 def check_after(
-    early: Iterable[PreflightCheck], prepared: Prepared, summary: IngestSummary, settings: Settings
+    early: Sequence[PreflightCheck], prepared: Prepared, summary: IngestSummary, settings: Settings
 ) -> tuple[PreflightCheck, ...]:
     """Return all checks once predictions and embeddings are known; what was said of a few samples is said of all."""
     samples = prepared.samples
     near = find_near_copies(samples, CLIP, evaluated_rows(samples.dataset, settings))
     outputs = None if prepared.classifier is None else prepared.classifier.class_names
     late = check_data(samples.dataset, summary, settings, outputs=outputs, is_near_copy=near)
-    return merge_checks(early, late)
+    return merge_checks(early, without_second_guess(early, late))
+
+
+def without_second_guess(
+    early: Sequence[PreflightCheck], late: Sequence[PreflightCheck]
+) -> tuple[PreflightCheck, ...]:
+    """Return later checks without the class order if images are prepared wrongly: it was looked at together with that."""
+    is_wrong = any(
+        check.check == preprocessing.CHECK and check.state is CheckState.PROBLEM for check in early
+    )
+    return tuple(check for check in late if not is_wrong or check.check != class_order.CHECK)
 
 
 def check_now(
