@@ -369,10 +369,9 @@ class Project(ProjectSession):
         self._check_methods(self._models)
         checks = self._check_before(self._source(), self._models)
         summary = self._ingest(self._models)
-        record = self._with_checks(self._verify(self.discover()), checks, summary)
+        record = self._verify(self._with_checks(self.discover(), checks, summary))
         return self._save(
-            self._repair(record, RepairRequest(is_required=False)),
-            only=("repairs", "notes", "checks"),
+            self._repair(record, RepairRequest(is_required=False)), only=("repairs", "notes")
         )
 
     def preflight(self) -> tuple[PreflightCheck, ...]:
