@@ -58,6 +58,11 @@ def test_check_class_order__a_whole_class_that_fails_takes_no_place():
     assert (check.state, order) == (CheckState.OK, None)
 
 
+def test_check_class_order__one_class_that_fails_says_nothing_of_the_others():
+    check, order = _checked([[0, 0, 1], [0, 0, 0], [0, 59, 0]])
+    assert (check.state, order) == (CheckState.OK, None)
+
+
 def test_check_class_order__two_classes_that_look_alike():
     check, order = _checked([[60, 140, 0], [140, 60, 0], [0, 0, 200]])
     assert (check.state, order) == (CheckState.OK, None)
