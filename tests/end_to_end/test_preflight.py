@@ -106,7 +106,7 @@ def test_run__leaks_across_splits(tmp_path):
         )
     check = _run(tmp_path / "p")["leaks"]
     assert check["state"] == "problem"
-    assert check["sentence"].startswith("20 of 80 evaluation images are also in training")
+    assert check["sentence"].startswith("Training holds 20 of 80 evaluation images exactly")
 
 
 def test_run__splits_are_dealt(tmp_path):

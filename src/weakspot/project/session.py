@@ -169,7 +169,9 @@ class ProjectSession:
     def _with_checks(
         self, record: RunRecord, early: Sequence[PreflightCheck], summary: IngestSummary
     ) -> RunRecord:
-        checks = check_after(early, self.prepared(), summary, self.settings)
+        prepared = self.prepared()
+        with self.reading():
+            checks = check_after(early, prepared, summary, self.settings)
         return record.model_copy(update={"checks": checks})
 
     def _check_now(self, source: SampleSource, models: RunModels) -> tuple[PreflightCheck, ...]:

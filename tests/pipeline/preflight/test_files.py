@@ -9,6 +9,7 @@ from weakspot.pipeline.preflight.files import (
     check_groups,
     check_leaks,
 )
+from weakspot.pipeline.preflight.near_copies import NearCopies
 
 
 def _data(hashes, splits, labels=None):
@@ -43,9 +44,13 @@ def test_check_leaks__copies_in_training(n_leaked, state):
 
 def test_check_leaks__nearly_the_same_counts_too():
     data = _data(["x", "x", "y", "z"], ["train", "validation", "validation", "validation"])
-    near = np.array([True, True, True])
+    near = NearCopies(is_copy=np.array([True, True, True]), n_looked_at=3)
     check = check_leaks(data, data.rows_of(Split.VALIDATION), near)
-    assert "3 of 3 evaluation images are also in training (1 exactly, 2 nearly)" in check.sentence
+    assert check.sentence.startswith(
+        "Training holds 1 of 3 evaluation images exactly, and 2 of 3 evaluation images nearly"
+    )
+    none = NearCopies(is_copy=np.zeros(3, dtype=bool), n_looked_at=3)
+    assert check_leaks(data, data.rows_of(Split.VALIDATION), none).state is CheckState.NOTICE
 
 
 def test_check_leaks__pool_and_evaluation_share_what_they_like():

@@ -1,22 +1,42 @@
 import numpy as np
+import pytest
+from PIL import Image
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.pipeline.preflight.near_copies import find_near_copies
 
-N_TRAINING, N_HELD = 200, 100
+N_EACH, N_COPIES = 40, 8
+DRAWS = np.random.default_rng(0)
 
 
-def _samples(n_copies, noise=0.003):
-    draws = np.random.default_rng(0)
-    embeddings = draws.normal(size=(N_TRAINING + N_HELD, 32))
-    embeddings /= np.linalg.norm(embeddings, axis=1, keepdims=True)
-    copied = N_TRAINING + np.arange(n_copies)
-    embeddings[copied] = embeddings[:n_copies] + draws.normal(0, noise, (n_copies, 32))
+def _photograph():
+    """Return blotches of colour, as large as those of a photograph."""
+    tiny = DRAWS.integers(0, 256, (6, 6, 3), dtype=np.uint8)
+    return Image.fromarray(tiny).resize((120, 90), Image.Resampling.BICUBIC)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Forty training and forty evaluation images; the first eight of these are training images, smaller and compressed anew."""
+    made = tmp_path_factory.mktemp("photographs")
+    training = [_photograph() for _ in range(N_EACH)]
+    held = [image.resize((90, 68)) for image in training[:N_COPIES]]
+    held += [_photograph() for _ in range(N_EACH - N_COPIES)]
+    for number, image in enumerate([*training, *held]):
+        image.save(made / f"{number}.jpg", quality=95 if number < N_EACH else 60)
+    return made
+
+
+def _samples(folder):
+    # Embeddings that point roughly to the copies.
+    embeddings = np.random.default_rng(1).normal(size=(2 * N_EACH, 16))
+    embeddings[N_EACH : N_EACH + N_COPIES] = embeddings[:N_COPIES] + 0.3
     dataset = dataset_from_columns(
-        class_names=["a", "b"],
-        labels=np.arange(N_TRAINING + N_HELD) % 2,
-        splits=["train"] * N_TRAINING + ["validation"] * N_HELD,
+        class_names=["a"],
+        labels=np.zeros(2 * N_EACH, dtype=int),
+        splits=["train"] * N_EACH + ["validation"] * N_EACH,
+        locations=[str(folder / f"{number}.jpg") for number in range(2 * N_EACH)],
     )
     space = EmbeddingSpace(encoder_id="e", embeddings=embeddings.astype(np.float32))
     return SampleSet(
@@ -24,29 +44,38 @@ def _samples(n_copies, noise=0.003):
     )
 
 
-def test_find_near_copies__copies_and_no_others():
-    samples = _samples(12)
-    held = samples.dataset.rows_of(Split.VALIDATION)
-    assert np.flatnonzero(find_near_copies(samples, "clip", held)).tolist() == list(range(12))
-    assert not find_near_copies(_samples(0), "clip", held).any()
+def _found(samples):
+    return find_near_copies(samples, "clip", samples.dataset.rows_of(Split.VALIDATION))
 
 
-def test_find_near_copies__a_dense_cloud_is_no_copy():
-    # Distances that go on without a gap: the nearest are near by chance.
-    draws = np.random.default_rng(1)
-    samples = _samples(0)
-    flat = np.concatenate([draws.uniform(0, 1, (300, 1)), np.ones((300, 1))], axis=1)
-    space = EmbeddingSpace(encoder_id="e", embeddings=flat.astype(np.float32))
-    dense = SampleSet(
-        dataset=samples.dataset, rows=samples.rows, spaces={"clip": space}, name="all"
-    )
-    held = samples.dataset.rows_of(Split.VALIDATION)
-    found = find_near_copies(dense, "clip", held)
-    assert found.mean() in (0.0, 1.0)
+def test_find_near_copies__smaller_and_compressed_anew(folder):
+    found = _found(_samples(folder))
+    assert found.n_looked_at == N_EACH
+    assert np.flatnonzero(found.is_copy).tolist() == list(range(N_COPIES))
 
 
-def test_find_near_copies__nothing_to_tell_by():
-    samples = _samples(3)
+def test_find_near_copies__images_that_all_look_alike(tmp_path):
+    # One scene with a little noise: every image is about as near to every other.
+    scene = np.asarray(_photograph(), dtype=float)
+    for number in range(2 * N_EACH):
+        noise = np.repeat(np.repeat(DRAWS.normal(0, 16, (9, 12, 3)), 10, axis=0), 10, axis=1)
+        shown = np.clip(scene + noise, 0, 255).astype(np.uint8)
+        Image.fromarray(shown).save(tmp_path / f"{number}.jpg")
+    assert not _found(_samples(tmp_path)).is_copy.any()
+
+
+def test_find_near_copies__one_colour_says_nothing(tmp_path):
+    for number in range(2 * N_EACH):
+        Image.new("RGB", (20, 20), (10, 120, 30)).save(tmp_path / f"{number}.jpg")
+    assert not _found(_samples(tmp_path)).is_copy.any()
+
+
+def test_find_near_copies__files_that_are_gone(tmp_path):
+    assert not _found(_samples(tmp_path)).is_copy.any()
+
+
+def test_find_near_copies__nothing_to_tell_by(folder):
+    samples = _samples(folder)
     held = samples.dataset.rows_of(Split.VALIDATION)
     assert find_near_copies(samples, "other", held) is None
     assert find_near_copies(samples, "clip", held[:5]) is None

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.preflight import PreflightCheck
 from weakspot.pipeline.halves import evaluated_splits
@@ -25,6 +25,7 @@ from weakspot.pipeline.preflight.labels import (
     check_extra_classes,
     check_label_names,
 )
+from weakspot.pipeline.preflight.near_copies import NearCopies
 from weakspot.pipeline.preflight.source_look import SourceLook
 from weakspot.pipeline.preflight.splits import check_splits
 from weakspot.pipeline.settings import Settings
@@ -36,7 +37,7 @@ def check_data(
     settings: Settings,
     *,
     outputs: Sequence[str] | None = None,
-    is_near_copy: BoolArray | None = None,
+    near: NearCopies | None = None,
 ) -> tuple[PreflightCheck, ...]:
     """Return every check that needs no image.
 
@@ -45,7 +46,7 @@ def check_data(
         summary: what came out of the ingest.
         settings: the project's settings.
         outputs: the classifier's classes in the order of its outputs; None if nobody says them.
-        is_near_copy: which evaluated samples are nearly the same as a training image [n]; None if that was not looked at.
+        near: which evaluated samples are nearly the same as a training image; None if that was not looked at.
     """
     splits = tuple(split.value for split in evaluated_splits(settings, dataset))
     evaluated = evaluated_rows(dataset, settings)
@@ -62,7 +63,7 @@ def check_data(
         check_class_counts(_only(_class_counts(dataset, evaluated), labelled)),
         check_extra_classes(labelled, dataset.class_names),
         check_files(summary.quarantined, summary.n_samples),
-        check_leaks(dataset, evaluated, is_near_copy),
+        check_leaks(dataset, evaluated, near),
         check_conflicts(dataset, np.flatnonzero(dataset.is_labelled)),
         check_groups(summary.n_groups, summary.n_groups_across_splits),
         *_of_predictions(dataset, summary, settings, splits, outputs),

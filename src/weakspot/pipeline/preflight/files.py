@@ -5,9 +5,10 @@ from collections.abc import Mapping
 import numpy as np
 import pyarrow as pa
 
-from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Split
 from weakspot.core.preflight import CheckState, PreflightCheck
+from weakspot.pipeline.preflight.near_copies import NearCopies
 
 FILES, LEAKS, CONFLICTS, GROUPS = "files", "leaks", "conflicting labels", "groups across splits"
 LEAKED_SHARE = 0.05
@@ -31,14 +32,14 @@ def check_files(quarantined: Mapping[str, int], n_samples: int) -> PreflightChec
 
 
 def check_leaks(
-    dataset: Dataset, evaluated: IntArray, is_near_copy: BoolArray | None = None
+    dataset: Dataset, evaluated: IntArray, near: NearCopies | None = None
 ) -> PreflightCheck | None:
     """Say how many evaluation images are in training, too; None without images or without training.
 
     Args:
         dataset: all samples.
         evaluated: rows that are evaluated [n].
-        is_near_copy: which of them are nearly the same as a training image [n]; None if that was not looked at.
+        near: which of them are nearly the same as a training image; None if that was not looked at.
     """
     training = dataset.rows_of(Split.TRAIN)
     if not len(training) or not len(evaluated) or not dataset.has_images:
@@ -47,22 +48,25 @@ def check_leaks(
         dataset.table.column("content_hash").combine_chunks().dictionary_encode().indices
     )
     is_copy = np.isin(codes[evaluated], codes[training])
-    is_leaked = is_copy if is_near_copy is None else is_copy | is_near_copy
-    n_leaked, n_copies, n_evaluated = int(is_leaked.sum()), int(is_copy.sum()), len(evaluated)
-    if not n_leaked:
-        how = "a copy" if is_near_copy is None else "a copy, or nearly one,"
-        said = f"None of {n_evaluated:,} evaluation images has {how} in training."
+    counts = [(int(is_copy.sum()), len(evaluated), "exactly")]
+    if near is not None:
+        counts.append((int((near.is_copy & ~is_copy).sum()), near.n_looked_at, "nearly"))
+    told = [
+        f"{number:,} of {total:,} evaluation images {how}"
+        for number, total, how in counts
+        if number
+    ]
+    if not told:
+        looked = "" if near is None else f", and none of {near.n_looked_at:,} nearly the same"
+        said = f"None of {len(evaluated):,} evaluation images has a copy in training{looked}."
         return PreflightCheck(check=LEAKS, state=CheckState.OK, sentence=said)
-    parts = [f"{n_copies:,} exactly"] if n_copies else []
-    parts += [f"{n_leaked - n_copies:,} nearly"] if n_leaked > n_copies else []
-    is_bad = n_leaked >= max(LEAST_LEAKED, LEAKED_SHARE * n_evaluated)
+    is_bad = any(number >= max(LEAST_LEAKED, LEAKED_SHARE * total) for number, total, _ in counts)
     return PreflightCheck(
         check=LEAKS,
         state=CheckState.PROBLEM if is_bad else CheckState.NOTICE,
-        sentence=f"{n_leaked:,} of {n_evaluated:,} evaluation images are also in training ({', '.join(parts)}): "
-        "figures look better than they are.",
+        sentence=f"Training holds {', and '.join(told)}: figures look better than they are.",
         fix="Take these images out of one of the splits.",
-        short=f"{n_leaked:,} evaluation images are also in training",
+        short=f"{sum(number for number, _, _ in counts):,} evaluation images are also in training",
     )
 
 

@@ -1,75 +1,124 @@
-"""Evaluation images that are nearly the same as a training image, by their embeddings."""
+"""Evaluation images that are nearly the same as a training image: compressed anew, or at another size.
+
+Embeddings tell which training images come into question, thumbnails whether it is the same photograph: embeddings of an image that was
+compressed anew move as far as the nearest others are, its thumbnail hardly moves.
+"""
+
+from dataclasses import dataclass
 
 import numpy as np
+from PIL import Image
 
-from weakspot.core.arrays import BoolArray, FloatArray, IntArray
-from weakspot.core.dataset import Split, Task
+from weakspot.core.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from weakspot.core.dataset import Split
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
-from weakspot.pipeline.near_identical import NEAR
+from weakspot.media.images import UnreadableImageError, decode_image
+from weakspot.media.locations import UnreadableLocationError, is_local, read_location
 
-LIMIT = NEAR[1]
-"""Distance, in units of the median distance of two images of a class: one that was compressed anew lies below it."""
-MOST_EVALUATION, MOST_TRAINING = 2_000, 40_000
+ALIKE = 0.98
+"""Correlation of two thumbnails from which on they show the same photograph."""
+ABOUT_ALIKE = 0.92
 STANDS_OUT = 3.0
-"""Within twice the distance there may be at most so many times the images: in any cloud of independent images there are more."""
+"""At most so many times the images may be about alike: where thumbnails resemble each other anyway, nothing can be told."""
+SIDE = 16
+LEAST_CONTRAST = 4.0
+MOST_EVALUATION, MOST_TRAINING = 150, 40_000
+N_NEIGHBOURS = 5
 LEAST_IMAGES = 20
-N_SCALE_PAIRS = 4_000
-BLOCK = 512
 
 
-def find_near_copies(samples: SampleSet, space: str, evaluated: IntArray) -> BoolArray | None:
-    """Return which evaluation rows have a near copy in training [n]; None where nothing tells.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NearCopies:
+    """What was found.
 
-    Of very many, a random part is looked at, and the rest counts as having none.
+    Args:
+        is_copy: which evaluation rows are nearly the same as a training image [n].
+        n_looked_at: how many of them were looked at, at random.
+    """
+
+    is_copy: BoolArray
+    n_looked_at: int
+
+
+def find_near_copies(samples: SampleSet, space: str, evaluated: IntArray) -> NearCopies | None:
+    """Look for near copies of some evaluation rows in training; None where nothing tells.
 
     Args:
         samples: all samples.
-        space: whose embeddings tell.
+        space: whose embeddings tell which training images are compared.
         evaluated: the rows [n].
     """
-    if space not in samples.spaces:
+    if space not in samples.spaces or not samples.dataset.has_images:
         return None
     random = generator(0, "preflight", "near copies")
-    training = samples.dataset.rows_of(Split.TRAIN)
-    training = training[samples.has_embeddings(space, training)] if len(training) else training
-    known = samples.has_embeddings(space, evaluated) if len(evaluated) else np.zeros(0, np.bool_)
-    places = np.flatnonzero(known)
+    training = _usable(samples, space, samples.dataset.rows_of(Split.TRAIN))
+    places = np.flatnonzero(np.isin(evaluated, _usable(samples, space, evaluated)))
     if min(len(training), len(places)) < LEAST_IMAGES:
         return None
     training = random.permutation(training)[:MOST_TRAINING]
     places = random.permutation(places)[:MOST_EVALUATION]
-    nearest, scale = _nearest(samples, space, evaluated[places], training, random)
-    is_near = nearest <= LIMIT * scale
-    found = np.zeros(len(evaluated), dtype=np.bool_)
-    if int((nearest <= 2 * LIMIT * scale).sum()) <= STANDS_OUT * int(is_near.sum()):
-        found[places[is_near]] = True
-    return found
+    neighbours = _neighbours(samples, space, evaluated[places], training)
+    found = _Thumbnails(samples).closest(evaluated[places], neighbours)
+    is_copy = np.zeros(len(evaluated), dtype=np.bool_)
+    if int((found >= ABOUT_ALIKE).sum()) <= STANDS_OUT * int((found >= ALIKE).sum()):
+        is_copy[places[found >= ALIKE]] = True
+    return NearCopies(is_copy=is_copy, n_looked_at=len(places))
 
 
-def _nearest(
-    samples: SampleSet,
-    space: str,
-    evaluated: IntArray,
-    training: IntArray,
-    random: np.random.Generator,
-) -> tuple[np.ndarray[tuple[int], np.dtype[np.float64]], float]:
-    """Return the distance of every evaluation row to the nearest training row [n], and the median distance of two images of a class."""
+def _usable(samples: SampleSet, space: str, rows: IntArray) -> IntArray:
+    """Return the rows that have an embedding and an image on this machine."""
+    if not len(rows):
+        return rows
+    rows = rows[samples.has_embeddings(space, rows)]
+    places = samples.dataset.locations(rows)
+    return rows[[place is not None and is_local(place) for place in places]]
+
+
+def _neighbours(
+    samples: SampleSet, space: str, evaluated: IntArray, training: IntArray
+) -> IntArray:
+    """Return the training rows whose embeddings are nearest to those of each evaluation row [n, k]."""
     own, others = (_unit(samples.embeddings(space, rows)) for rows in (evaluated, training))
-    firsts = random.integers(0, len(own), N_SCALE_PAIRS)
-    seconds = random.integers(0, len(others), N_SCALE_PAIRS)
-    if samples.dataset.task is Task.SINGLE_LABEL:
-        labels = samples.dataset.labels
-        alike = labels[evaluated[firsts]] == labels[training[seconds]]
-        firsts, seconds = (firsts[alike], seconds[alike]) if alike.any() else (firsts, seconds)
-    scale = float(np.median(np.linalg.norm(own[firsts] - others[seconds], axis=1)))
-    best = [
-        (own[start : start + BLOCK] @ others.T).max(axis=1) for start in range(0, len(own), BLOCK)
-    ]
-    cosines = np.concatenate(best).astype(np.float64)
-    return np.sqrt(np.maximum(0.0, 2.0 - 2.0 * cosines)), scale
+    order = np.argpartition(-(own @ others.T), N_NEIGHBOURS - 1, axis=1)[:, :N_NEIGHBOURS]
+    return training[order]
 
 
 def _unit(embeddings: FloatArray) -> FloatArray:
     lengths = np.linalg.norm(embeddings, axis=1, keepdims=True)
     return np.asarray(embeddings / np.maximum(lengths, 1e-12))
+
+
+class _Thumbnails:
+    """Tiny images of rows, each read once."""
+
+    def __init__(self, samples: SampleSet) -> None:
+        self._samples = samples
+        self._known: dict[int, AnyArray | None] = {}
+
+    def closest(self, rows: IntArray, others: IntArray) -> AnyArray:
+        """Return the highest correlation of each row with one of its others [n], -1 where nothing can be told."""
+        pairs = zip(rows.tolist(), others.tolist(), strict=True)
+        return np.array([max(self._correlation(row, one) for one in own) for row, own in pairs])
+
+    def _correlation(self, row: int, other: int) -> float:
+        first, second = self._of(row), self._of(other)
+        return -1.0 if first is None or second is None else float(first @ second)
+
+    def _of(self, row: int) -> AnyArray | None:
+        if row not in self._known:
+            location = self._samples.dataset.locations(np.array([row]))[0]
+            self._known[row] = _thumbnail(location or "")
+        return self._known[row]
+
+
+def _thumbnail(location: str) -> AnyArray | None:
+    """Return what an image shows beside its mean colour, as a unit vector; None for one colour and what cannot be read."""
+    try:
+        image = decode_image(read_location(location), image_side=4 * SIDE).image
+    except (UnreadableImageError, UnreadableLocationError, MemoryError):
+        return None
+    tiny = image.resize((SIDE, SIDE), Image.Resampling.BOX)
+    shown = np.asarray(tiny, dtype=np.float64)
+    shown = (shown - shown.mean(axis=(0, 1))).ravel()
+    return shown / np.linalg.norm(shown) if shown.std() >= LEAST_CONTRAST else None

@@ -79,7 +79,7 @@ def check_after(
     samples = prepared.samples
     near = find_near_copies(samples, CLIP, evaluated_rows(samples.dataset, settings))
     outputs = None if prepared.classifier is None else prepared.classifier.class_names
-    late = check_data(samples.dataset, summary, settings, outputs=outputs, is_near_copy=near)
+    late = check_data(samples.dataset, summary, settings, outputs=outputs, near=near)
     return merge_checks(early, without_second_guess(early, late))
 
 
