@@ -119,7 +119,7 @@ def test_repair__again__is_free_and_with_other_settings_is_counted(verified, poo
     assert (again.arms, again.notes[-1]) == (first.arms, first.notes[-1])
     counted = [change for change in first.repaired.changes if change.q_value is not None]
     assert {change.kind for change in counted} >= {GroupKind.SLICE, GroupKind.CLASS}
-    assert all(change.q_value >= min(1.0, change.p_value / 0.6) for change in counted)
+    assert all(change.q_value >= min(1.0, change.p_value / 0.8) for change in counted)
     other = _reopened(verified, pool_world, l2=0.5).repair().repairs[0]
     assert "batches of questions" in other.notes[-1] != first.notes[-1]
 
