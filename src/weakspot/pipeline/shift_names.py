@@ -16,7 +16,8 @@ from weakspot.core.rules import LinearRule
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
 from weakspot.lexicon.captions import plain_caption
-from weakspot.verify.classes.shift import TwoSides, discriminant, rank_auc, two_sides
+from weakspot.verify.classes.ranks import RankSum
+from weakspot.verify.classes.shift import TwoSides, discriminant, two_sides
 from weakspot.verify.classes.wording import shift_sentence
 
 MOST_NAMED = 10
@@ -112,8 +113,8 @@ class ShiftNamer:
         def fits(name: SliceName, sign: int) -> bool:
             texts = unit_rows(np.asarray(embed_texts([name.phrase, plain]), dtype=np.float32))
             depth = sign * (checked.embeddings @ (texts[0] - texts[1]))
-            auc, p_value = rank_auc(depth, checked.is_here)
-            return auc >= LEAST_AUC and p_value <= LARGEST_P
+            found = RankSum.of(depth, checked.is_here)
+            return found.auc >= LEAST_AUC and found.p_value <= LARGEST_P
 
         return (
             _trusted([one for one in named.names if fits(one, 1)]),

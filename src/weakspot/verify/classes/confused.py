@@ -22,10 +22,11 @@ WORTH_DRAWING = 0.05
 def ask_confused(material: ClassMaterial, *, least: int) -> list[ClassFinding]:
     """Return for every class with enough samples the class that it is most clearly taken for, tested but not yet judged.
 
-    Under the null hypothesis the wrong answers that a class gets are spread as answers to the other classes' samples are: a class
-    that is large, or that the classifier likes to say, gets more of them. One question a class is asked ("is it taken for any class
-    more often than that?"), so a thousand classes are a thousand questions; its p-value is that of the best of all possible wrong
-    classes, times their number. The reverse direction is the other class's own question.
+    Under the null hypothesis the wrong answers that a class gets are spread as the other classes' samples are, or as the answers to
+    these: a class that is large, or that the classifier likes to say, gets more of them. It has to be more than both, so the larger
+    p-value counts. One question a class is asked ("is it taken for any class more often than that?"), so a thousand classes are a
+    thousand questions; its p-value is that of the best of all possible wrong classes, times their number. The reverse direction is
+    the other class's own question.
 
     Args:
         material: samples of all classes; nothing is asked in multi-label tasks and of fewer than three classes.
@@ -47,7 +48,7 @@ class Pair:
 
     Args:
         other: the class; -1 if no answer is wrong.
-        share: its usual share of the answers that other classes get.
+        share: its usual share, of the samples of other classes or of the answers that they get, whichever is larger.
         p_value: that the share of wrong answers is no larger, times the number of classes that could be answered.
     """
 
@@ -90,8 +91,14 @@ class Answers:
         if not n_wrong or not n_others:
             return Pair(int(np.argmax(taken)) if n_wrong else -1)
         tried = np.flatnonzero(taken >= min(FEWEST_TAKEN, taken.max())).tolist()
+        sizes = self._material.sizes.copy()
+        sizes[code] = 0
+        n_samples = int(sizes.sum())
         p_values = {
-            other: fisher_p(int(taken[other]), n_wrong, int(others[other]), n_others)
+            other: max(
+                fisher_p(int(taken[other]), n_wrong, int(others[other]), n_others),
+                fisher_p(int(taken[other]), n_wrong, int(sizes[other]), n_samples),
+            )
             for other in tried
         }
         if self._material.groups is not None:
@@ -101,7 +108,7 @@ class Answers:
         p_value = min(1.0, p_values[best] * (self._n_classes - 1))
         return Pair(
             best,
-            share=int(others[best]) / n_others,
+            share=max(int(others[best]) / n_others, int(sizes[best]) / n_samples),
             p_value=p_value if taken[best] >= FEWEST_TAKEN else 1.0,
         )
 
@@ -113,7 +120,7 @@ class Answers:
         chosen = (self._predicted != code) & (self._predicted >= 0)
         groups = None if self._material.groups is None else self._material.groups[chosen]
         own = self._material.codes[chosen] == code
-        return GroupTest(self._predicted[chosen] == other, groups).p_value(own)
+        return max(simple, GroupTest(self._predicted[chosen] == other, groups).p_value(own))
 
 
 def _finding(material: ClassMaterial, code: int, pair: Pair, told: Answers) -> ClassFinding:

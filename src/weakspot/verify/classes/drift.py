@@ -13,6 +13,7 @@ from weakspot.core.dataset import Dataset
 from weakspot.core.evidence import Interval, Verdict
 from weakspot.core.statistics import wilson_interval
 from weakspot.verify.classes.material import ClassMaterial
+from weakspot.verify.classes.ranks import RankSum
 from weakspot.verify.classes.wording import drift_sentence
 
 TIME_NAME = re.compile(
@@ -23,6 +24,7 @@ MOST_COLUMNS = 2
 FEWEST_SAMPLES = 20
 FEWEST_VALUES = 3
 FEWEST_OF_A_SIDE = 5
+HALF = 0.5
 LATER, EARLIER = "later", "earlier"
 
 
@@ -117,14 +119,9 @@ def rank_test(values: DoubleArray, failed: BoolArray) -> tuple[float, bool]:
     >>> round(p_value, 4), is_larger
     (0.0006, True)
     """
-    from scipy.special import ndtr
-    from scipy.stats import rankdata
-
-    n_failed, n_all = int(failed.sum()), len(failed)
-    ranks = rankdata(values)
-    excess = float(ranks[failed].sum()) - n_failed * (n_all + 1) / 2
-    spread = float(np.sqrt(n_failed * (n_all - n_failed) / n_all * np.var(ranks, ddof=1)))
-    if min(n_failed, n_all - n_failed) < FEWEST_OF_A_SIDE or not spread:
-        return 1.0, excess > 0
-    # Half a rank less: sums of ranks are whole numbers.
-    return min(1.0, 2.0 * float(ndtr(-max(0.0, abs(excess) - 0.5) / spread))), excess > 0
+    found = RankSum.of(values, failed)
+    is_larger = found.auc > HALF
+    n_failed = int(failed.sum())
+    if min(n_failed, len(failed) - n_failed) < FEWEST_OF_A_SIDE:
+        return 1.0, is_larger
+    return min(1.0, 2.0 * (found if is_larger else found.reversed).p_value), is_larger

@@ -11,6 +11,7 @@ from weakspot.core.dataset import Dataset, Task
 from weakspot.core.evidence import Interval, Verdict
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
+from weakspot.verify.classes.ranks import RankSum
 from weakspot.verify.classes.wording import shift_sentence
 
 N_FOLDS = 5
@@ -143,44 +144,16 @@ def compare_sides(sides: TwoSides) -> ShiftTest:
     all folds add up as those of independent Wilcoxon tests do. Nearly all images answer, once each, and none is ranked by a fit that
     saw its side.
     """
-    from scipy.special import ndtr
-
     folds = _folds(sides.is_here)
-    above = pairs = variance = 0.0
+    found = RankSum()
     for fold in range(1, N_FOLDS):
         seen, asked = folds < fold, folds == fold
         direction = discriminant(sides.embeddings[seen], sides.is_here[seen])
-        own = _rank_sum(sides.embeddings[asked] @ direction, sides.is_here[asked])
-        above, pairs, variance = above + own[0], pairs + own[1], variance + own[2]
-    p_value = float(ndtr(-(above - pairs / 2 - 0.5) / np.sqrt(variance)))
-    auc = above / pairs
+        found += RankSum.of(sides.embeddings[asked] @ direction, sides.is_here[asked])
     counts = int((sides.is_here & (folds > 0)).sum()), int((~sides.is_here & (folds > 0)).sum())
-    return ShiftTest(auc=auc, interval=_auc_interval(auc, *counts), p_value=p_value)
-
-
-def rank_auc(values: DoubleArray, is_here: BoolArray) -> tuple[float, float]:
-    """Return how well values tell the sides apart (AUC), and the p-value that those here are no larger (Wilcoxon).
-
-    >>> auc, p_value = rank_auc(np.arange(12.0), np.arange(12) >= 6)
-    >>> auc, round(p_value, 3)
-    (1.0, 0.003)
-    """
-    from scipy.special import ndtr
-
-    above, pairs, variance = _rank_sum(values, is_here)
-    return above / pairs, float(ndtr(-(above - pairs / 2 - 0.5) / np.sqrt(variance)))
-
-
-def _rank_sum(values: DoubleArray, is_here: BoolArray) -> tuple[float, float, float]:
-    """Return in how many pairs of both sides the one here is larger, how many pairs there are, and the variance of the first."""
-    from scipy.stats import rankdata
-
-    n_here, n_there = int(is_here.sum()), int((~is_here).sum())
-    # Copies of an image may differ in the last digit.
-    ranks = rankdata(np.round(values, 9))
-    above = float(ranks[is_here].sum()) - n_here * (n_here + 1) / 2
-    pairs = float(n_here * n_there)
-    return above, pairs, pairs * (n_here + n_there + 1) / 12
+    return ShiftTest(
+        auc=found.auc, interval=_auc_interval(found.auc, *counts), p_value=found.p_value
+    )
 
 
 def _folds(is_here: BoolArray) -> IntArray:
