@@ -96,7 +96,7 @@ def test_judged__a_gap_that_is_too_small_to_matter_is_no_finding(judge):
 
 
 def test_judged__what_stands_out_but_is_not_confirmed_is_told_as_such(judge):
-    findings = judge(_world(rates=(0.1, 0.1, 0.3, 0.1, 0.1), size=25, seed=1))
+    findings = judge(_world(rates=(0.1, 0.1, 0.3, 0.1, 0.1), size=25, seed=0))
     assert [(one.class_name, one.is_confirmed) for one in findings][:1] == [("heron", False)]
 
 

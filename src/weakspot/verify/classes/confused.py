@@ -1,6 +1,7 @@
 """Which class a class is taken for, more often than wrong answers are spread anyway."""
 
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from weakspot.core.statistics import fisher_p
 from weakspot.verify.classes.material import ClassMaterial
 from weakspot.verify.classes.wording import confused_sentence
 
+Table: TypeAlias = tuple[int, int, int, int]
 FEWEST_TAKEN = 3
 FEWEST_CLASSES = 3
 BEST_TRIED = 3
@@ -22,11 +24,11 @@ WORTH_DRAWING = 0.05
 def ask_confused(material: ClassMaterial, *, least: int) -> list[ClassFinding]:
     """Return for every class with enough samples the class that it is most clearly taken for, tested but not yet judged.
 
-    Under the null hypothesis the wrong answers that a class gets are spread as the other classes' samples are, or as the answers to
-    these: a class that is large, or that the classifier likes to say, gets more of them. It has to be more than both, so the larger
-    p-value counts. One question a class is asked ("is it taken for any class more often than that?"), so a thousand classes are a
-    thousand questions; its p-value is that of the best of all possible wrong classes, times their number. The reverse direction is
-    the other class's own question.
+    Under the null hypothesis the wrong answers that a class gets are spread as those of the other classes are, or as the other
+    classes' sizes: a class that is large, or that everything is taken for, gets more of them. It has to be more than both, so the
+    larger p-value counts. One question a class is asked ("is it taken for any class more often than that?"), so a thousand classes
+    are a thousand questions; its p-value is that of the best of all possible wrong classes, times their number. The reverse
+    direction is the other class's own question.
 
     Args:
         material: samples of all classes; nothing is asked in multi-label tasks and of fewer than three classes.
@@ -48,7 +50,7 @@ class Pair:
 
     Args:
         other: the class; -1 if no answer is wrong.
-        share: its usual share, of the samples of other classes or of the answers that they get, whichever is larger.
+        share: its usual share, of the wrong answers that other classes get or of their samples, whichever is larger.
         p_value: that the share of wrong answers is no larger, times the number of classes that could be answered.
     """
 
@@ -65,7 +67,8 @@ class Answers:
         self._n_classes = material.dataset.n_classes
         self._predicted = predicted if material.predicted is None else material.predicted
         known = np.flatnonzero(self._predicted >= 0)
-        self._all = np.bincount(self._predicted[known], minlength=self._n_classes)
+        wrong = known[self._predicted[known] != material.codes[known]]
+        self._all_wrong = np.bincount(self._predicted[wrong], minlength=self._n_classes)
         self._order = known[np.argsort(material.codes[known], kind="stable")]
         self._starts = np.searchsorted(
             material.codes[self._order], np.arange(self._n_classes + 1), side="left"
@@ -85,42 +88,42 @@ class Answers:
     def best(self, code: int) -> Pair:
         """Return the wrong answer that stands out most."""
         taken = self.wrong(code)
-        others = self._all - self.of(code)
-        others[code] = 0
-        n_wrong, n_others = int(taken.sum()), int(others.sum())
-        if not n_wrong or not n_others:
-            return Pair(int(np.argmax(taken)) if n_wrong else -1)
-        tried = np.flatnonzero(taken >= min(FEWEST_TAKEN, taken.max())).tolist()
-        sizes = self._material.sizes.copy()
-        sizes[code] = 0
-        n_samples = int(sizes.sum())
+        tried = np.flatnonzero(taken >= min(FEWEST_TAKEN, max(1, taken.max()))).tolist()
+        if not tried:
+            return Pair(-1)
+        tables = {other: self._tables(code, other, taken) for other in tried}
         p_values = {
-            other: max(
-                fisher_p(int(taken[other]), n_wrong, int(others[other]), n_others),
-                fisher_p(int(taken[other]), n_wrong, int(sizes[other]), n_samples),
-            )
-            for other in tried
+            other: max(fisher_p(*wrong), fisher_p(*sizes))
+            for other, (wrong, sizes) in tables.items()
         }
         if self._material.groups is not None:
             first = sorted(p_values, key=lambda other: (p_values[other], other))[:BEST_TRIED]
             p_values = {other: self._grouped(code, other, p_values[other]) for other in first}
         best = min(p_values, key=lambda other: (p_values[other], -taken[other], other))
         p_value = min(1.0, p_values[best] * (self._n_classes - 1))
+        shares = [there / max(n_there, 1) for _, _, there, n_there in tables[best]]
         return Pair(
-            best,
-            share=max(int(others[best]) / n_others, int(sizes[best]) / n_samples),
-            p_value=p_value if taken[best] >= FEWEST_TAKEN else 1.0,
+            best, share=max(shares), p_value=p_value if taken[best] >= FEWEST_TAKEN else 1.0
         )
+
+    def _tables(self, code: int, other: int, taken: IntArray) -> tuple[Table, Table]:
+        """Return how many wrong answers are this one, of how many, here and elsewhere: of wrong answers, and of samples."""
+        here = int(taken[other]), int(taken.sum())
+        # Samples of the other class cannot be wrong by its name, and of others those taken for this class say nothing.
+        elsewhere = self._all_wrong - taken - self.wrong(other)
+        wrong = int(elsewhere[other]), int(elsewhere.sum() - elsewhere[code])
+        sizes = self._material.sizes
+        return (*here, *wrong), (*here, int(sizes[other]), int(sizes.sum() - sizes[code]))
 
     def _grouped(self, code: int, other: int, simple: float) -> float:
         """Return the p-value with groups counted once; what does not even stand out image by image is not worth the work."""
         if simple * (self._n_classes - 1) > WORTH_DRAWING:
             return 1.0
-        # What is right about the class itself says nothing about its wrong answers, and others' samples taken for it neither.
-        chosen = (self._predicted != code) & (self._predicted >= 0)
+        codes, said = self._material.codes, self._predicted
+        chosen = (said >= 0) & (said != codes) & (said != code) & (codes != other)
         groups = None if self._material.groups is None else self._material.groups[chosen]
-        own = self._material.codes[chosen] == code
-        return max(simple, GroupTest(self._predicted[chosen] == other, groups).p_value(own))
+        test = GroupTest(said[chosen] == other, groups)
+        return max(simple, test.p_value(codes[chosen] == code))
 
 
 def _finding(material: ClassMaterial, code: int, pair: Pair, told: Answers) -> ClassFinding:

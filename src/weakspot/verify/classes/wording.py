@@ -49,7 +49,7 @@ def confused_sentence(
         name: the class.
         other: what it is taken for.
         counts: how many samples are, all its wrong answers, all its samples.
-        share: of the answers to samples of other classes that name it.
+        share: how much of them would be usual.
         back: samples of the other class that are taken for this one, and how many it has.
 
     >>> confused_sentence("heron", "crane", (44, 48, 52), share=0.31, back=(2, 52))
