@@ -21,7 +21,7 @@ from weakspot.verify.classes.shift import TwoSides, discriminant, two_sides
 from weakspot.verify.classes.wording import shift_sentence
 
 MOST_NAMED = 10
-MOST_WORDS = 2
+MOST_WORDS = 1
 N_EXAMPLES = 6
 LEAST_AUC = 0.6
 LARGEST_P = 0.01
