@@ -81,6 +81,11 @@ class ClassifierFacts(Record):
     n_samples: int
     n_failed: int
     per_class: dict[str, tuple[int, int]] = Field(description="class -> (samples, failures)")
+    taken_for: dict[str, tuple[tuple[str, int], ...]] = Field(
+        default_factory=dict,
+        description="class -> (wrong class, samples taken for it), most frequent first; none in runs of earlier versions and in "
+        "multi-label tasks",
+    )
 
 
 class RunRecord(Record):

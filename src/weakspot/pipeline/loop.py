@@ -191,7 +191,7 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
     slices += _told_apart(told, slices, len(folds))
     methods = [*search.recorded(told), *methods]
     rows = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
-    facts = classifier_facts(class_problems(samples.dataset, rows, criterion))
+    facts = classifier_facts(samples.dataset, class_problems(samples.dataset, rows, criterion))
     update = {
         "slices": tuple(slices),
         "notes": tuple(dict.fromkeys(notes)),

@@ -22,6 +22,7 @@ from weakspot.ingest.source import SampleSource
 from weakspot.nearest.images import NearestReport, NearestRequest, NearestStage
 from weakspot.pipeline import loop
 from weakspot.pipeline.changed_settings import with_engine, with_methods, with_phrases
+from weakspot.pipeline.class_findings import ask_classes, tell_classes
 from weakspot.pipeline.hypotheses import ask
 from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.ledger import Ledger
@@ -195,15 +196,18 @@ class Project(ProjectSession):
     def _measure(self, record: RunRecord) -> RunRecord:
         prepared = self.prepared(record)
         halves = prepared.halves(self.settings, self.criterion, slices=record.slices)
-        return loop.verify_slices(
+        classes = ask_classes(prepared.samples, self.settings, self.criterion)
+        asking = Asking(ledger=self.ledger(), source="verify", classes=classes.tests)
+        record = loop.verify_slices(
             record,
             prepared.samples,
             self.settings,
             self.criterion,
             halves=halves,
             captions=prepared.assistants.captions,
-            asking=Asking(ledger=self.ledger(), source="verify"),
+            asking=asking,
         )
+        return tell_classes(record, classes, asking.ledger, prepared, self.settings, halves)
 
     def ledger(self) -> Ledger:
         """Return what the evaluation samples were asked so far, and what is left."""

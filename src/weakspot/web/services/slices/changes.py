@@ -164,5 +164,6 @@ def _first_run(workspace: Workspace, project: Project) -> RunRecord:
         criterion=describe_criterion(workspace.criterion),
     )
     every = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
-    facts = classifier_facts(class_problems(samples.dataset, every, workspace.criterion))
+    problems = class_problems(samples.dataset, every, workspace.criterion)
+    facts = classifier_facts(samples.dataset, problems)
     return record.model_copy(update={"classifier": facts})
