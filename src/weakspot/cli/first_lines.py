@@ -11,7 +11,7 @@ from rich.text import Text
 from weakspot.core.ordering import SliceOrder
 from weakspot.core.preflight import PreflightCheck
 from weakspot.core.run import RunRecord
-from weakspot.report.first_answer import ClassRow, FirstAnswer, FirstFinding, first_answer
+from weakspot.report.first_answer import FirstAnswer, FirstClass, FirstFinding, first_answer
 
 MOST_LINES = 15
 WIDEST = 100
@@ -118,11 +118,11 @@ def _table(answer: FirstAnswer, most: int, width: int) -> Iterator[Text]:
         yield Text(line, style=ALARM if row.is_failing else "")
 
 
-def _answers(row: ClassRow, width: int) -> str:
+def _answers(row: FirstClass, width: int) -> str:
     """Return the wrong answers that fit beside a class."""
     shown = ""
-    for name, number in row.taken_for:
-        one = f"{_cut(name, LONGEST_ANSWER)} {number:,}"
+    for answer in row.taken_for:
+        one = f"{_cut(answer.name, LONGEST_ANSWER)} {answer.number:,}"
         longer = f"{shown}, {one}" if shown else one
         if cell_len(longer) > width:
             break

@@ -29,20 +29,28 @@ UNCONFIRMED_WORDS = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassRow:
+class WrongAnswer:
+    """What samples of a class are taken for, and how many of them."""
+
+    name: str
+    number: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstClass:
     """One class of the table.
 
     Args:
         name: the class.
         right: how often the classifier is right on it.
         is_failing: whether a failure of the class is confirmed.
-        taken_for: what its failures are taken for, with counts, largest first.
+        taken_for: what its failures are taken for, largest first.
     """
 
     name: str
     right: Share
     is_failing: bool = False
-    taken_for: tuple[tuple[str, int], ...] = ()
+    taken_for: tuple[WrongAnswer, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,8 +94,7 @@ class FirstAnswer:
         n_classes: how many classes there are.
         findings: confirmed findings, those on whole classes first.
         n_findings: how many there are, shown or not.
-        n_tested: slices that were tested.
-        counted: what samples are called.
+        findings_note: what is true of all findings, or that there is none.
         to_do: what to do, best first.
         repaired: what the repair did; empty if advice says it.
         not_confirmed: what is suspected only.
@@ -96,25 +103,15 @@ class FirstAnswer:
 
     headline: str
     problems: tuple[PreflightCheck, ...] = ()
-    classes: tuple[ClassRow, ...] = ()
+    classes: tuple[FirstClass, ...] = ()
     n_classes: int = 0
     findings: tuple[FirstFinding, ...] = ()
     n_findings: int = 0
-    n_tested: int = 0
-    counted: str = "samples"
+    findings_note: str = ""
     to_do: tuple[ToDo, ...] = ()
     repaired: str = ""
     not_confirmed: str = ""
     checks: str = ""
-
-    @property
-    def findings_note(self) -> str:
-        """Return what is true of all findings, or that there is none."""
-        if self.n_findings:
-            return f"confirmed on {self.counted} not used to find them"
-        if self.n_tested:
-            return f"none: nothing systematic was confirmed, {count(self.n_tested, 'slice')} tested"
-        return "none: nothing systematic stood out that could be tested"
 
 
 def first_answer(record: RunRecord, *, order: SliceOrder | str = SliceOrder.BOTH) -> FirstAnswer:
@@ -127,12 +124,9 @@ def first_answer(record: RunRecord, *, order: SliceOrder | str = SliceOrder.BOTH
         problems=tuple(one for one in record.checks if one.state is CheckState.PROBLEM),
         classes=_class_rows(record),
         n_classes=0 if facts is None else len(facts.per_class),
-        counted="images" if facts is not None and facts.counted == "images" else "samples",
         findings=tuple(found[:MOST_FINDINGS]),
         n_findings=len(said_of_classes) + len(own),
-        n_tested=sum(
-            one.verdict in (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED) for one in record.evidence
-        ),
+        findings_note=_findings_note(record, len(said_of_classes) + len(own)),
         to_do=tuple(
             ToDo(sentence=one.sentence, command=one.command, files=one.files)
             for one in record.advice[:MOST_TO_DO]
@@ -141,6 +135,17 @@ def first_answer(record: RunRecord, *, order: SliceOrder | str = SliceOrder.BOTH
         not_confirmed=_not_confirmed(record),
         checks=checks_sentence(record.checks),
     )
+
+
+def _findings_note(record: RunRecord, n_findings: int) -> str:
+    if n_findings:
+        is_table = record.classifier is None or record.classifier.counted != "images"
+        return f"confirmed on {'samples' if is_table else 'images'} not used to find them"
+    tested = (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED)
+    n_tested = sum(one.verdict in tested for one in record.evidence)
+    if n_tested:
+        return f"none: nothing systematic was confirmed, {count(n_tested, 'slice')} tested"
+    return "none: nothing systematic stood out that could be tested"
 
 
 def _headline(record: RunRecord) -> str:
@@ -181,7 +186,7 @@ def _splits(record: RunRecord) -> str:
     return f"{' and '.join(map(str, names))} " if isinstance(names, list) and names else ""
 
 
-def _class_rows(record: RunRecord) -> tuple[ClassRow, ...]:
+def _class_rows(record: RunRecord) -> tuple[FirstClass, ...]:
     """Return the classes that certainly do worst; a class of two samples is not at the top because both failed."""
     facts = record.classifier
     if facts is None:
@@ -192,11 +197,14 @@ def _class_rows(record: RunRecord) -> tuple[ClassRow, ...]:
         if one.is_confirmed and one.kind is not ClassFindingKind.SHIFT
     }
     rows = [
-        ClassRow(
+        FirstClass(
             name=name,
             right=Share.of(n_samples - n_failed, n_samples),
             is_failing=name in failing,
-            taken_for=facts.confusions.get(name, ()),
+            taken_for=tuple(
+                WrongAnswer(name=answer, number=number)
+                for answer, number in facts.confusions.get(name, ())
+            ),
         )
         for name, (n_samples, n_failed) in facts.per_class.items()
     ]
