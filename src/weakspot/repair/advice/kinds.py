@@ -66,7 +66,7 @@ class ImageKind:
         """Return which labelled rows [n] are of the class of the kind."""
         dataset = self.discovery.dataset
         has_label = dataset.label_matrix[rows, dataset.class_code(self.class_name)]
-        return ~has_label if self.side is Side.ABSENT else has_label
+        return np.asarray(~has_label if self.side is Side.ABSENT else has_label, dtype=np.bool_)
 
     @property
     def n_known(self) -> int | None:

@@ -1,5 +1,6 @@
 """What to do about the findings of a run, ranked, with the files that those need who do it."""
 
+import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -22,7 +23,6 @@ from weakspot.pipeline.preparation import FEATURES, Prepared
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.wiring import build_label_checker
 from weakspot.repair.advice import files, wording
-from weakspot.repair.advice.files import Wish
 from weakspot.repair.advice.forecast import forecast_gain, gain_interval
 from weakspot.repair.advice.kinds import ImageKind, KindFinder
 from weakspot.repair.advice.learning_curve import CurveMaterial, draw_curve, weigh_kind
@@ -31,6 +31,7 @@ from weakspot.repair.advice.measured import MeasuredRepair, best_repair
 from weakspot.repair.advice.pool_choice import choose_from_pool
 from weakspot.repair.advice.ranking import in_order
 from weakspot.repair.advice.weights import recommended_plan, selection_of, write_weights
+from weakspot.repair.advice.wishes import Wish
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.collecting.needs import rows_to_match
 from weakspot.repair.export import WEIGHTS_FILE
@@ -152,7 +153,7 @@ class Advisor:
         samples, checker = self.prepared.samples, build_label_checker()
         training = samples.only(samples.dataset.rows_of(Split.TRAIN))
         evaluation = samples.only(used_rows(samples, self.settings))
-        found = {}
+        found: dict[ImageKind, IntArray] = {}
         for kind in self._kinds:
             labels = None if kind.evidence is None else kind.evidence.labels
             if kind.slice_ is not None and labels and (labels.is_flagged or labels.is_doubtful):
@@ -229,7 +230,6 @@ class Advisor:
         has_pool = wish.choice.n_candidates > 0
         tell = wording.label_sentence if has_pool else wording.collect_sentence
         file = files.LABEL_FILE if has_pool else files.COLLECT_PAGE
-        budget = len(wish.choice.rows)
         yield Advice(
             kind=AdviceKind.LABEL if has_pool else AdviceKind.COLLECT,
             subject=kind.subject,
@@ -240,10 +240,7 @@ class Advisor:
             gain=None if forecast is None else forecast.gain,
             gain_interval=None if forecast is None else forecast.interval,
             files=(file, files.COLLECT_PAGE) if has_pool else (file,),
-            command=f"{self._command('repair')} --method pool-labelled --budget {budget} "
-            f"--labels {self.folder / files.LABEL_FILE}"
-            if has_pool
-            else "",
+            command=self._adding(wish),
         )
         if not has_pool and kind.words and self.prepared.samples.dataset.has_images:
             yield Advice(
@@ -251,8 +248,24 @@ class Advisor:
                 subject=kind.subject,
                 class_name=kind.class_name,
                 sentence=wording.generate_sentence(kind),
-                command=f'{self._command("generate")} --class "{kind.class_name}" "{kind.words[0]}" --to generated',
+                command=f"{self._command('generate')} "
+                + shlex.join(["--class", kind.class_name, kind.words[0], "--to", "generated"]),
             )
+
+    def _adding(self, wish: Wish) -> str:
+        """Return the command that trains with what was labelled; empty if there is nothing to label, or labels are there already."""
+        is_labelled = wish.choice.is_labelled
+        if not len(is_labelled) or (is_labelled.all() and wish.kind.slice_ is None):
+            return ""
+        repair = self._command("repair")
+        if is_labelled.all():
+            n_wanted = min(wish.n_wanted or len(is_labelled), len(is_labelled))
+            return f"{repair} --method pool-deepest --budget {n_wanted} --slice {wish.kind.subject}"
+        dataset = self.prepared.samples.dataset
+        n_ready = int(dataset.is_labelled[dataset.rows_of(Split.POOL)].sum())
+        budget = n_ready + sum(len(one.choice.rows) for one in self._wishes)
+        labels = shlex.quote(str(self.folder / files.LABEL_FILE))
+        return f"{repair} --method pool-labelled --budget {budget} --labels {labels}"
 
     def _accepting(self, wish: Wish) -> Advice:
         kind = wish.kind
@@ -283,7 +296,7 @@ class Advisor:
             )
 
     def _command(self, name: str) -> str:
-        return f"weakspot {name} {wording.project_option(self.folder)}"
+        return shlex.join(["weakspot", name, "-p", str(self.folder)])
 
 
 def _counted(kind: ImageKind, samples: SampleSet) -> int | None:

@@ -1,7 +1,5 @@
 """What to do, in sentences that the terminal prints as they are."""
 
-from pathlib import Path
-
 from weakspot.core.evidence import Interval
 from weakspot.repair.advice.kinds import ImageKind
 from weakspot.repair.advice.measured import MeasuredRepair
@@ -52,13 +50,14 @@ def expectation(wish: Wish) -> str:
 
 def label_sentence(wish: Wish, file: str, repair: MeasuredRepair | None) -> str:
     kind, choice = wish.kind, wish.choice
-    n_ready = int(choice.is_labelled.sum())
-    ready = f", {n_ready:,} of them labelled already" if n_ready else ""
-    chosen = f"{file} (first {len(choice.rows):,} chosen{ready})"
+    n_ready, n_listed = int(choice.is_labelled.sum()), len(choice.rows)
+    do, ready = ("Add", ", labelled already") if n_ready == n_listed else ("Label", "")
+    if 0 < n_ready < n_listed:
+        ready = f", {n_ready:,} of them labelled already"
     more = " more" if kind.n_known else ""
     return (
-        f"{kind.title}: {known_words(kind, repair)}. Label {number_words(wish)}{more}: {chosen}, "
-        f"{expectation(wish)}"
+        f"{kind.title}: {known_words(kind, repair)}. {do} {number_words(wish)}{more}: {file} "
+        f"(first {n_listed:,} chosen{ready}), {expectation(wish)}"
     )
 
 
@@ -106,10 +105,12 @@ def accept_sentence(wish: Wish, repair: MeasuredRepair | None) -> str:
     gate = f"accept the limit and gate on it, in policy.toml: {policy_line(kind)}"
     if wish.may_help or forecast is None:
         return f"{kind.title}: or {gate}"
-    return (
-        f"{kind.title}: {known_words(kind, repair)}; {forecast.n_wanted:,} more are not expected to help "
-        f"({gain_words(forecast.interval)}): {gate}"
+    why = (
+        f"would mostly move errors ({gain_words(forecast.interval)} here, about {points(forecast.elsewhere)} on others)"
+        if wish.moves_errors
+        else f"are not expected to help ({gain_words(forecast.interval)})"
     )
+    return f"{kind.title}: {known_words(kind, repair)}; {forecast.n_wanted:,} more {why}: {gate}"
 
 
 def policy_line(kind: ImageKind) -> str:
@@ -118,9 +119,3 @@ def policy_line(kind: ImageKind) -> str:
     right = 1 - kind.n_failed / kind.n_evaluated if kind.n_evaluated else 0.0
     name = kind.class_name.replace("\\", "\\\\").replace('"', '\\"')
     return f'[class_accuracy] per_class = {{ "{name}" = {right:.2f} }}'
-
-
-def project_option(folder: Path) -> str:
-    """Return the folder as a command takes it."""
-    name = str(folder)
-    return f"-p '{name}'" if any(mark.isspace() for mark in name) else f"-p {name}"
