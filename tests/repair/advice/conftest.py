@@ -11,6 +11,7 @@ from weakspot.core.dataset import Task, dataset_from_columns
 from weakspot.core.evidence import Evidence, Interval, Verdict
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.heads import Head
+from weakspot.core.repairs import GroupChange, RepairArm, RepairPlan, RepairResult
 from weakspot.core.rules import ColumnRule
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
@@ -59,7 +60,7 @@ class World:
         return finder.kinds()[0]
 
 
-def make_world(  # noqa: PLR0913 - what a world can differ in
+def make_world(
     *,
     n_known=0,
     n_pool=20,
@@ -189,3 +190,41 @@ def criterion():
 @pytest.fixture
 def plant():
     return make_world
+
+
+@pytest.fixture
+def make_change():
+    wide = Interval(low=0.0, high=1.0)
+
+    def build(group, kind, gained, lost=0, p_value=0.01):
+        return GroupChange(
+            group=group,
+            kind=kind,
+            n_samples=40,
+            right_before=4,
+            right_after=4 + gained - lost,
+            gained=gained,
+            lost=lost,
+            interval_before=wide,
+            interval_after=wide,
+            p_value=p_value,
+        )
+
+    return build
+
+
+@pytest.fixture
+def make_result():
+    def build(method, *changes, slice_ids=(), n_added=0, is_baseline=False):
+        arm = RepairArm(
+            arm=method,
+            is_baseline=is_baseline,
+            note="",
+            n_trained=9,
+            changes=changes,
+            n_added=n_added,
+        )
+        plan = RepairPlan(slice_ids=slice_ids, repairer=method)
+        return RepairResult(plan=plan, measured_on=DataUse.nothing(), arms=(arm,))
+
+    return build
