@@ -80,10 +80,10 @@ class Advisor:
 
     def _write(self) -> None:
         dataset = self.prepared.samples.dataset
-        files.write_collect_page(self.folder, self._wishes, dataset)
+        files.write_collect_page(self.folder, self.wishes, dataset)
         files.write_suspects(self.folder, self._suspects, dataset)
         write_weights(self.folder / files.NEXT_FOLDER, self._recommended, dataset)
-        files.write_label_list(self.folder, self._wishes, dataset)
+        files.write_label_list(self.folder, self.wishes, dataset)
 
     @cached_property
     def _kinds(self) -> tuple[ImageKind, ...]:
@@ -120,7 +120,8 @@ class Advisor:
             return None
 
     @cached_property
-    def _wishes(self) -> tuple[Wish, ...]:
+    def wishes(self) -> tuple[Wish, ...]:
+        """Return what every finding could do with, and what that would bring."""
         return tuple(self._wish(kind) for kind in self._kinds)
 
     def _wish(self, kind: ImageKind) -> Wish:
@@ -178,7 +179,7 @@ class Advisor:
             )
 
     def _of_findings(self) -> Iterator[Advice]:
-        for wish in self._wishes:
+        for wish in self.wishes:
             yield from self._retraining(wish.kind)
             yield from self._wanting(wish)
             yield self._accepting(wish)
@@ -263,7 +264,7 @@ class Advisor:
             return f"{repair} --method pool-deepest --budget {n_wanted} --slice {wish.kind.subject}"
         dataset = self.prepared.samples.dataset
         n_ready = int(dataset.is_labelled[dataset.rows_of(Split.POOL)].sum())
-        budget = n_ready + sum(len(one.choice.rows) for one in self._wishes)
+        budget = n_ready + sum(len(one.choice.rows) for one in self.wishes)
         labels = shlex.quote(str(self.folder / files.LABEL_FILE))
         return f"{repair} --method pool-labelled --budget {budget} --labels {labels}"
 
