@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weakspot.core.needs import Material
+from weakspot.core.preflight import PreflightCheck
 from weakspot.core.repairs import RepairPlan
 from weakspot.core.roles import Captioner, Classifier, Embedder, ImageGenerator
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
@@ -376,6 +377,11 @@ class Project(ProjectSession):
         """Do the whole loop up to the repair; finished work of earlier runs is taken, not repeated."""
         self._models = self._new_models()
         self._check_methods(self._models)
-        self._ingest(self._models)
-        record = self._verify(self.discover())
+        checks = self._check_before(self._source(), self._models)
+        summary = self._ingest(self._models)
+        record = self._verify(self._with_checks(self.discover(), checks, summary))
         return self._save(self._repair(record, RepairRequest(is_required=False)), only=REPAIRED)
+
+    def preflight(self) -> tuple[PreflightCheck, ...]:
+        """Say in seconds whether classifier, labels, splits and files fit together, as far as that is known by now."""
+        return self._check_now(self._source(), self._new_models())
