@@ -188,6 +188,6 @@ def _trusted(names: Sequence[SliceName]) -> tuple[str, ...]:
 
 def _class_rows(dataset: Dataset, rows: IntArray, code: int) -> IntArray:
     labelled = rows[dataset.is_labelled[rows]]
-    if dataset.task is Task.SINGLE_LABEL:
-        return labelled[dataset.labels[labelled] == code]
-    return labelled[dataset.label_matrix[labelled, code]]
+    is_single = dataset.task is Task.SINGLE_LABEL
+    chosen = dataset.labels[labelled] == code if is_single else dataset.label_matrix[labelled, code]
+    return np.asarray(labelled[chosen], dtype=np.int64)
