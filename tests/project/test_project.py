@@ -39,7 +39,7 @@ def test_run__record_says_what_was_used(record, world):
     assert record.versions["numpy"] == np.__version__
     assert record.settings["seed"] == 0
     assert [stage.stage for stage in record.stages] == [
-        "ingest", "classify", "embed", "methods", "discover", "describe", "verify", "repair",
+        "ingest", "classify", "embed", "methods", "discover", "describe", "verify", "repair", "advise",
     ]  # fmt: skip
     assert record.finished is not None
 
