@@ -7,6 +7,7 @@ import pytest
 
 import weakspot
 from weakspot.backends.head_files import read_head
+from weakspot.core.advice import AdviceKind
 from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
@@ -217,6 +218,20 @@ def test_repair__unlabelled_pool_waits_for_labels_and_goes_on(pool_world, pool_m
     assert any("have no label" in note for note in result.notes), (
         "controls whose samples are unlabelled are left out and named"
     )
+    listed = project.folder / "next/to_label.csv"
+    answers = _read(listed)
+    for row in answers:
+        row["label"] = next(label for path, label in truth.items() if row["image"].endswith(path))
+    assert project.run_record(record.run_id).advice == record.advice
+    wish = next(one for one in record.advice if one.kind is AdviceKind.LABEL)
+    assert wish.command.endswith(
+        f"--method pool-labelled --budget {len(answers)} --labels {listed}"
+    )
+    adding = _reopened(project, pool_world, method="pool-labelled", budget=len(answers))
+    repaired = adding.repair(request=RepairRequest(labels=_written(listed, answers))).repairs[0]
+    change = repaired.repaired.change_of(GroupKind.SLICE)
+    assert repaired.repaired.n_added == len(answers)
+    assert wish.gain_interval.low <= change.change <= wish.gain_interval.high
 
 
 def test_repair__pool_image_that_is_tested_on_is_refused(verified, pool_world):
