@@ -60,10 +60,10 @@ class SharedEmbeddings:
 
     def keys(self, encoder_id: str) -> AnyArray:
         """Return the contents that have an embedding here, packed [n]."""
-        found = together([])
+        known = [together([])]
         with _optional("read"):
-            found = self._cache(encoder_id).keys()
-        return found
+            known.append(self._cache(encoder_id).keys())
+        return known[-1]
 
     def take(self, cache: EmbeddingCache, keys: AnyArray, *, width: int) -> int:
         """Copy the embeddings that a project lacks and that are here into its cache, and return how many.
