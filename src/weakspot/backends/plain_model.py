@@ -38,3 +38,8 @@ class RunsPlainly(Protocol):
 
     def plain_model(self) -> PlainModel | None:
         """Return the file and how to use it; None if it takes more than that."""
+
+
+def plain_model_of(classifier: object) -> PlainModel | None:
+    """Return the file of a classifier and how to use it, None if it takes more than that."""
+    return classifier.plain_model() if isinstance(classifier, RunsPlainly) else None

@@ -71,7 +71,8 @@ def _with_predictions(dataset: Dataset, rows: IntArray) -> IntArray:
         ]
         or [np.zeros(0, dtype=np.bool_)]
     )
-    return rows[known]
+    chosen: IntArray = rows[known]
+    return chosen
 
 
 def _counted(dataset: Dataset, rows: IntArray) -> str:

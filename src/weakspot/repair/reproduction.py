@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.backends.plain_model import PlainModel, RunsPlainly
+from weakspot.backends.plain_model import PlainModel, plain_model_of
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Task
@@ -72,7 +72,7 @@ def write_reproduction(
         measured: what is claimed; None if nothing was measured.
         slices: the repaired slices.
     """
-    plain = classifier.plain_model() if isinstance(classifier, RunsPlainly) else None
+    plain = plain_model_of(classifier)
     if plain is None:
         return Reproduction()
     _write_json(staging / PREPROCESSING_FILE, preprocessing_facts(plain))
