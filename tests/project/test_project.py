@@ -148,7 +148,7 @@ def test_embed__broken_classifier_is_noticed_before_anything_is_embedded(manifes
 def test_discover__no_validation_samples(world, manifest, tmp_path):
     project = _project(tmp_path, world, manifest, verify={"splits": ["validation"]})
     project.ingest()
-    text = manifest.read_text().replace(",validation,", ",train,")
+    text = manifest.read_text().replace(",validation,", ",train,").replace(",test,", ",train,")
     other = manifest.parent / "no_validation.csv"
     other.write_text(text)
     moved = _project(tmp_path / "moved", world, other)

@@ -79,6 +79,7 @@ def test_check_class_order__two_of_many_that_are_exchanged_are_worth_a_look():
 def test_check_class_order__two_classes_the_wrong_way_round():
     check, order = _checked([[5, 45], [40, 10]])
     assert check.state is CheckState.PROBLEM
+    assert "85 % if the outputs are in reverse order" in check.sentence
     assert order.meant.tolist() == [1, 0]
 
 

@@ -7,7 +7,9 @@ from preflight.worlds import NAMES, PLAIN, WAYS, write_images
 
 from weakspot.backends.onnx_classifier import OnnxClassifier
 from weakspot.backends.preprocessing import Preprocessing
+from weakspot.core.errors import ModelError
 from weakspot.core.preflight import CheckState
+from weakspot.core.roles import ClassifierOutput
 from weakspot.pipeline.preflight.preprocessing import (
     check_preprocessing,
     colour_variants,
@@ -26,7 +28,9 @@ def _checked(folder, way, *, spread=0.08, n_images=96, **options):
     )
     images = [Image.open(path).convert("RGB") for path in sorted(folder.glob("*.png"))]
     labels = np.arange(n_images) % N_CLASSES
-    return check_preprocessing(classifier, images, labels, np.arange(N_CLASSES))
+    answer = classifier.classify([classifier.prepare(image) for image in images])
+    predictions = answer.probabilities.argmax(axis=1)
+    return check_preprocessing(classifier, images, labels, np.arange(N_CLASSES), predictions)
 
 
 @pytest.mark.parametrize(
@@ -89,3 +93,25 @@ def test_crop_variants__those_that_differ():
         {"crop": "centre", "resize_side": 32},
         {"crop": "centre", "resize_side": 37},
     ]
+
+
+def test_check_preprocessing__a_classifier_without_an_answer_to_other_numbers(tmp_path):
+    class Easily:
+        """Refuses what is not between 0 and 1."""
+
+        preprocessing = PLAIN
+        n_refused = 0
+
+        def classify(self, prepared):
+            if min(part.min() for part in prepared) < 0 or max(part.max() for part in prepared) > 1:
+                self.n_refused += 1
+                raise ModelError("It holds NaN.")
+            return ClassifierOutput(probabilities=np.eye(2)[np.zeros(len(prepared), int)])
+
+    classifier, labels = Easily(), np.arange(60) % 2
+    images = [Image.new("RGB", (32, 32), (200, 10, 10))] * 60
+    check, better = check_preprocessing(
+        classifier, images, labels, np.arange(2), np.zeros(60, dtype=int)
+    )
+    assert (check.state, better) == (CheckState.OK, None)
+    assert classifier.n_refused > 0

@@ -1,3 +1,4 @@
+from PIL import Image
 from preflight.worlds import write_images
 
 from weakspot.core.dataset import Split
@@ -50,3 +51,18 @@ def test_read_labelled_images__default_split_is_that_of_samples_without_one(tmp_
     look = look_at_source(source, "train")
     assert look.n_of(Split.TRAIN) == 12
     assert all(read_labelled_images(look, default_split="train", image_side=32).is_training)
+
+
+def test_read_labelled_images__large_ones_are_kept_small(tmp_path):
+    source = _source(tmp_path, n_samples={"validation": 4})
+    for path in tmp_path.glob("*.png"):
+        Image.new("RGB", (300, 200)).save(path)
+    look = look_at_source(source)
+    sizes = {
+        side: {
+            image.size
+            for image in read_labelled_images(look, default_split="", image_side=side).images
+        }
+        for side in (32, 100, None)
+    }
+    assert sizes == {32: {(96, 64)}, 100: {(300, 200)}, None: {(300, 200)}}

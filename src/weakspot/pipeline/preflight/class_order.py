@@ -123,9 +123,9 @@ def _usual_orders(class_names: Sequence[str], outputs: Sequence[str]) -> Iterato
         return
     listed = list(outputs)
     orders = {
+        "the outputs are in reverse order": listed[::-1],
         "every output means the class after it": [*listed[1:], listed[0]],
         "every output means the class before it": [listed[-1], *listed[:-1]],
-        "the outputs are in reverse order": listed[::-1],
         "the outputs are in alphabetical order": sorted(listed),
         "the outputs are in alphabetical order, capitals like small letters": sorted(
             listed, key=lambda name: (name.casefold(), name)

@@ -41,13 +41,19 @@ def check_classifier(
     order_check, order = check_class_order(answers, outputs)
     code = {name: number for number, name in enumerate(answers.class_names)}
     codes = np.array([code[name] for name in outputs])
-    prepared_check, way = check_preprocessing(classifier, drawn.images, answers.labels, codes)
+    prepared_check, way = check_preprocessing(
+        classifier, drawn.images, answers.labels, codes, answers.predictions
+    )
     if order is not None and way is not None and way.accuracy > order.accuracy - AS_GOOD:
         # Wrongly prepared images can be taken for one another class by class; what explains more is said.
         order_check = order = None
     elif order is not None:
         prepared_check, way = check_preprocessing(
-            classifier, drawn.images, answers.labels, order.meant[codes]
+            classifier,
+            drawn.images,
+            answers.labels,
+            order.meant[codes],
+            order.meant[answers.predictions],
         )
     if order_check is not None and order is not None:
         order_check = with_right_names(order_check, order, outputs, answers.class_names, settings)

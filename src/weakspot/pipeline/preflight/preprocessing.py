@@ -140,6 +140,7 @@ def check_preprocessing(
     images: Sequence[Image.Image],
     labels: IntArray,
     codes: IntArray,
+    predictions: IntArray,
 ) -> tuple[PreflightCheck | None, BetterWay | None]:
     """Return what is to be said of how images are prepared, and the way that is better; None if it cannot be told.
 
@@ -148,6 +149,7 @@ def check_preprocessing(
         images: decoded, in random order.
         labels: their true classes [n].
         codes: what every output of the classifier means [c].
+        predictions: what it said of the images as they are prepared now [n].
     """
     given = preprocessing_of(classifier)
     if given is None or len(images) < LEAST_IMAGES:
@@ -155,7 +157,7 @@ def check_preprocessing(
     trial = _Trial(classifier=classifier, images=images, labels=labels, codes=codes)
     chosen_on = slice(0, min(N_CHOSEN_ON, len(images) // 2))
     tried_on = slice(chosen_on.stop, None)
-    now = np.concatenate([trial.right(given, chosen_on), trial.right(given, tried_on)])
+    now = np.asarray(predictions == labels)
     lowest = exact_interval(int(now.sum()), len(now))[0]
     if lowest >= GOOD_ENOUGH:
         said = f"{percent(float(now.mean()))} of {len(now)} images are right as they are prepared."
@@ -216,17 +218,19 @@ class _Trial:
     codes: IntArray
 
     def n_right(self, preprocessing: Preprocessing, where: slice) -> int:
-        """Return how many are right; none if the classifier has no answer, as it may be with numbers it was not made for."""
-        try:
-            return int(self.right(preprocessing, where).sum())
-        except ModelError:
-            return 0
+        return int(self.right(preprocessing, where).sum())
 
     def right(self, preprocessing: Preprocessing, where: slice) -> BoolArray:
-        """Return which of the images are classified rightly when they are prepared like this."""
-        return np.asarray(
-            self.codes[self._outputs(preprocessing, self.images[where])] == self.labels[where]
-        )
+        """Return which of the images are classified rightly when they are prepared like this.
+
+        None is if the classifier has no answer, as it may be with numbers it was not made for.
+        """
+        labels = self.labels[where]
+        try:
+            outputs = self._outputs(preprocessing, self.images[where])
+        except ModelError:
+            return np.zeros(len(labels), dtype=np.bool_)
+        return np.asarray(self.codes[outputs] == labels)
 
     def _outputs(self, preprocessing: Preprocessing, images: Sequence[Image.Image]) -> IntArray:
         waiting = iter(images)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from PIL import Image
 
+from weakspot.backends.preprocessing import resize_shorter_side
 from weakspot.core.dataset import RawSample, Split
 from weakspot.core.seeding import generator
 from weakspot.ingest.source import SampleSource
@@ -18,6 +19,9 @@ MOST_LISTED = 50_000
 MOST_HELD = 400
 """So many samples whose images the source holds itself: these are in memory."""
 MOST_TRAINING, MOST_EVALUATION = 100, 100
+LARGEST_SIDE = 1024
+LARGER = 2
+"""Images are kept no larger than so many times what the classifier needs."""
 _EVALUATED = (Split.VALIDATION, Split.TEST)
 
 
@@ -123,6 +127,9 @@ def _spread(labels: Sequence[str], most: int) -> list[int]:
 def _decoded(sample: RawSample, image_side: int | None) -> Image.Image | None:
     try:
         data = sample.data if sample.data is not None else read_location(sample.location or "")
-        return decode_image(data, image_side=image_side).image
+        image = decode_image(data, image_side=image_side).image
     except (UnreadableImageError, UnreadableLocationError, MemoryError):
         return None
+    # All of them are in memory at once, and a photograph of a camera takes 36 MB.
+    side = LARGEST_SIDE if image_side is None else LARGER * image_side
+    return image if min(image.size) <= side else resize_shorter_side(image, side)
