@@ -307,7 +307,7 @@ def test_render_html__begins_with_the_first_answer(birds):
             "heron fails as a whole; evaluation looks unlike training",
             "gull: at night – 75 % of 12 wrong",
             "Label 0. weakspot label",
-            "Not confirmed. 1 suspicion",
+            "Not confirmed. 1 suspicion with too few samples (owl: in the snow).",
             "Checks. no sign of trouble",
             "How sure?",
             "The classifier fails on 71 of 208",

@@ -270,10 +270,13 @@ def _not_confirmed(record: RunRecord) -> str:
     n_all = sum(map(len, unique.values()))
     if not n_all:
         return ""
+    kinds = {verdict: titles for verdict, titles in unique.items() if titles}
+    if len(kinds) == 1:
+        ((verdict, titles),) = kinds.items()
+        return f"{count(n_all, 'suspicion')} {UNCONFIRMED_WORDS[verdict]}{_named(titles)}"
     parts = [
         f"{len(titles):,} {UNCONFIRMED_WORDS[verdict]}{_named(titles)}"
-        for verdict, titles in unique.items()
-        if titles
+        for verdict, titles in kinds.items()
     ]
     return f"{count(n_all, 'suspicion')}: {', '.join(parts)}"
 
