@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -339,3 +340,17 @@ def test_render_json__holds_the_first_answer(birds):
     assert answer["findings"][1]["slice_id"] == birds.slices[0].slice_id
     assert len(content["advice"]) == 5
     assert len(content["class_findings"]) == 2
+
+
+def test_render_html__images_of_both_sides_of_a_class_finding(birds, jpeg):
+    shift = birds.class_findings[0].model_copy(update={"words_here": ("standing", "reeds")})
+    images = SliceImages(
+        hard=(ShownImage(sample_id="here", answer="crane", has_failed=True),),
+        easy=(ShownImage(sample_id="there", answer="heron", has_failed=False),),
+    )
+    record = birds.model_copy(update={"class_findings": (shift,)})
+    document = replace(build_document(record), class_images={shift.finding_id: images})
+    text = render_html(document, {"here": jpeg, "there": jpeg})
+    assert "Evaluation: standing, reeds" in text
+    assert text.count("data:image/jpeg;base64,") == 2
+    assert "data:image" not in render_html(build_document(record), {"here": jpeg})
