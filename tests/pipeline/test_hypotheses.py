@@ -49,7 +49,7 @@ def test_ask__scores_in_sample_and_held_out(project):
 
 def test_ask__words_that_are_in_no_image(project):
     (answer,) = project.hypothesis("disc", ["a zebra crossing under palm trees"]).answers
-    assert answer.fit is Fit.NEITHER
+    assert answer.fit is Fit.CANNOT_TELL
     assert "in other words" in answer.advice
 
 

@@ -130,6 +130,11 @@ class OnnxClassifier(Sendable):
         return self._loaded.preprocessing.needed_side
 
     @property
+    def preprocessing(self) -> Preprocessing:
+        """How images become what the graph takes."""
+        return self._loaded.preprocessing
+
+    @property
     def head(self) -> Head | None:
         """The last linear layer, checked against the graph's own answer; None where there is none."""
         return self._loaded.reader.head

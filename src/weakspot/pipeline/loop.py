@@ -27,7 +27,7 @@ from weakspot.pipeline.blind import (
     parts_of_error_rate,
 )
 from weakspot.pipeline.classifier_facts import classifier_facts
-from weakspot.pipeline.halves import Halves, split_in_halves, used_rows
+from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves, used_rows
 from weakspot.pipeline.ingestion import IngestSummary, ingest
 from weakspot.pipeline.method_choice import fitting_settings
 from weakspot.pipeline.models.run_models import RunModels
@@ -190,7 +190,7 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
     told = [test.found for test in search.run()] if blind else []
     slices += _told_apart(told, slices, len(folds))
     methods = [*search.recorded(told), *methods]
-    rows = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
+    rows = used_rows(samples, settings)
     facts = classifier_facts(samples.dataset, rows, criterion)
     update = {
         "slices": tuple(slices),
@@ -390,7 +390,7 @@ def _explain(  # noqa: PLR0913 - what was measured, on which samples, and who el
     others = {
         name: samples.only(dataset.rows_of(split), name=name)
         for name, split in (("pool", Split.POOL), ("test split", Split.TEST))
-        if split.value not in settings.verify.splits and len(dataset.rows_of(split))
+        if split not in evaluated_splits(settings, dataset) and len(dataset.rows_of(split))
     }
     seen = samples.only(used_rows(samples, settings))
     return with_elsewhere(slices, checked, others, criterion, seen=seen)

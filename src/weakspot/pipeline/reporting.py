@@ -14,7 +14,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.discover.words import word_frequencies
 from weakspot.lexicon.word_frequency import WordFrequency, frequency_table
 from weakspot.media.images import jpeg_at
-from weakspot.pipeline.halves import Halves, split_in_halves
+from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves
 from weakspot.pipeline.settings import Settings
 from weakspot.report.card_text import render_model_card
 from weakspot.report.class_images import class_finding_images
@@ -140,7 +140,7 @@ def data_facts(samples: SampleSet, settings: Settings, store: ProjectStore) -> D
         n_unlabelled=int(np.count_nonzero(~dataset.is_labelled)),
         n_quarantined=tables.quarantine().num_rows if tables is not None else 0,
         task=dataset.task.value,
-        evaluated_splits=tuple(settings.verify.splits),
+        evaluated_splits=tuple(split.value for split in evaluated_splits(settings, dataset)),
     )
 
 

@@ -36,6 +36,7 @@ from weakspot.repair.obstacles import obstacle_to_repair, other_notes, with_note
 from weakspot.repair.reproduction import MeasuredRepair
 from weakspot.repair.reverification import look_again
 from weakspot.repair.slice_choice import chosen_slices
+from weakspot.repair.whole_classes import settings_for, with_reason
 from weakspot.repair.zero_shot import ZeroShot, zero_shot
 from weakspot.store.project import ProjectStore
 
@@ -98,19 +99,19 @@ class RepairStage:
         slices = (
             request.plan.slices
             if request.plan is not None
-            else chosen_slices(self.record, request.slice_ids)
+            else chosen_slices(self.record, request.slice_ids, prepared.samples.dataset.task)
         )
-        obstacle = obstacle_to_repair(slices, prepared.samples)
+        settings, why = (settings, "") if request.plan else settings_for(slices, settings)
+        asked = settings.repair.method if request.is_required else ""
+        obstacle = obstacle_to_repair(slices, prepared.samples, method=asked)
         if obstacle and not (slices and request.is_required):
             advice = f" {COLLECT_INSTEAD}" if slices else ""
             return with_note(self.record, f"{obstacle}{advice}")
         if obstacle:
             return self._collect(prepared, settings, slices, request, why=obstacle)
         try:
-            return self._run_methods(
-                RepairBench.of(prepared, settings, self.criterion, slices, self.record.evidence),
-                request,
-            )
+            bench = RepairBench.of(prepared, settings, self.criterion, slices, self.record.evidence)
+            return with_reason(self._run_methods(bench, request), why)
         except (NotEnoughDataError, DataError, UnavailableError) as error:
             if request.is_required:
                 raise

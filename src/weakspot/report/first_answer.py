@@ -121,7 +121,7 @@ def first_answer(record: RunRecord, *, order: SliceOrder | str = SliceOrder.BOTH
     found = [*said_of_classes, *map(_slice_finding, first_rows(own, MOST_FINDINGS))]
     return FirstAnswer(
         headline=_headline(record),
-        problems=tuple(one for one in record.checks if one.state is CheckState.PROBLEM),
+        problems=tuple(one for one in record.checks if _is_problem(one)),
         classes=_class_rows(record),
         n_classes=0 if facts is None else len(facts.per_class),
         findings=tuple(found[:MOST_FINDINGS]),
@@ -133,8 +133,12 @@ def first_answer(record: RunRecord, *, order: SliceOrder | str = SliceOrder.BOTH
         ),
         repaired="" if record.advice else _repaired(record),
         not_confirmed=_not_confirmed(record),
-        checks=checks_sentence(record.checks),
+        checks=checks_sentence([one for one in record.checks if not _is_problem(one)]),
     )
+
+
+def _is_problem(check: PreflightCheck) -> bool:
+    return check.state is CheckState.PROBLEM
 
 
 def _findings_note(record: RunRecord, n_findings: int) -> str:

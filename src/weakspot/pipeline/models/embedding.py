@@ -12,6 +12,7 @@ from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.roles import Embedder, Engine
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import EmbeddingSpace
+from weakspot.core.text_sides import text_id_of
 from weakspot.embed.encode import EmbedderModel, UnreadableImage, count_reasons
 from weakspot.pipeline.models.model_map import (
     CachedModel,
@@ -176,7 +177,10 @@ def _embed(
     embedder: Embedder, embeddings: FloatArray, *, n_embeddings: int, done: ModelCount | None
 ) -> Embedded:
     space = EmbeddingSpace(
-        encoder_id=embedder.encoder_id, embeddings=embeddings, has_text=embedder.has_text
+        encoder_id=embedder.encoder_id,
+        embeddings=embeddings,
+        has_text=embedder.has_text,
+        text_id=text_id_of(embedder),
     )
     counted = done or ModelCount()
     return Embedded(

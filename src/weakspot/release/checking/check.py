@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from weakspot import __version__
-from weakspot.core.dataset import Split
+from weakspot.core.class_findings import ClassFindingKind
 from weakspot.core.errors import StoreError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion, class_problems
@@ -15,6 +15,7 @@ from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
 from weakspot.pipeline.asked_data import AskedData
+from weakspot.pipeline.halves import used_rows
 from weakspot.project.project import Project
 from weakspot.release.baseline import Baseline
 from weakspot.release.checking.held_out import HeldOut, find_sightings, held_out
@@ -114,9 +115,7 @@ class _Measuring:
         if not self._reads_samples:
             return Figures(tallies=tuple(tallies), n_tested=n_tested, correction=correction)
         named, samples = self._named()
-        rows = samples.dataset.rows_of(
-            *[Split(name) for name in self.project.settings.verify.splits]
-        )
+        rows = used_rows(samples, self.project.settings)
         tallies += [self._tally(found, samples.only(rows)) for found in named]
         sightings, pairing = self._compare(named, samples)
         return Figures(
@@ -203,6 +202,11 @@ class _Paired:
 def recorded_tallies(record: RunRecord) -> tuple[Tally, ...]:
     """Return what a record says of the whole, of classes and of published slices."""
     facts = record.classifier
+    failing = {
+        one.class_name
+        for one in record.class_findings
+        if one.kind is ClassFindingKind.WHOLE and one.is_confirmed
+    }
     found: list[Tally] = []
     if facts is not None:
         found.append(
@@ -214,7 +218,13 @@ def recorded_tallies(record: RunRecord) -> tuple[Tally, ...]:
             )
         )
         found += [
-            Tally(subject=title, kind=SubjectKind.CLASS, n_samples=n_samples, n_failed=n_failed)
+            Tally(
+                subject=title,
+                kind=SubjectKind.CLASS,
+                n_samples=n_samples,
+                n_failed=n_failed,
+                is_finding=title in failing,
+            )
             for title, (n_samples, n_failed) in facts.per_class.items()
         ]
     return (*found, *_slice_tallies(record))

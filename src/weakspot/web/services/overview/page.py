@@ -8,6 +8,7 @@ from weakspot.core.evidence import Evidence, Share
 from weakspot.core.failures import describe_criterion, predicted_classes
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.core.samples import SampleSet
+from weakspot.pipeline.halves import evaluated_splits
 from weakspot.pipeline.reporting import data_facts
 from weakspot.report.document import ReportDocument, build_document
 from weakspot.report.findings import SliceSentences, slice_sentences
@@ -258,7 +259,9 @@ def _methods(document: ReportDocument) -> list[MethodView]:
 def _of_samples(workspace: Workspace) -> OverviewView:
     project, prepared = workspace.project, workspace.prepared
     right = _right_on_discovery(workspace)
-    splits = tuple(project.settings.verify.splits)
+    splits = tuple(
+        split.value for split in evaluated_splits(project.settings, prepared.samples.dataset)
+    )
     return _view(
         workspace,
         data_facts(prepared.samples, project.settings, project.store),

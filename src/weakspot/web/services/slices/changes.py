@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from weakspot.core.dataset import Split
 from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import Evidence
@@ -12,6 +11,7 @@ from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
 from weakspot.pipeline import loop
 from weakspot.pipeline.classifier_facts import classifier_facts
+from weakspot.pipeline.halves import used_rows
 from weakspot.pipeline.stage_clock import finished, new_record
 from weakspot.pipeline.verdicts import Asking
 from weakspot.project.project import Project
@@ -164,6 +164,6 @@ def _first_run(workspace: Workspace, project: Project) -> RunRecord:
         inputs=workspace.prepared.inputs,
         criterion=describe_criterion(workspace.criterion),
     )
-    every = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
+    every = used_rows(samples, settings)
     facts = classifier_facts(samples.dataset, every, workspace.criterion)
     return record.model_copy(update={"classifier": facts})
