@@ -305,11 +305,11 @@ def test_render_html__begins_with_the_first_answer(birds):
             "Problem: class order. <b>Shifted</b>. Mend it. In weakspot.toml: a = `<i>`",
             "! heron 4 of 52 8 % crane 44, gull 4",
             "Findings confirmed on images not used to find them",
-            "heron fails as a whole; evaluation looks unlike training",
+            "heron fails as a whole; looks unlike training",
             "gull: at night – 75 % of 12 wrong",
             "Label 0. weakspot label",
             "Not confirmed. 1 suspicion with too few samples (owl: in the snow).",
-            "Checks. no sign of trouble",
+            "Checks. no sign of wrong class order",
             "How sure?",
             "The classifier fails on 71 of 208",
             "Whole classes",
@@ -328,7 +328,7 @@ def test_render_markdown__begins_with_the_first_answer(birds):
     assert "\\<b\\>Shifted\\</b\\>. Mend it. In weakspot.toml: `a = '<i>'`" in text
     lines = text.splitlines()
     assert "| ! heron | 4 of 52 | 8 % | crane 44, gull 4 |" in lines
-    assert "1. heron fails as a whole; evaluation looks unlike training" in lines
+    assert "1. heron fails as a whole; looks unlike training" in lines
     assert "5. Label 4. `weakspot label`" in lines
     assert "\n\n\n" not in text
 
