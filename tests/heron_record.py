@@ -65,10 +65,15 @@ def heron_record():
         ),
         checks=(
             PreflightCheck(check="class order", state=CheckState.OK, sentence="Names fit."),
-            PreflightCheck(check="files", state=CheckState.NOTICE, sentence="3 files set aside."),
+            PreflightCheck(
+                check="files",
+                state=CheckState.NOTICE,
+                sentence="3 of 90 files cannot be read.",
+                short="3 files set aside",
+            ),
         ),
         class_findings=(
-            class_finding(ClassFindingKind.SHIFT, "heron", "evaluation looks unlike training."),
+            class_finding(ClassFindingKind.SHIFT, "heron", "heron looks unlike training."),
             class_finding(ClassFindingKind.WHOLE, "heron", "heron fails as a whole.", n_failed=48),
         ),
         advice=(Advice(kind=AdviceKind.LABEL, sentence="Label about 10: to_label.csv."),),

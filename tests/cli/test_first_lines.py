@@ -47,11 +47,11 @@ def test_answer_lines__the_whole_story(record, here):
         "  owl    45 of 52   87 %",
         "  crane  48 of 52   92 %",
         "FINDINGS  (confirmed on images not used to find them)",
-        "1 heron fails as a whole; evaluation looks unlike training",
+        "1 heron fails as a whole; looks unlike training",
         "2 gull: at night - 75 % of 12 wrong, 8 % of the rest; rare in training",
         "DO  Label about 10: to_label.csv.",
-        "NOT CONFIRMED  1 suspicion: 1 with too few samples (owl: in the snow)",
-        "CHECKS  no sign of trouble: class order; 3 files set aside",
+        "NOT CONFIRMED  1 suspicion with too few samples (owl: in the snow)",
+        "CHECKS  no sign of wrong class order; 3 files set aside",
         "Next: weakspot serve -p birds    Report: birds/report.html",
     ]
 

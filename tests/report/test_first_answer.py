@@ -78,7 +78,7 @@ def test_first_answer__a_class_that_only_looks_unlike_training_is_not_marked(bir
 
 def test_first_answer__shift_stands_behind_the_failure_of_its_class(birds):
     assert [one.text for one in first_answer(birds).findings] == [
-        "heron fails as a whole; evaluation looks unlike training",
+        "heron fails as a whole; looks unlike training",
         "gull: at night - 75 % of 12 wrong, 8 % of the rest; rare in training",
     ]
 

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -304,11 +305,11 @@ def test_render_html__begins_with_the_first_answer(birds):
             "Problem: class order. <b>Shifted</b>. Mend it. In weakspot.toml: a = `<i>`",
             "! heron 4 of 52 8 % crane 44, gull 4",
             "Findings confirmed on images not used to find them",
-            "heron fails as a whole; evaluation looks unlike training",
+            "heron fails as a whole; looks unlike training",
             "gull: at night – 75 % of 12 wrong",
             "Label 0. weakspot label",
-            "Not confirmed. 1 suspicion",
-            "Checks. no sign of trouble",
+            "Not confirmed. 1 suspicion with too few samples (owl: in the snow).",
+            "Checks. no sign of wrong class order",
             "How sure?",
             "The classifier fails on 71 of 208",
             "Whole classes",
@@ -327,7 +328,7 @@ def test_render_markdown__begins_with_the_first_answer(birds):
     assert "\\<b\\>Shifted\\</b\\>. Mend it. In weakspot.toml: `a = '<i>'`" in text
     lines = text.splitlines()
     assert "| ! heron | 4 of 52 | 8 % | crane 44, gull 4 |" in lines
-    assert "1. heron fails as a whole; evaluation looks unlike training" in lines
+    assert "1. heron fails as a whole; looks unlike training" in lines
     assert "5. Label 4. `weakspot label`" in lines
     assert "\n\n\n" not in text
 
@@ -339,3 +340,17 @@ def test_render_json__holds_the_first_answer(birds):
     assert answer["findings"][1]["slice_id"] == birds.slices[0].slice_id
     assert len(content["advice"]) == 5
     assert len(content["class_findings"]) == 2
+
+
+def test_render_html__images_of_both_sides_of_a_class_finding(birds, jpeg):
+    shift = birds.class_findings[0].model_copy(update={"words_here": ("standing", "reeds")})
+    images = SliceImages(
+        hard=(ShownImage(sample_id="here", answer="crane", has_failed=True),),
+        easy=(ShownImage(sample_id="there", answer="heron", has_failed=False),),
+    )
+    record = birds.model_copy(update={"class_findings": (shift,)})
+    document = replace(build_document(record), class_images={shift.finding_id: images})
+    text = render_html(document, {"here": jpeg, "there": jpeg})
+    assert "Evaluation: standing, reeds" in text
+    assert text.count("data:image/jpeg;base64,") == 2
+    assert "data:image" not in render_html(build_document(record), {"here": jpeg})

@@ -17,6 +17,7 @@ from weakspot.media.images import jpeg_at
 from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves
 from weakspot.pipeline.settings import Settings
 from weakspot.report.card_text import render_model_card
+from weakspot.report.class_images import class_finding_images
 from weakspot.report.document import ReportDocument, build_document
 from weakspot.report.image_budget import (
     MEGABYTE,
@@ -69,6 +70,9 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
     """
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
     images = _images(record, pairs, settings, criterion)
+    images |= class_finding_images(
+        record.class_findings, samples, criterion, n_images=settings.report.n_images
+    )
     order = settings.report.order
     facts = data_facts(samples, settings, store)
     document = replace(
@@ -175,7 +179,8 @@ def _fitting_html(
         replace(one, images=fitted.images.get(one.slice_id, SliceImages()))
         for one in document.findings
     )
-    return render_html(replace(document, findings=shown, image_note=fitted.note), fitted.thumbnails)
+    fitting = replace(document, findings=shown, image_note=fitted.note, class_images=fitted.images)
+    return render_html(fitting, fitted.thumbnails)
 
 
 def _thumbnail_maker(images: dict[str, SliceImages], samples: SampleSet) -> MakeThumbnail:

@@ -66,6 +66,7 @@ class ReportDocument:
         first: the rows of it to begin with.
         more: how many are not among these.
         left: how many failures of each class are in no finding.
+        class_images: what to show of findings on whole classes, by id.
     """
 
     answer: FirstAnswer
@@ -88,6 +89,7 @@ class ReportDocument:
     first: tuple[TreeRow, ...] = ()
     more: str = ""
     left: tuple[str, ...] = ()
+    class_images: Mapping[str, SliceImages] = field(default_factory=dict)
 
     @property
     def sections(self) -> tuple[Finding, ...]:

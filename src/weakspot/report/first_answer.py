@@ -228,11 +228,18 @@ def _class_findings(record: RunRecord) -> list[FirstFinding]:
     parts.sort(key=lambda each: (each[0].kind is not ClassFindingKind.WHOLE, -_n_failed(each[0])))
     return [
         FirstFinding(
-            sentence="; ".join(one.sentence.rstrip(".") for one in each),
+            sentence=_join_sentences(each),
             class_name=each[0].class_name,
         )
         for each in parts
     ]
+
+
+def _join_sentences(findings: Sequence[ClassFinding]) -> str:
+    """Return the sentences in one; the class is named once."""
+    first, *others = (one.sentence.rstrip(".") for one in findings)
+    name = f"{findings[0].class_name} "
+    return "; ".join([first, *(one.removeprefix(name) for one in others)])
 
 
 def _n_failed(one: ClassFinding) -> int:
@@ -274,10 +281,13 @@ def _not_confirmed(record: RunRecord) -> str:
     n_all = sum(map(len, unique.values()))
     if not n_all:
         return ""
+    kinds = {verdict: titles for verdict, titles in unique.items() if titles}
+    if len(kinds) == 1:
+        ((verdict, titles),) = kinds.items()
+        return f"{count(n_all, 'suspicion')} {UNCONFIRMED_WORDS[verdict]}{_named(titles)}"
     parts = [
         f"{len(titles):,} {UNCONFIRMED_WORDS[verdict]}{_named(titles)}"
-        for verdict, titles in unique.items()
-        if titles
+        for verdict, titles in kinds.items()
     ]
     return f"{count(n_all, 'suspicion')}: {', '.join(parts)}"
 
