@@ -5,8 +5,9 @@ import pytest
 from tests.pipeline.test_ledger import _data
 
 from weakspot.core.evidence import Verdict
+from weakspot.core.online_testing import spending_share
 from weakspot.pipeline.ledger import AskedTest, Ledger
-from weakspot.pipeline.verdicts import Asking, judged, question_of, was_tested
+from weakspot.pipeline.verdicts import CLASS_PART, Asking, judged, question_of, was_tested
 from weakspot.store.project import ProjectStore
 from weakspot.testing.examples import (
     CRITERION,
@@ -87,7 +88,7 @@ def test_judged__folds__divide_the_share(measured, asking):
         min_gap=0.0,
         parts=(0.5, 0.5, 1.0),
     )
-    assert [fold[0].q_value for fold in folds] == pytest.approx([0.002 / 0.3] * 2)
+    assert [fold[0].q_value for fold in folds] == pytest.approx([0.002 / 0.4] * 2)
     assert {fold[0].batch for fold in folds} == {1}
 
 
@@ -106,6 +107,26 @@ def test_was_tested__own_test_or_confirmed_in_another_fold(measured):
 def test_judged__tests_that_are_not_told__take_their_part_and_cost_nothing_again(measured, asking):
     entry = _with(measured[0], p_value=0.002, weight=1.0, n_tested=4)
     ((first,),) = judged([[entry]], asking, min_gap=0.0)
-    assert first.q_value == pytest.approx(4 * 0.002 / 0.6)
+    assert first.q_value == pytest.approx(4 * 0.002 / 0.8)
     assert judged([[entry]], asking, min_gap=0.0) == ((first,),)
     assert asking.ledger.standing().n_batches == 1
+
+
+def test_judged__questions_about_classes__have_a_part_of_their_own(measured, asking):
+    alone = judged([measured], Asking(ledger=asking.ledger, source="test"), min_gap=0.0)
+    fresh = Ledger(store=asking.ledger.store, data=_data(1000, 1100), correction="fwer")
+    classes = (AskedTest(key="class a", p_value=1e-6), AskedTest(key="class b", p_value=1.0))
+    beside = Asking(ledger=fresh, source="test", classes=classes)
+    ((good, _),) = judged([measured], beside, min_gap=0.0)
+    assert good.q_value == pytest.approx(alone[0][0].q_value / (1 - CLASS_PART))
+    answers = fresh.recall(["class a", "class b"])
+    assert answers["class a"].q_value == pytest.approx(2e-6 / (spending_share(1) * CLASS_PART))
+    assert answers["class a"].batch == good.batch == 1
+
+
+def test_judged__classes_asked_before__slices_have_it_all(measured, asking):
+    classes = (AskedTest(key="class a", p_value=0.5),)
+    asking = Asking(ledger=asking.ledger, source="test", classes=classes)
+    judged([], asking, min_gap=0.0)
+    judged([measured], asking, min_gap=0.0)
+    assert asking.ledger._read().batches[1].parts == (1.0,)

@@ -40,6 +40,7 @@ def test_run__record_says_what_was_used(record, world):
     assert record.settings["seed"] == 0
     assert [stage.stage for stage in record.stages] == [
         "preflight", "ingest", "classify", "embed", "methods", "discover", "describe", "verify", "repair",
+        "advise",
     ]  # fmt: skip
     assert record.finished is not None
 

@@ -7,6 +7,7 @@ from weakspot.release.bars import (
     accuracy_interval,
     class_accuracy,
     confirmed_slices,
+    failing_classes,
     gap_interval,
     overall_accuracy,
     shared_level,
@@ -14,7 +15,14 @@ from weakspot.release.bars import (
     slice_gap,
 )
 from weakspot.release.figures import Figures, SubjectKind, Tally
-from weakspot.release.policy import CountRule, GapRule, Judging, LeastRule, parse_policy
+from weakspot.release.policy import (
+    ClassCountRule,
+    CountRule,
+    GapRule,
+    Judging,
+    LeastRule,
+    parse_policy,
+)
 from weakspot.release.result import Ruling
 
 JUDGING = Judging()
@@ -144,6 +152,27 @@ def test_confirmed_slices__explained_and_accepted_ones_do_not_count():
     kept = confirmed_slices(rule, Figures(tallies=tallies), ["id-c"])
     assert (kept.verdict, kept.value) == (Ruling.KEPT, 1.0)
     assert kept.sentence == "1 slice is confirmed: “a”; 1 may be. 1 more are accepted."
+
+
+def test_failing_classes__only_confirmed_ones_count():
+    tallies = tuple(
+        Tally(
+            subject=name,
+            kind=SubjectKind.CLASS,
+            n_samples=50,
+            n_failed=40,
+            is_finding=name != "crane",
+        )
+        for name in ("heron", "crane", "owl")
+    )
+    entry = failing_classes(ClassCountRule(max=1), Figures(tallies=tallies))
+    assert (entry.verdict, entry.value) == (Ruling.VIOLATED, 2.0)
+    assert entry.sentence == (
+        "2 classes are confirmed to fail as a whole: “heron” (40 of 50 wrong), “owl” (40 of 50 wrong); 1 may."
+    )
+    assert failing_classes(ClassCountRule(max=2), Figures(tallies=tallies)).verdict is Ruling.KEPT
+    kept = failing_classes(ClassCountRule(max=0), Figures(tallies=tallies[1:2]))
+    assert kept.sentence == "No class is confirmed to fail as a whole; none may."
 
 
 def test_shared_level__keeps_the_chance_of_any_miss():

@@ -22,6 +22,8 @@ min = 0.7
 max = 0.2
 [confirmed_slices]
 max = 2
+[failing_classes]
+max = 1
 [new_slices]
 max = 0
 same_at = 0.6

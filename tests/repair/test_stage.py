@@ -7,8 +7,11 @@ import pytest
 
 import weakspot
 from weakspot.backends.head_files import read_head
+from weakspot.core.advice import AdviceKind
+from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
+from weakspot.core.evidence import Verdict
 from weakspot.core.repairs import GroupKind
 from weakspot.pipeline.wiring import buildable
 from weakspot.project.project import Project
@@ -119,7 +122,7 @@ def test_repair__again__is_free_and_with_other_settings_is_counted(verified, poo
     assert (again.arms, again.notes[-1]) == (first.arms, first.notes[-1])
     counted = [change for change in first.repaired.changes if change.q_value is not None]
     assert {change.kind for change in counted} >= {GroupKind.SLICE, GroupKind.CLASS}
-    assert all(change.q_value >= min(1.0, change.p_value / 0.6) for change in counted)
+    assert all(change.q_value >= min(1.0, change.p_value / 0.8) for change in counted)
     other = _reopened(verified, pool_world, l2=0.5).repair().repairs[0]
     assert "batches of questions" in other.notes[-1] != first.notes[-1]
 
@@ -215,6 +218,20 @@ def test_repair__unlabelled_pool_waits_for_labels_and_goes_on(pool_world, pool_m
     assert any("have no label" in note for note in result.notes), (
         "controls whose samples are unlabelled are left out and named"
     )
+    listed = project.folder / "next/to_label.csv"
+    answers = _read(listed)
+    for row in answers:
+        row["label"] = next(label for path, label in truth.items() if row["image"].endswith(path))
+    assert project.run_record(record.run_id).advice == record.advice
+    wish = next(one for one in record.advice if one.kind is AdviceKind.LABEL)
+    assert wish.command.endswith(
+        f"--method pool-labelled --budget {len(answers)} --labels {listed}"
+    )
+    adding = _reopened(project, pool_world, method="pool-labelled", budget=len(answers))
+    repaired = adding.repair(request=RepairRequest(labels=_written(listed, answers))).repairs[0]
+    change = repaired.repaired.change_of(GroupKind.SLICE)
+    assert repaired.repaired.n_added == len(answers)
+    assert wish.gain_interval.low <= change.change <= wish.gain_interval.high
 
 
 def test_repair__pool_image_that_is_tested_on_is_refused(verified, pool_world):
@@ -264,3 +281,56 @@ def test_repair__tuned_plans_say_so(verified, pool_world):
     result = _reopened(verified, pool_world, tune=True, look_again=False).repair().repairs[0]
     assert result.plan.is_tuned
     assert result.repaired.change_of(GroupKind.SLICE).change > 0
+
+
+def _without_slices(verified, world, findings, **repair):
+    """Return the project with a run of its own that has class findings and no slice."""
+    project = _reopened(verified, world, **repair)
+    record = verified.run_record()
+    bare = record.model_copy(
+        update={"run_id": "20990101T000000.000000-bare00", "slices": (), "evidence": ()}
+    )
+    project.store.runs.save(bare.model_copy(update={"class_findings": findings, "trees": ()}))
+    return project, bare.run_id
+
+
+def _fails(name, verdict=Verdict.CONFIRMED):
+    return ClassFinding(
+        kind=ClassFindingKind.WHOLE, class_name=name, verdict=verdict, sentence="it fails"
+    )
+
+
+def test_repair__no_slice__the_class_that_fails_is_repaired(verified, pool_world):
+    project, run_id = _without_slices(verified, pool_world, (_fails("disc"),))
+    (result,) = project.repair(run_id).repairs
+    assert result.plan.repairer == "worst-class"
+    assert result.notes[0].startswith("No slice was confirmed, so the classes that fail as a whole")
+    disc = next(one for one in result.arms[0].changes if one.kind is GroupKind.SLICE)
+    own = next(
+        one for one in result.arms[0].changes if one.kind is GroupKind.CLASS and one.group == "disc"
+    )
+    assert (disc.group, disc.n_samples) == ("disc: as a whole", own.n_samples)
+
+
+def test_repair__no_slice__a_strategy_that_fits_a_class_is_kept(verified, pool_world):
+    project, run_id = _without_slices(verified, pool_world, (_fails("disc"),), method="up-weight")
+    (result,) = project.repair(run_id).repairs
+    assert result.plan.repairer == "up-weight"
+    assert not any("No slice was confirmed" in note for note in result.notes)
+
+
+def test_repair__neither_slice_nor_class__worst_class_works_when_asked_for(verified, pool_world):
+    doubted = (_fails("disc", Verdict.NOT_CONFIRMED),)
+    project, run_id = _without_slices(verified, pool_world, doubted, method="worst-class")
+    (result,) = project.repair(run_id).repairs
+    assert result.plan.slice_ids == ()
+    assert result.arms[0].arm == "worst-class"
+    asked = project.repair(run_id, RepairRequest(is_required=False))
+    assert asked.repairs == ()
+
+
+def test_repair__neither_slice_nor_class__says_what_to_do(verified, pool_world):
+    project, run_id = _without_slices(verified, pool_world, ())
+    record = project.repair(run_id)
+    assert record.repairs == ()
+    assert record.notes[-1].note.endswith("weakspot repair --method worst-class")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.options import JsonOption, PortOption
+from weakspot.cli.options import JsonOption, PortOption, VerboseOption
 
 if TYPE_CHECKING:
     from weakspot.core.preflight import PreflightCheck
@@ -117,6 +117,7 @@ def demo(
         Path("weakspot-demo"), "--folder", help="Where the demo's project is made."
     ),
     as_json: bool = JsonOption,
+    verbose: bool = VerboseOption,
     serve: bool = typer.Option(
         False, "--serve", help="Show it in the browser afterwards; at once if it was run before."
     ),
@@ -132,16 +133,20 @@ def demo(
     if serve:
         require_web()
     if not (serve and is_finished_demo(folder)):
-        _run_demo(folder, as_json=as_json)
+        _run_demo(folder, as_json=as_json, verbose=verbose)
     if serve:
         start_server(folder, port=port, no_browser=no_browser)
 
 
-def _run_demo(folder: Path, *, as_json: bool) -> None:
-    from weakspot.cli import run_text, terminal
+def _run_demo(folder: Path, *, as_json: bool, verbose: bool) -> None:
+    from weakspot.cli import first_lines, run_text, terminal
     from weakspot.project.demo import run_demo
 
     with terminal.showing_progress() as progress:
         result = run_demo(folder, progress=progress)
-    lines = (run_text.whole_run(result.record), result.truth_sentence, f"Report: {result.report}")
-    terminal.show(result.record, lines, as_json=as_json)
+    if as_json or verbose:
+        text, end = run_text.whole_run(result.record), f"Report: {result.report}"
+        terminal.show(result.record, (text, result.truth_sentence, end), as_json=as_json)
+    else:
+        first_lines.show_run(result.record, folder, report=result.report)
+        terminal.say(f"\n{result.truth_sentence}")

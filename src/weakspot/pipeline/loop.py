@@ -11,7 +11,7 @@ from weakspot.core.assistants import Assistants, CaptionRows
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
 from weakspot.core.evidence import Evidence
-from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.failures import FailureCriterion
 from weakspot.core.roles import Discoverer, Discovery
 from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord, no_progress
 from weakspot.core.samples import SampleSet
@@ -26,12 +26,12 @@ from weakspot.pipeline.blind import (
     judge_blind_slices,
     parts_of_error_rate,
 )
+from weakspot.pipeline.classifier_facts import classifier_facts
 from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves, used_rows
 from weakspot.pipeline.ingestion import IngestSummary, ingest
 from weakspot.pipeline.method_choice import fitting_settings
 from weakspot.pipeline.models.run_models import RunModels
 from weakspot.pipeline.settings import BoxSettings, DataSettings, Settings
-from weakspot.pipeline.stage_clock import classifier_facts
 from weakspot.pipeline.verdicts import Asking, judged
 from weakspot.pipeline.wiring import (
     build_cause_finder,
@@ -191,7 +191,7 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
     slices += _told_apart(told, slices, len(folds))
     methods = [*search.recorded(told), *methods]
     rows = used_rows(samples, settings)
-    facts = classifier_facts(class_problems(samples.dataset, rows, criterion))
+    facts = classifier_facts(samples.dataset, rows, criterion)
     update = {
         "slices": tuple(slices),
         "notes": tuple(dict.fromkeys(notes)),

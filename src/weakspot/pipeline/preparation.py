@@ -261,7 +261,10 @@ class Preparation:
                 done=done,
             )
             n_new = made.n_new + self.models.n_seen(embedder.encoder_id)
-            facts["summary"] = f"{made.n_embeddings} embeddings, {n_new} of them new. {reason}"
+            shared = f", {made.n_shared} from other projects" if made.n_shared else ""
+            facts["summary"] = (
+                f"{made.n_embeddings} embeddings, {n_new} of them new{shared}. {reason}"
+            )
             facts["was_cached"] = n_new == 0
         return (
             made.space,

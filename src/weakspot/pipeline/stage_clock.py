@@ -12,8 +12,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from weakspot.core.failures import ClassProblem
-from weakspot.core.run import ClassifierFacts, RunRecord, StageRecord
+from weakspot.core.run import RunRecord, StageRecord
 from weakspot.pipeline.settings import Settings
 
 RUN_TIME = "%Y%m%dT%H%M%S.%f"
@@ -88,15 +87,6 @@ def library_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def classifier_facts(problems: tuple[ClassProblem, ...]) -> ClassifierFacts:
-    """Count samples and failures of every class."""
-    return ClassifierFacts(
-        n_samples=sum(len(problem.rows) for problem in problems),
-        n_failed=sum(problem.n_failed for problem in problems),
-        per_class={problem.title: (len(problem.rows), problem.n_failed) for problem in problems},
-    )
 
 
 class StageClock:

@@ -17,6 +17,8 @@ from weakspot.store.project import ProjectStore
 ALPHA = 0.05
 """Error rate over everything that samples are asked, where the verifier has no setting for it."""
 LEAST_WEIGHT = 1e-6
+CLASS_PART = 0.05
+"""Part of what a batch may spend that is for questions about whole classes, if it asks any; slices have the rest."""
 TESTED = (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED)
 
 
@@ -44,11 +46,13 @@ class Asking:
         ledger: of the samples.
         source: what asks, for example `verify`.
         by: who asks; empty for the command line.
+        classes: questions about whole classes that are asked in the same batch; whoever gives them recalls the answers.
     """
 
     ledger: Ledger
     source: str
     by: str = ""
+    classes: tuple[AskedTest, ...] = ()
 
 
 def judged(
@@ -87,11 +91,18 @@ def judged(
     ]
     beside = [one for number, fold in enumerate(folds) for one in _beside(fold, number)]
     total = max(1.0, sum(parts[number] for number in {one.family for one in asked}))
+    known = ledger.recall([one.key for one in asking.classes]) if asking.classes else {}
+    own_family = [
+        one.model_copy(update={"family": len(parts)})
+        for one in asking.classes
+        if one.key not in known
+    ]
+    left = 1.0 - CLASS_PART if own_family else 1.0
     answers = ledger.ask(
-        [*asked, *beside],
+        [*asked, *beside, *own_family],
         source=asking.source,
         by=asking.by,
-        parts=[part / total for part in parts],
+        parts=[*(left * part / total for part in parts), *([CLASS_PART] if own_family else [])],
     )[: len(asked)]
     by_key = {one.key: answer for one, answer in zip(asked, answers, strict=True)}
     represented = [

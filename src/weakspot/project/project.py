@@ -23,6 +23,7 @@ from weakspot.ingest.source import SampleSource
 from weakspot.nearest.images import NearestReport, NearestRequest, NearestStage
 from weakspot.pipeline import loop
 from weakspot.pipeline.changed_settings import with_engine, with_methods, with_phrases
+from weakspot.pipeline.class_findings import ask_classes, tell_classes
 from weakspot.pipeline.hypotheses import ask
 from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.ledger import Ledger
@@ -36,9 +37,12 @@ from weakspot.pipeline.settings_file import load_settings
 from weakspot.pipeline.verdicts import Asking, open_ledger
 from weakspot.project.new_settings import recommended_settings, with_inputs, write_settings
 from weakspot.project.session import ProjectSession
+from weakspot.repair.advice.stage import Advisor
 from weakspot.repair.stage import RepairRequest, RepairStage
 from weakspot.repair.synthetic_samples import with_synthetic
 from weakspot.store.project import ProjectStore
+
+REPAIRED = ("repairs", "notes", "advice")
 
 
 class Project(ProjectSession):
@@ -196,15 +200,18 @@ class Project(ProjectSession):
     def _measure(self, record: RunRecord) -> RunRecord:
         prepared = self.prepared(record)
         halves = prepared.halves(self.settings, self.criterion, slices=record.slices)
-        return loop.verify_slices(
+        classes = ask_classes(prepared.samples, self.settings, self.criterion)
+        asking = Asking(ledger=self.ledger(), source="verify", classes=classes.tests)
+        record = loop.verify_slices(
             record,
             prepared.samples,
             self.settings,
             self.criterion,
             halves=halves,
             captions=prepared.assistants.captions,
-            asking=Asking(ledger=self.ledger(), source="verify"),
+            asking=asking,
         )
+        return tell_classes(record, classes, asking.ledger, prepared, self.settings, halves)
 
     def ledger(self) -> Ledger:
         """Return what the evaluation samples were asked so far, and what is left."""
@@ -219,7 +226,7 @@ class Project(ProjectSession):
         """Retrain the last layer for the confirmed slices of a run, or as a plan says, beside its baselines."""
         asked = request or RepairRequest()
         record = self.run_record(run_id) if asked.plan is None else self._plan(asked.plan)
-        return self._save(self._repair(record, asked), only=("repairs", "notes"))
+        return self._save(self._repair(record, asked), only=REPAIRED)
 
     def _repair(self, record: RunRecord, asked: RepairRequest) -> RunRecord:
         prepared = self._with_generated(record)
@@ -236,6 +243,9 @@ class Project(ProjectSession):
             facts["summary"] = (
                 f"{sum(bool(result.arms) for result in record.repairs)} repairs measured"
             )
+        with self._clock.stage("advise") as facts:
+            record = Advisor(record, prepared, self.settings, self.criterion, self.folder).run()
+            facts["summary"] = f"{len(record.advice)} things to do"
         return record
 
     def repairable(self, run_id: str | None = None) -> tuple[RunRecord, Prepared]:
@@ -370,9 +380,7 @@ class Project(ProjectSession):
         checks = self._check_before(self._source(), self._models)
         summary = self._ingest(self._models)
         record = self._verify(self._with_checks(self.discover(), checks, summary))
-        return self._save(
-            self._repair(record, RepairRequest(is_required=False)), only=("repairs", "notes")
-        )
+        return self._save(self._repair(record, RepairRequest(is_required=False)), only=REPAIRED)
 
     def preflight(self) -> tuple[PreflightCheck, ...]:
         """Say in seconds whether classifier, labels, splits and files fit together, as far as that is known by now."""

@@ -8,7 +8,15 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Interval
 from weakspot.core.statistics import exact_interval
 from weakspot.release.figures import Figures, SubjectKind, Tally
-from weakspot.release.policy import CountRule, GapRule, Judge, Judging, LeastRule, Policy
+from weakspot.release.policy import (
+    ClassCountRule,
+    CountRule,
+    GapRule,
+    Judge,
+    Judging,
+    LeastRule,
+    Policy,
+)
 from weakspot.release.result import PolicyEntry, Ruling
 
 
@@ -149,6 +157,25 @@ def confirmed_slices(rule: CountRule, figures: Figures, accepted: Sequence[str])
         value=float(len(counted)),
         bar=float(rule.max),
         sentence=f"{_slices(len(counted))} confirmed{listed}; {rule.max or 'none'} may be.{left_out}",
+    )
+
+
+def failing_classes(rule: ClassCountRule, figures: Figures) -> PolicyEntry:
+    """Judge the number of classes that are confirmed to fail more often than the others, as a whole."""
+    failing = [tally for tally in figures.of(SubjectKind.CLASS) if tally.is_finding]
+    listed = ", ".join(
+        f"“{one.subject}” ({one.n_failed} of {one.n_samples} wrong)" for one in failing[:SHOWN]
+    )
+    more = ", …" if len(failing) > SHOWN else ""
+    counted = f"{len(failing) or 'No'} {'class' if len(failing) <= 1 else 'classes'}"
+    verb = "is" if len(failing) <= 1 else "are"
+    return PolicyEntry(
+        rule="failing_classes",
+        subject="all classes",
+        verdict=Ruling.KEPT if len(failing) <= rule.max else Ruling.VIOLATED,
+        value=float(len(failing)),
+        bar=float(rule.max),
+        sentence=f"{counted} {verb} confirmed to fail as a whole{': ' if failing else ''}{listed}{more}; {rule.max or 'none'} may.",
     )
 
 

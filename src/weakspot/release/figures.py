@@ -29,7 +29,7 @@ class Tally:
         n_outside: samples of the class outside a slice.
         failed_outside: failures among them.
         slice_id: of a confirmed slice.
-        is_finding: whether it is a confirmed slice that no stronger one explains.
+        is_finding: whether it is a confirmed slice that no stronger one explains, or a class that is confirmed to fail as a whole.
     """
 
     subject: str

@@ -7,6 +7,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.release.bars import (
     class_accuracy,
     confirmed_slices,
+    failing_classes,
     overall_accuracy,
     slice_accuracy,
     slice_gap,
@@ -134,6 +135,8 @@ def _single(policy: Policy, figures: Figures, acceptances: Acceptances) -> Itera
         yield from slice_gap(policy.slice_gap, figures, policy.judging)
     if policy.confirmed_slices is not None:
         yield confirmed_slices(policy.confirmed_slices, figures, acceptances.ids)
+    if policy.failing_classes is not None:
+        yield failing_classes(policy.failing_classes, figures)
 
 
 def _compare(policy: Policy, figures: Figures, acceptances: Acceptances) -> Iterator[PolicyEntry]:

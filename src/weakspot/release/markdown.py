@@ -17,7 +17,7 @@ SIGNS = {
     Ruling.NOT_JUDGED: "⚪ not judged",
     Ruling.ACCEPTED: "🟡 accepted",
 }
-COUNTED = ("confirmed_slices", "new_slices")
+COUNTED = ("confirmed_slices", "failing_classes", "new_slices")
 LONGEST_TEXT = 600
 RESERVE = 400
 

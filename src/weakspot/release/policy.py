@@ -77,6 +77,12 @@ class CountRule(Section):
     max: int = Field(ge=0, description="Most confirmed slices.")
 
 
+class ClassCountRule(Section):
+    """A number of classes that may fail as a whole."""
+
+    max: int = Field(ge=0, description="Most classes that are confirmed to fail as a whole.")
+
+
 class NewSliceRule(Section):
     """How many confirmed slices the baseline may lack."""
 
@@ -181,6 +187,7 @@ class Policy(Section):
     slice_accuracy: LeastRule | None = None
     slice_gap: GapRule | None = None
     confirmed_slices: CountRule | None = None
+    failing_classes: ClassCountRule | None = None
     new_slices: NewSliceRule | None = None
     regressions: RegressionRule | None = None
     slices: tuple[NamedSlice, ...] = ()
@@ -217,6 +224,7 @@ RULES = (
     "slice_accuracy",
     "slice_gap",
     "confirmed_slices",
+    "failing_classes",
     "new_slices",
     "regressions",
 )

@@ -14,6 +14,7 @@ TITLES = {
     "slice_accuracy": "Accuracy on a slice is too low",
     "slice_gap": "A slice fails too much more often than the rest of its class",
     "confirmed_slices": "There are too many confirmed slices",
+    "failing_classes": "A class fails as a whole",
     "new_slices": "There is a confirmed slice that the baseline has not",
     "regressions": "Accuracy fell against the baseline",
     "accepted": "A slice is no longer accepted",

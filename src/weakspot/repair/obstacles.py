@@ -9,12 +9,33 @@ from weakspot.core.slices import FailureSlice
 from weakspot.pipeline.preparation import FEATURES
 
 REPAIR_NOTE = "repair"
+WITHOUT_SLICES = (
+    "worst-class",
+    "class-balanced",
+    "just-train-twice",
+    "dfr-subsample",
+    "dfr-upsample",
+    "group-dro",
+)
+"""Strategies that look at no slice."""
+NOTHING = (
+    "No slice was confirmed and no class fails as a whole, so there is nothing to repair. To retrain all the same: "
+    "weakspot repair --method worst-class"
+)
 
 
-def obstacle_to_repair(slices: Sequence[FailureSlice], samples: SampleSet) -> str:
-    """Return why nothing can be retrained here, whatever the strategy; empty if something can."""
-    if not slices:
-        return "No slice was confirmed, so there is nothing to repair."
+def obstacle_to_repair(
+    slices: Sequence[FailureSlice], samples: SampleSet, *, method: str = ""
+) -> str:
+    """Return why nothing can be retrained here, whatever the strategy; empty if something can.
+
+    Args:
+        slices: what is to be repaired.
+        samples: of the project.
+        method: the strategy, if it was asked for by name: some need no slice.
+    """
+    if not slices and method not in WITHOUT_SLICES:
+        return NOTHING
     if FEATURES not in samples.spaces:
         return "The features under the classifier's last layer are not known, so it cannot be retrained here."
     if not len(samples.dataset.rows_of(Split.TRAIN)):

@@ -33,8 +33,10 @@ from weakspot.repair.judging import judged_repairs, repair_ledger
 from weakspot.repair.labels.requests import read_labels, write_labelling_list
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
 from weakspot.repair.obstacles import obstacle_to_repair, other_notes, with_note
+from weakspot.repair.reproduction import MeasuredRepair
 from weakspot.repair.reverification import look_again
 from weakspot.repair.slice_choice import chosen_slices
+from weakspot.repair.whole_classes import settings_for, with_reason
 from weakspot.repair.zero_shot import ZeroShot, zero_shot
 from weakspot.store.project import ProjectStore
 
@@ -97,19 +99,19 @@ class RepairStage:
         slices = (
             request.plan.slices
             if request.plan is not None
-            else chosen_slices(self.record, request.slice_ids)
+            else chosen_slices(self.record, request.slice_ids, prepared.samples.dataset.task)
         )
-        obstacle = obstacle_to_repair(slices, prepared.samples)
+        settings, why = (settings, "") if request.plan else settings_for(slices, settings)
+        asked = settings.repair.method if request.is_required else ""
+        obstacle = obstacle_to_repair(slices, prepared.samples, method=asked)
         if obstacle and not (slices and request.is_required):
             advice = f" {COLLECT_INSTEAD}" if slices else ""
             return with_note(self.record, f"{obstacle}{advice}")
         if obstacle:
             return self._collect(prepared, settings, slices, request, why=obstacle)
         try:
-            return self._run_methods(
-                RepairBench.of(prepared, settings, self.criterion, slices, self.record.evidence),
-                request,
-            )
+            bench = RepairBench.of(prepared, settings, self.criterion, slices, self.record.evidence)
+            return with_reason(self._run_methods(bench, request), why)
         except (NotEnoughDataError, DataError, UnavailableError) as error:
             if request.is_required:
                 raise
@@ -201,7 +203,7 @@ class RepairStage:
         aftermath = (
             look_again(bench, fitted, asking=asking) if self.settings.repair.look_again else None
         )
-        files, export_notes = self._write(bench, result.plan, selection, fitted, request.write_to)
+        files, export_notes = self._write(bench, result, selection, fitted, request.write_to)
         changes = {
             "aftermath": aftermath,
             "head_file": HEAD_FILE,
@@ -245,7 +247,7 @@ class RepairStage:
     def _write(
         self,
         bench: RepairBench,
-        plan: RepairPlan,
+        result: RepairResult,
         selection: TrainingSelection,
         fitted: FittedHead,
         folder: Path | None,
@@ -264,8 +266,11 @@ class RepairStage:
             class_names=names,
             selection=selection,
             samples=bench.samples,
-            plan=plan,
+            plan=result.plan,
             slices=bench.slices,
+            measured=MeasuredRepair(
+                samples=bench.measured, changes=result.arms[0].changes, criterion=self.criterion
+            ),
         )
         return (HEAD_FILE, *map(str, exported.files)), tuple(exported.notes)
 

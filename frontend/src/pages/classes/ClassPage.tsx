@@ -50,6 +50,7 @@ export function ClassPage() {
             <div className="class-page">
               <ClassChoice classes={classes} chosen={chosen} isRanked={is_ranked} />
               <div>
+                <Findings said={classes.find((one) => one.title === chosen)?.findings ?? []} />
                 {!can_compare && <CannotCompare />}
                 {chosen === undefined ? <p className="note warn">{titles.length ? "There is no such class. Choose one from the list." : "There are no classes with labelled samples."}</p> : <ClassWorkbench key={chosen} title={chosen} />}
               </div>
@@ -58,6 +59,16 @@ export function ClassPage() {
         }}
       </Loaded>
     </>
+  );
+}
+
+/** What the newest run confirmed of the class as a whole. */
+function Findings({ said }: { said: string[] }) {
+  if (said.length === 0) return null;
+  return (
+    <section className="note warn" aria-label="The class as a whole">
+      {said.map((one) => <p key={one}>{one}.</p>)}
+    </section>
   );
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from weakspot import __version__
+from weakspot.core.class_findings import ClassFindingKind
 from weakspot.core.errors import StoreError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion, class_problems
@@ -201,6 +202,11 @@ class _Paired:
 def recorded_tallies(record: RunRecord) -> tuple[Tally, ...]:
     """Return what a record says of the whole, of classes and of published slices."""
     facts = record.classifier
+    failing = {
+        one.class_name
+        for one in record.class_findings
+        if one.kind is ClassFindingKind.WHOLE and one.is_confirmed
+    }
     found: list[Tally] = []
     if facts is not None:
         found.append(
@@ -212,7 +218,13 @@ def recorded_tallies(record: RunRecord) -> tuple[Tally, ...]:
             )
         )
         found += [
-            Tally(subject=title, kind=SubjectKind.CLASS, n_samples=n_samples, n_failed=n_failed)
+            Tally(
+                subject=title,
+                kind=SubjectKind.CLASS,
+                n_samples=n_samples,
+                n_failed=n_failed,
+                is_finding=title in failing,
+            )
             for title, (n_samples, n_failed) in facts.per_class.items()
         ]
     return (*found, *_slice_tallies(record))

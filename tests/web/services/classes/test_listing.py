@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from weakspot.core.assistants import NOBODY, Assistants
+from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.errors import ModelError
+from weakspot.core.evidence import Verdict
+from weakspot.pipeline.stage_clock import new_record
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.web.services.classes.listing import best_scores, class_list, suggestions
 from weakspot.web.services.classes.phrases import phrase_score
@@ -29,6 +32,24 @@ def test_class_list__planted_problem__comes_first_with_its_figures(world_workspa
     assert (disc.n_samples, disc.n_failed) == (len(problem.rows), problem.n_failed)
     assert disc.accuracy.interval.low < disc.accuracy.value == problem.n_right / len(problem.rows)
     assert disc.is_promising == (0.2 <= disc.accuracy.value <= 0.8)
+
+
+def test_class_list__says_what_the_newest_run_confirmed_of_a_class(open_world):
+    workspace = open_world()
+    finding = ClassFinding(
+        kind=ClassFindingKind.WHOLE,
+        class_name="disc",
+        verdict=Verdict.CONFIRMED,
+        sentence="disc fails as a whole",
+    )
+    doubted = finding.model_copy(update={"verdict": Verdict.NOT_CONFIRMED, "sentence": "no"})
+    record = new_record(workspace.project.settings, inputs={}, criterion="")
+    workspace.project.store.runs.save(
+        record.model_copy(update={"class_findings": (finding, doubted)})
+    )
+    said = {row.title: row.findings for row in class_list(workspace).classes}
+    assert said.pop("disc") == ["disc fails as a whole"]
+    assert not any(said.values())
 
 
 def test_class_list__no_text_side__still_lists(open_world):

@@ -11,6 +11,7 @@ from weakspot.core.error_score import phrase_scores
 from weakspot.core.errors import WeakspotError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import ClassProblem
+from weakspot.core.run import RunRecord
 from weakspot.core.seeding import generator
 from weakspot.discover.keywords.candidates import caption_candidates, vocabulary_candidates
 from weakspot.pipeline.models.assistants import CAPTION_COLUMN
@@ -80,15 +81,17 @@ def suggestions(workspace: Workspace, title: str) -> Suggestions:
 
 
 def vocabulary_words(workspace: Workspace, members: ClassMembers) -> list[SuggestedWord]:
-    prompts = vocabulary_embeddings(workspace)
+    words = [one.keyword for one in vocabulary_candidates()]
+    prompts = _as_typed(workspace, words, members.problem)
     return _best(members, list(prompts), np.stack(list(prompts.values())))
 
 
 def vocabulary_embeddings(workspace: Workspace) -> Mapping[str, FloatArray]:
-    """Return the unit vector [d] of every word of the built-in vocabulary, put to the encoder as a person's words are."""
+    """Return the unit vector [d] of every word of the built-in vocabulary, whatever the class: enough to rank many classes."""
+    words = [one.keyword for one in vocabulary_candidates()]
+    method = phrase_method(workspace)
     return workspace.once(
-        "vocabulary embeddings",
-        lambda: _as_typed(workspace, [one.keyword for one in vocabulary_candidates()]),
+        "vocabulary embeddings", lambda: method.phrase_embeddings(words, workspace.embed_texts)
     )
 
 
@@ -112,7 +115,7 @@ def _from_captions(workspace: Workspace, members: ClassMembers) -> list[Suggeste
     )
     if not found:
         return []
-    embeddings = _as_typed(workspace, [one.keyword for one in found])
+    embeddings = _as_typed(workspace, [one.keyword for one in found], problem)
     return _best(members, list(embeddings), np.stack(list(embeddings.values())))
 
 
@@ -132,12 +135,15 @@ def _captioned(workspace: Workspace, members: ClassMembers) -> IntArray:
     return np.sort(np.concatenate([wrong[:n_wrong], right[: most - n_wrong]]))
 
 
-def _as_typed(workspace: Workspace, words: Sequence[str]) -> dict[str, FloatArray]:
+def _as_typed(
+    workspace: Workspace, words: Sequence[str], problem: ClassProblem
+) -> dict[str, FloatArray]:
+    """Return what words add to a class, put to the encoder as a person's words are."""
     method, found = phrase_method(workspace), dict[str, FloatArray]()
     for start in range(0, len(words), WORDS_AT_ONCE):
         # Few at a time: somebody who types a phrase meanwhile waits for one such piece at most.
-        found |= method.phrase_embeddings(
-            words[start : start + WORDS_AT_ONCE], workspace.embed_texts
+        found |= method.phrase_directions(
+            words[start : start + WORDS_AT_ONCE], workspace.embed_texts, problem
         )
     return found
 
@@ -170,6 +176,7 @@ class ClassRow(View):
         accuracy: share of right ones, with its interval.
         best_score: the largest Error Score of any suggested word; null if it is not known.
         is_promising: whether there are enough right and wrong samples to tell what sets them apart: accuracy from 20 to 80 %.
+        findings: what the newest run confirmed of the class as a whole, in sentences.
     """
 
     title: str
@@ -178,6 +185,7 @@ class ClassRow(View):
     accuracy: Share
     best_score: float | None
     is_promising: bool
+    findings: list[str]
 
 
 class ClassList(View):
@@ -210,8 +218,10 @@ def class_list(workspace: Workspace) -> ClassList:
             )
         except WeakspotError:
             can_compare = False
+    said = findings_by_class(workspace)
     rows = [
-        _row(problem, (scores or {}).get(title)) for title, problem in workspace.problems.items()
+        _row(problem, (scores or {}).get(title), said.get(title, []))
+        for title, problem in workspace.problems.items()
     ]
     return ClassList(
         classes=sorted(rows, key=_order),
@@ -234,7 +244,21 @@ def best_scores(workspace: Workspace) -> dict[str, float]:
     return found
 
 
-def _row(problem: ClassProblem, best_score: float | None) -> ClassRow:
+def findings_by_class(workspace: Workspace) -> dict[str, list[str]]:
+    """Return what the newest run confirmed of whole classes."""
+    runs = workspace.project.store.runs.run_ids()
+    return workspace.make_of_run(runs[-1], "class findings", _confirmed) if runs else {}
+
+
+def _confirmed(record: RunRecord) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in record.class_findings:
+        if one.is_confirmed:
+            found.setdefault(one.class_name, []).append(one.sentence)
+    return found
+
+
+def _row(problem: ClassProblem, best_score: float | None, findings: list[str]) -> ClassRow:
     n_samples = len(problem.rows)
     accuracy = Share.of(problem.n_right, n_samples, effective=problem.worth * n_samples)
     return ClassRow(
@@ -244,6 +268,7 @@ def _row(problem: ClassProblem, best_score: float | None) -> ClassRow:
         accuracy=accuracy,
         best_score=best_score,
         is_promising=LEAST_ACCURACY <= accuracy.value <= MOST_ACCURACY,
+        findings=findings,
     )
 
 

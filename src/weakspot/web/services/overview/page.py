@@ -12,6 +12,7 @@ from weakspot.pipeline.halves import evaluated_splits
 from weakspot.pipeline.reporting import data_facts
 from weakspot.report.document import ReportDocument, build_document
 from weakspot.report.findings import SliceSentences, slice_sentences
+from weakspot.report.first_answer import FirstAnswer
 from weakspot.report.model_card import DataFacts
 from weakspot.web.services.overview.runs import N_WORST, has_report
 from weakspot.web.services.view import View
@@ -127,6 +128,7 @@ class RunFacts(View):
     Args:
         run_id: which run.
         started: ISO 8601, UTC.
+        answer: what to say first.
         headline: the most important finding.
         summary: the rest in short.
         correction: which error rate is held.
@@ -141,6 +143,7 @@ class RunFacts(View):
 
     run_id: str
     started: str
+    answer: FirstAnswer
     headline: str
     summary: list[str]
     correction: str
@@ -218,6 +221,7 @@ def run_facts(record: RunRecord) -> RunFacts:
     return RunFacts(
         run_id=record.run_id,
         started=record.started,
+        answer=document.answer,
         headline=document.headline,
         summary=list(document.summary),
         correction=document.correction,

@@ -12,6 +12,7 @@ from weakspot.repair.bench import GROUP_METHODS
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
 from weakspot.repair.obstacles import REPAIR_NOTE, obstacle_to_repair
 from weakspot.repair.stage import PLAIN, POOL_PREFIX
+from weakspot.repair.whole_classes import failing_classes
 from weakspot.report.repair_wording import worse_sentences
 from weakspot.report.repairs import RepairSection, repair_section
 from weakspot.report.strategies import StrategyRow, compare_strategies
@@ -101,8 +102,10 @@ def repair_options(workspace: Workspace, run_id: str | None = None) -> RepairOpt
 
 
 def _repairable(workspace: Workspace, record: RunRecord) -> tuple[list[ConfirmedSlice], str]:
-    published = [slice_ for slice_, _ in record.published()]
-    return confirmed_slices(record), obstacle_to_repair(published, workspace.samples)
+    samples = workspace.samples
+    subjects = [slice_ for slice_, _ in record.published()]
+    subjects = subjects or [*failing_classes(record, samples.dataset.task)]
+    return confirmed_slices(record), obstacle_to_repair(subjects, samples)
 
 
 def _strategies(workspace: Workspace, *, n_pool: int) -> list[Strategy]:

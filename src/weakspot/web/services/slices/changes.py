@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import Evidence
-from weakspot.core.failures import class_problems, describe_criterion
+from weakspot.core.failures import describe_criterion
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
 from weakspot.pipeline import loop
+from weakspot.pipeline.classifier_facts import classifier_facts
 from weakspot.pipeline.halves import used_rows
-from weakspot.pipeline.stage_clock import classifier_facts, finished, new_record
+from weakspot.pipeline.stage_clock import finished, new_record
 from weakspot.pipeline.verdicts import Asking
 from weakspot.project.project import Project
 from weakspot.web.services.workspace import Workspace
@@ -164,5 +165,5 @@ def _first_run(workspace: Workspace, project: Project) -> RunRecord:
         criterion=describe_criterion(workspace.criterion),
     )
     every = used_rows(samples, settings)
-    facts = classifier_facts(class_problems(samples.dataset, every, workspace.criterion))
+    facts = classifier_facts(samples.dataset, every, workspace.criterion)
     return record.model_copy(update={"classifier": facts})

@@ -1,0 +1,185 @@
+"""Whether the evaluation images of a class look unlike its training images."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
+from weakspot.core.class_findings import ClassFinding, ClassFindingKind
+from weakspot.core.dataset import Dataset, Task
+from weakspot.core.evidence import Interval, Verdict
+from weakspot.core.samples import SampleSet
+from weakspot.core.seeding import generator
+from weakspot.verify.classes.ranks import RankSum
+from weakspot.verify.classes.wording import shift_sentence
+
+N_FOLDS = 5
+MOST_OF_A_SIDE = 400
+FEWEST_OF_A_SIDE = 10
+PENALTY = 0.5
+SMALLEST_AUC = 0.65
+NORMAL_95 = 1.959964
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TwoSides:
+    """Images of one class, one of each group: those that are evaluated and those of training.
+
+    Args:
+        rows: rows of the data set [n].
+        is_here: which of them are evaluated [n].
+        embeddings: unit vectors [n, d].
+    """
+
+    rows: IntArray
+    is_here: BoolArray
+    embeddings: FloatArray
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShiftTest:
+    """How well held-out images are told apart.
+
+    Args:
+        auc: chance that an evaluation image looks more like evaluation than a training image does.
+        interval: of it.
+        p_value: that they cannot be told apart.
+    """
+
+    auc: float
+    interval: tuple[float, float]
+    p_value: float
+
+
+def ask_shift(
+    samples: SampleSet, space: str, evaluated: IntArray, training: IntArray
+) -> list[ClassFinding]:
+    """Return for every class with enough images whether evaluation looks unlike training, tested but not yet judged.
+
+    Predictions are not looked at.
+
+    Args:
+        samples: all samples, with embeddings.
+        space: which embeddings.
+        evaluated: labelled rows that failures are looked for in.
+        training: labelled rows that the classifier was trained on.
+    """
+    here, there = (_by_class(samples.dataset, rows) for rows in (evaluated, training))
+    found = []
+    for code in sorted(set(here) & set(there)):
+        sides = two_sides(samples, space, here[code], there[code])
+        if sides is None:
+            continue
+        test = compare_sides(sides)
+        name = samples.dataset.class_names[code]
+        found.append(
+            ClassFinding(
+                kind=ClassFindingKind.SHIFT,
+                class_name=name,
+                verdict=Verdict.NOT_CONFIRMED,
+                sentence=shift_sentence(name, test.auc),
+                n_samples=int(sides.is_here.sum()),
+                rate=test.auc,
+                interval=Interval(low=test.interval[0], high=test.interval[1]),
+                reference=0.5,
+                p_value=test.p_value,
+                n_training=len(there[code]),
+            )
+        )
+    return found
+
+
+def _by_class(dataset: Dataset, rows: IntArray) -> Mapping[int, IntArray]:
+    """Return the rows of every class that has any; in multi-label tasks those that have the label."""
+    if dataset.task is Task.SINGLE_LABEL:
+        codes = dataset.labels[rows]
+        order = np.argsort(codes, kind="stable")
+        names, starts = np.unique(codes[order], return_index=True)
+        parts = np.split(rows[order], starts[1:])
+        return dict(zip(names.tolist(), parts, strict=True)) if len(rows) else {}
+    matrix = dataset.label_matrix[rows]
+    return {
+        code: rows[matrix[:, code]] for code in range(dataset.n_classes) if matrix[:, code].any()
+    }
+
+
+def two_sides(
+    samples: SampleSet,
+    space: str,
+    here: IntArray,
+    there: IntArray,
+    *,
+    least: int = FEWEST_OF_A_SIDE,
+) -> TwoSides | None:
+    """Return one image of each group that lies wholly on one side, at most so many of each; None if a side has fewer than `least`.
+
+    Groups with images on both sides are a leak between splits and say nothing about a shift.
+    """
+    dataset = samples.dataset
+    shared = np.intersect1d(dataset.groups[here], dataset.groups[there])
+    parts = []
+    for rows, side in ((here, "here"), (there, "there")):
+        own = rows[~np.isin(dataset.groups[rows], shared)]
+        order = generator(0, "shift", side).permutation(len(own))
+        _, first = np.unique(dataset.groups[own[order]], return_index=True)
+        chosen = own[order[np.sort(first)]][: 2 * MOST_OF_A_SIDE]
+        chosen = chosen[samples.has_embeddings(space, chosen)][:MOST_OF_A_SIDE]
+        parts.append(chosen)
+    if min(map(len, parts)) < least:
+        return None
+    rows = np.concatenate(parts)
+    return TwoSides(
+        rows=rows,
+        is_here=np.arange(len(rows)) < len(parts[0]),
+        embeddings=unit_rows(samples.embeddings(space, rows)),
+    )
+
+
+def compare_sides(sides: TwoSides) -> ShiftTest:
+    """Return whether a classifier that saw some images tells others apart.
+
+    A shrunken linear discriminant is fitted on the first fold and ranks the second, then on the first two and ranks the third, and
+    so on. Given the folds before it, sides of a fold are exchangeable if nothing differs, whatever was fitted: the sums of ranks of
+    all folds add up as those of independent Wilcoxon tests do. Nearly all images answer, once each, and none is ranked by a fit that
+    saw its side.
+    """
+    folds = _folds(sides.is_here)
+    found = RankSum()
+    for fold in range(1, N_FOLDS):
+        seen, asked = folds < fold, folds == fold
+        direction = discriminant(sides.embeddings[seen], sides.is_here[seen])
+        found += RankSum.of(sides.embeddings[asked] @ direction, sides.is_here[asked])
+    counts = int((sides.is_here & (folds > 0)).sum()), int((~sides.is_here & (folds > 0)).sum())
+    return ShiftTest(
+        auc=found.auc, interval=_auc_interval(found.auc, *counts), p_value=found.p_value
+    )
+
+
+def _folds(is_here: BoolArray) -> IntArray:
+    """Return the fold of every image [n]; each has a part of both sides. Images come in an order drawn by chance."""
+    folds = np.empty(len(is_here), dtype=np.int64)
+    for side in (True, False):
+        own = np.flatnonzero(is_here == side)
+        folds[own] = np.arange(len(own)) * N_FOLDS // len(own)
+    return folds
+
+
+def discriminant(embeddings: FloatArray, is_here: BoolArray) -> DoubleArray:
+    """Return the direction [d] along which one side is told from the other: ridge regression, both sides weighing the same."""
+    values = np.asarray(embeddings, dtype=np.float64)
+    centred = values - (values[is_here].mean(axis=0) + values[~is_here].mean(axis=0)) / 2
+    targets = np.where(is_here, 1.0 / is_here.sum(), -1.0 / (~is_here).sum()) * len(is_here) / 2
+    products = centred @ centred.T
+    products[np.diag_indices_from(products)] += PENALTY * np.trace(products) / len(products) + 1e-12
+    return np.asarray(centred.T @ np.linalg.solve(products, targets))
+
+
+def _auc_interval(auc: float, n_here: int, n_there: int) -> tuple[float, float]:
+    """Return the interval of an AUC (Hanley and McNeil)."""
+    first, second = auc / (2 - auc), 2 * auc**2 / (1 + auc)
+    variance = (
+        auc * (1 - auc) + (n_here - 1) * (first - auc**2) + (n_there - 1) * (second - auc**2)
+    ) / (n_here * n_there)
+    reach = NORMAL_95 * float(np.sqrt(max(variance, 0.0)))
+    return max(0.0, auc - reach), min(1.0, auc + reach)

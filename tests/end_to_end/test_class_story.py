@@ -1,0 +1,196 @@
+"""A class whose evaluation kind is missing in training, on real photographs: it fails as a whole, and the run says so and why."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from weakspot.core.class_findings import ClassFindingKind
+from weakspot.core.dataset import Task
+from weakspot.media.images import decode_image
+from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
+from weakspot.pipeline.wiring import build_classifier
+from weakspot.project.demo_network import network, untrained_head
+from weakspot.project.example_data import groceries
+from weakspot.project.project import Project
+from weakspot.release.checking import CheckRequest, check
+from weakspot.release.policy import parse_policy
+from weakspot.repair.head_training import HeadTrainer
+from weakspot.repair.stage import RepairRequest
+
+CLASSES = ("apple", "melon", "pear")
+TRAINING = {"Red-Delicious": 12, "Royal-Gala": 12, "Anjou": 14, "Conference": 14, "Cantaloupe": 24}
+EVALUATED = {
+    "Granny-Smith": (32, 14),
+    "Anjou": (16, 8),
+    "Conference": (16, 8),
+    "Cantaloupe": (30, 14),
+}
+
+pytestmark = pytest.mark.timeout(1800)
+needs_network = pytest.mark.network
+
+
+def _choose():
+    """Return (photograph, class, split); apples are red in training and green everywhere else."""
+    by_kind = {}
+    for photo in groceries():
+        by_kind.setdefault(photo.fine, []).append(photo)
+    chosen = []
+    for kind, count in TRAINING.items():
+        chosen += [(by_kind[kind].pop(), "train") for _ in range(count)]
+    for kind, counts in EVALUATED.items():
+        for split, count in zip(("validation", "test"), counts, strict=True):
+            chosen += [(by_kind[kind].pop(), split) for _ in range(count)]
+    return [(photo, photo.coarse.lower(), split) for photo, split in chosen]
+
+
+def _train(settings, folder, chosen):
+    (folder / "model.onnx").write_bytes(network(untrained_head(len(CLASSES))))
+    classifier = build_classifier(settings.classifier, folder)
+    training = [(photo, label) for photo, label, split in chosen if split == "train"]
+    images = [
+        decode_image(photo.data, image_side=classifier.image_side).image for photo, _ in training
+    ]
+    features = classifier.classify([classifier.prepare(image) for image in images]).features
+    targets = np.array([[label == name for name in CLASSES] for _, label in training])
+    trained = HeadTrainer(penalty=0.3).train(
+        features, targets, np.ones(len(targets)), task=Task.SINGLE_LABEL
+    )
+    (folder / "model.onnx").write_bytes(network(trained.head))
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("story")
+    chosen = _choose()
+    with (folder / "manifest.csv").open("w", newline="", encoding="utf-8") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(["path", "label", "split"])
+        for number, (photo, label, split) in enumerate(chosen):
+            (folder / f"{number:03d}.jpg").write_bytes(photo.data)
+            writer.writerow([f"{number:03d}.jpg", label, split])
+    options = {
+        "path": "model.onnx",
+        "class_names": list(CLASSES),
+        "mean": [0.0] * 3,
+        "std": [1.0] * 3,
+    }
+    settings = Settings(
+        data=DataSettings(source="manifest.csv"),
+        classifier=PartSettings(name="onnx", options=options),
+        verify={"scheme": "cross-fit"},
+        discover={"methods": ["clusters", "directions"]},
+    )
+    _train(settings, folder, chosen)
+    Project.create(folder, settings=settings)
+    return Project.open(folder)
+
+
+@pytest.fixture(scope="module")
+def record(project):
+    return project.run()
+
+
+def _of(record, kind):
+    return [one for one in record.class_findings if one.kind is kind and one.is_confirmed]
+
+
+@needs_network
+def test_run__the_class_fails_as_a_whole_and_says_what_it_is_taken_for(record):
+    (apple,) = _of(record, ClassFindingKind.WHOLE)
+    assert apple.class_name == "apple"
+    assert apple.rate > 0.7
+    assert apple.sentence.startswith("apple fails as a whole: ")
+    assert "mostly taken for pear" in apple.sentence
+    assert record.class_findings[0] == apple
+    assert dict(record.classifier.taken_for["apple"])["pear"] >= apple.n_failed / 2
+
+
+@needs_network
+def test_run__evaluation_looks_unlike_training_and_the_words_are_right(record, project):
+    (shift,) = _of(record, ClassFindingKind.SHIFT)
+    assert shift.class_name == "apple"
+    assert shift.rate > 0.9
+    assert "looks unlike training" in shift.sentence
+    assert any("green" in words for words in shift.words_here)
+    assert not any("red" in words.split() for words in shift.words_here)
+    assert not any("green" in words for words in shift.words_there)
+
+
+@needs_network
+def test_run__examples_are_of_both_ends_and_none_of_the_confirmation_half(record, project):
+    (shift,) = _of(record, ClassFindingKind.SHIFT)
+    samples = project.samples()
+    shown = project.prepared().halves(project.settings, project.criterion)[0][0].rows
+    assert set(shift.examples_here) <= set(samples.dataset.sample_ids(shown))
+    assert len(shift.examples_here) == len(shift.examples_there) == 6
+    ids = samples.dataset.sample_ids()
+    rows = [ids.index(name) for name in shift.examples_there]
+    assert {int(samples.dataset.splits[row]) for row in rows} == {0}
+    assert {samples.dataset.class_names[samples.dataset.labels[row]] for row in rows} == {"apple"}
+
+
+@needs_network
+def test_run__again__asks_nothing_new_and_says_the_same(record, project):
+    standing = project.ledger().standing()
+    again = project.verify(record.run_id)
+    assert again.class_findings == record.class_findings
+    assert project.ledger().standing() == standing
+
+
+@needs_network
+def test_repair__without_a_slice__repairs_the_class(record, project):
+    if not record.published():
+        assert record.repairs[0].plan.repairer == "worst-class"
+        assert "fail as a whole" in record.repairs[0].notes[0]
+    bare = record.model_copy(update={"evidence": (), "slices": ()})
+    project.store.runs.save(bare)
+    try:
+        repaired = project.repair(record.run_id, RepairRequest())
+    finally:
+        project.store.runs.save(record)
+    assert repaired.repairs[0].plan.repairer == "worst-class"
+    slices = [one for one in repaired.repairs[0].arms[0].changes if one.kind == "slice"]
+    assert [one.group for one in slices] == ["apple: as a whole"]
+
+
+@needs_network
+def test_check__a_policy_forbids_classes_that_fail(record, project):
+    policy = parse_policy({"failing_classes": {"max": 0}}, where="test")
+    checked = check(project, CheckRequest(policy=policy, run_id=record.run_id))
+    (entry,) = checked.result.failing
+    assert entry.sentence.startswith("1 class is confirmed to fail as a whole: “apple”")
+
+
+BIRDS = {
+    "heron": {"heron": 4, "crane": 44, "gull": 2, "owl": 2},
+    "crane": {"crane": 46, "heron": 2, "gull": 2, "owl": 2},
+    "gull": {"gull": 40, "heron": 4, "crane": 4, "owl": 4},
+    "owl": {"owl": 46, "gull": 3, "crane": 3},
+}
+
+
+def _bird_rows():
+    for label, answers in BIRDS.items():
+        training = 0 if label == "owl" else 20
+        yield from ([label, label, "train"] for _ in range(training))
+        for said, count in answers.items():
+            yield from ([label, said, "validation"] for _ in range(count))
+
+
+def test_run__labels_and_predictions_alone__classes_are_compared(tmp_path):
+    table = tmp_path / "predictions.csv"
+    with table.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([["label", "prediction", "split"], *_bird_rows()])
+    project = Project.create(tmp_path / "project", data=str(table))
+    record = project.run()
+    assert [(one.kind, one.class_name) for one in record.class_findings if one.is_confirmed] == [
+        (ClassFindingKind.WHOLE, "heron"),
+        (ClassFindingKind.UNTRAINED, "owl"),
+    ]
+    assert record.classifier.taken_for["heron"][0] == ("crane", 44)
+    assert "Only whole classes are compared" in " ".join(one.summary for one in record.stages)
+    assert project.run().class_findings == record.class_findings
+    assert project.ledger().standing().n_batches == 1
+    assert project.report()[0].exists()

@@ -1,0 +1,86 @@
+"""Evaluation images that look unlike training images."""
+
+import numpy as np
+import pytest
+
+from weakspot.core.dataset import dataset_from_columns
+from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.verify.classes.shift import TwoSides, ask_shift, compare_sides, two_sides
+
+
+def _samples(*, shift=0.0, n_here=40, n_there=80, groups=None, seed=0):
+    """Return a class whose evaluation images lie elsewhere, and one whose do not."""
+    rng = np.random.default_rng(seed)
+    n_samples = 2 * (n_here + n_there)
+    labels = np.repeat([0, 1], n_here + n_there)
+    is_here = np.tile(np.arange(n_here + n_there) < n_here, 2)
+    embeddings = rng.normal(size=(n_samples, 32)).astype(np.float32)
+    embeddings[is_here & (labels == 0), 0] += shift
+    dataset = dataset_from_columns(
+        class_names=["heron", "gull"],
+        labels=labels,
+        splits=np.where(is_here, "validation", "train").tolist(),
+        groups=groups,
+    )
+    space = EmbeddingSpace(encoder_id="test", embeddings=embeddings)
+    samples = SampleSet(dataset=dataset, rows=np.arange(n_samples), spaces={"clip": space})
+    return samples, np.flatnonzero(is_here), np.flatnonzero(~is_here)
+
+
+def test_ask_shift__finds_the_class_that_looks_different():
+    samples, here, there = _samples(shift=3.0)
+    heron, gull = ask_shift(samples, "clip", here, there)
+    assert (heron.class_name, gull.class_name) == ("heron", "gull")
+    assert heron.p_value < 1e-6
+    assert heron.rate > 0.8
+    assert heron.interval.low > 0.65
+    assert (heron.n_samples, heron.n_training) == (40, 80)
+    assert gull.p_value > 0.05
+
+
+def test_compare_sides__null__keeps_its_level():
+    p_values = []
+    for seed in range(600):
+        rng = np.random.default_rng(seed)
+        sides = TwoSides(
+            rows=np.arange(60), is_here=np.arange(60) < 15, embeddings=rng.normal(size=(60, 48))
+        )
+        p_values.append(compare_sides(sides).p_value)
+    assert np.mean(np.array(p_values) <= 0.05) < 0.07
+    assert np.mean(np.array(p_values) <= 0.01) < 0.02
+
+
+def test_two_sides__groups_on_both_sides_are_left_out_and_others_count_once():
+    groups = [f"g{place // 2}" for place in range(240)]
+    groups[0] = groups[1] = groups[100]
+    samples, here, there = _samples(groups=groups)
+    sides = two_sides(samples, "clip", here[here < 120], there[there < 120])
+    assert sides is not None
+    names = [groups[row] for row in sides.rows]
+    assert len(names) == len(set(names))
+    assert groups[100] not in names
+    assert int(sides.is_here.sum()) == 19
+
+
+def test_two_sides__ten_images_of_one_object_are_too_few():
+    samples, here, there = _samples(groups=["one"] * 40 + [None] * 200)
+    assert two_sides(samples, "clip", here[here < 120], there[there < 120]) is None
+
+
+def test_two_sides__images_without_an_embedding_are_left_out():
+    samples, here, there = _samples()
+    samples.spaces["clip"].embeddings[here[:35]] = np.nan
+    assert two_sides(samples, "clip", here[here < 120], there[there < 120]) is None
+
+
+@pytest.mark.parametrize("n_there", [20, 300])
+def test_compare_sides__power_at_two_standard_deviations(n_there):
+    n_found = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        is_here = np.arange(30 + n_there) < 30
+        embeddings = rng.normal(size=(30 + n_there, 24))
+        embeddings[is_here, 3] += 2.0
+        sides = TwoSides(rows=np.arange(len(is_here)), is_here=is_here, embeddings=embeddings)
+        n_found += compare_sides(sides).p_value <= 0.01
+    assert n_found >= 15
