@@ -71,6 +71,7 @@ CIFAR_CLASSES = (
     "ship",
     "truck",
 )
+SAVE_EVERY = 100
 COLOUR_TEMPLATES = ("{}", "something {}", "a photo of something {}", "a {} object")
 NUMBERS = ("one", "two", "three", "four", "five")
 # Probe word and the caption words that say it is there.
@@ -107,12 +108,17 @@ class CachedEmbedder:
             if key not in self._known:
                 made = self.embedder.embed_prepared([self.embedder.prepare(image)])
                 self._known[key] = self.projection.uncentre(made)[0]
+                if len(self._known) % SAVE_EVERY == 0:
+                    self._save()
+        self._save()
+        return np.stack([self._known[key] for key in keys])
+
+    def _save(self) -> None:
         np.savez(
             self._path,
             keys=np.array(list(self._known)),
             embeddings=np.stack(list(self._known.values())),
         )
-        return np.stack([self._known[key] for key in keys])
 
     def words(self, names: Sequence[str], templates: Sequence[str] | None = None) -> np.ndarray:
         """Return one unit vector per name [c, 512], the mean of its phrasings."""

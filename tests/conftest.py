@@ -15,6 +15,9 @@ from PIL import Image
 os.environ.setdefault(
     "WEAKSPOT_CACHE_MEGABYTES", "0"
 )  # ports of test servers are used again: nothing of theirs may be kept
+os.environ.setdefault(
+    "WEAKSPOT_EMBEDDINGS_MEGABYTES", "0"
+)  # what an earlier test computed would change what a later one counts
 LONG_SECONDS = {"browser": 900, "end_to_end": 1200, "faults": 600, "integrations": 600}
 """Most seconds of a test in folders whose tests start servers, browsers and other processes; elsewhere pyproject.toml says it."""
 COLOURS = {"red": (200, 40, 40), "green": (110, 180, 70), "yellow": (190, 190, 60)}
@@ -40,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def demo_result(shared_folder):
-    """What the README's first command gives; its folder is `report.parents[3]`. Copy it before you change it.
+    """What the README's first command gives; its folder is `report.parent`. Copy it before you change it.
 
     Whoever comes second, in another process, finds everything computed and only reads it again.
     """

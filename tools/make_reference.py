@@ -26,7 +26,8 @@ def command_page() -> str:
         "",
     ]
     lines += [
-        "`weakspot -v COMMAND` logs what is done to the error stream, `-vv` also details.",
+        "`weakspot -v COMMAND` logs what is done to the error stream, `-vv` also details. `weakspot run -v` (and `verify`, "
+        "`demo`) shows every figure instead of the first fifteen lines.",
         "",
     ]
     lab = group.commands["lab"].commands

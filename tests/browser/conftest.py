@@ -27,7 +27,7 @@ def demo_folder(demo_result, tmp_path_factory) -> Path:
     """A copy of the finished demo that browser tests may change."""
     return Path(
         shutil.copytree(
-            demo_result.report.parents[3], tmp_path_factory.mktemp("browser") / "weakspot-demo"
+            demo_result.report.parent, tmp_path_factory.mktemp("browser") / "weakspot-demo"
         )
     )
 

@@ -1,7 +1,8 @@
 import pytest
 
-from weakspot.cli.repair_text import comparison_lines, repair_lines
+from weakspot.cli.repair_text import comparison_lines, repair_lines, what_to_do
 from weakspot.cli.run_text import whole_run
+from weakspot.core.advice import Advice, AdviceKind
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import (
     Aftermath,
@@ -223,3 +224,28 @@ def test_block__says_how_many_groups_and_takes_their_interval():
     text = repair_lines(_record(_result("reweight", arm)))
     assert "green (40 samples in 8 groups)" in text
     assert "+50 (+12 to +75)" in text or "+50 (+13 to +75)" in text
+
+
+def _advised(*advice):
+    return RunRecord(run_id="r", command="", started="", seed=0, advice=advice)
+
+
+def test_what_to_do__where_no_repair_was_measured_to_help():
+    labels = Advice(
+        kind=AdviceKind.LABEL,
+        sentence="heron: you have 3 such training images. Label about 10 more: next/to_label.csv (first 40 chosen), expected "
+        "+40 to +75 points on these images",
+    )
+    accept = Advice(kind=AdviceKind.ACCEPT, sentence="heron: or accept the limit")
+    predicted = Advice(kind=AdviceKind.RETRAIN, sentence="retraining may help")
+    lines = what_to_do(_advised(predicted, labels, accept))
+    assert " ".join(line.strip() for line in lines) == f"Do: {labels.sentence}"
+    assert max(map(len, lines)) <= 100
+    assert what_to_do(_advised(accept)) == ["Do: heron: or accept the limit"]
+
+
+def test_what_to_do__a_repair_that_helped_and_a_run_without_advice_say_nothing():
+    labels = Advice(kind=AdviceKind.LABEL, sentence="label")
+    helped = Advice(kind=AdviceKind.RETRAIN, sentence="helps", is_measured=True)
+    assert what_to_do(_advised(labels, helped)) == []
+    assert what_to_do(_advised()) == []

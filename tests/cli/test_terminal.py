@@ -2,6 +2,7 @@ import errno
 import json
 import logging
 import os
+import re
 import signal
 from dataclasses import dataclass
 
@@ -29,22 +30,31 @@ def test_showing_progress__interrupted_says_that_nothing_is_lost(capsys):
     assert "the same command continues from there" in capsys.readouterr().err
 
 
-def test_showing_progress__lines_on_the_error_stream_without_a_terminal(capsys):
+def test_showing_progress__one_line_a_stage_without_a_terminal(capsys):
     with terminal.showing_progress() as progress:
         for done in range(9):
             progress("embed", done, 8)
+        progress("classify", 0, 0)
         progress("ingest", 5, None)
         progress("ingest", 6, None)
+        progress("again", 3, 1200)
     streams = capsys.readouterr()
     assert streams.out == ""
-    assert streams.err.splitlines() == [
-        "embed: 0 of 8",
-        "embed: 2 of 8",
-        "embed: 4 of 8",
-        "embed: 6 of 8",
-        "embed: 8 of 8",
-        "ingest: 5 of an unknown number",
-    ]
+    assert streams.err.splitlines() == ["embed: 8", "ingest: begun", "again: 3 of 1,200"]
+
+
+def test_showing_progress__a_bar_a_stage_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", "80")
+    with terminal.showing_progress() as progress:
+        for done in range(9):
+            progress("embed", done, 8)
+        progress("classify", 0, 0)
+        progress("discover", 1, 4)
+    last = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().err).splitlines()[-2:]
+    assert re.match(r"embed +\S+ 8/8 +\S+ done", last[0].strip())
+    assert re.match(r"discover +.+ 1/4 +\S+ left", last[1].strip())
+    assert all(len(line.rstrip()) <= 80 for line in last)
 
 
 def test_print_json__keeps_letters_as_they_are(capsys):

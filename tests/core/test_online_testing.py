@@ -27,11 +27,11 @@ def _family(p_values, weights=None, part=1.0):
 
 def test_spending_share__all_together_are_one_and_each_is_smaller_than_the_one_before():
     shares = [spending_share(batch) for batch in range(1, 200_001)]
-    assert shares[0] == 0.6
+    assert shares[0] == 0.8
     assert all(later < earlier for earlier, later in pairwise(shares))
     assert 0.999 < sum(shares) < 1.0
     # What comes after n batches is at most the integral of the rest.
-    assert sum(shares) + 0.4 * 2 / 2.612 * 199_999**-0.5 == pytest.approx(1.0, abs=1e-6)
+    assert sum(shares) + 0.2 * 2 / 2.612 * 199_999**-0.5 == pytest.approx(1.0, abs=1e-6)
 
 
 def test_spending_share__counts_from_one():
@@ -52,7 +52,7 @@ def test_allowance__largest_p__is_where_the_next_question_is_just_accepted(corre
 
 def test_online_q_values__one_batch__is_the_correction_at_its_share():
     values, n_fruitful = online_q_values([[_family([0.01, 0.2])]], alpha=ALPHA, correction="fdr")
-    assert values[0][0] == pytest.approx([0.02 / 0.6, 0.2 / 0.6])
+    assert values[0][0] == pytest.approx([0.02 / 0.8, 0.2 / 0.8])
     assert n_fruitful == 1
 
 
@@ -70,7 +70,7 @@ def test_online_q_values__a_batch_with_findings__raises_what_is_accepted_once_an
 def test_online_q_values__families_of_a_batch__share_what_it_may_spend():
     halves = [_family([0.004], part=0.5), _family([0.004], part=0.5)]
     values, _ = online_q_values([halves], alpha=ALPHA, correction="fwer")
-    assert [float(one[0]) for one in values[0]] == pytest.approx([0.004 / 0.3] * 2)
+    assert [float(one[0]) for one in values[0]] == pytest.approx([0.004 / 0.4] * 2)
 
 
 @given(

@@ -201,6 +201,7 @@ def test_assemble__unlabelled_without_split_is_pool():
         validation_fraction=0.0,
     )
     assert made.splits.tolist() == [2, 3, 2]
+    assert made.n_dealt == 1
 
 
 def test_assemble__default_split():
@@ -209,6 +210,7 @@ def test_assemble__default_split():
         default_split=Split.VALIDATION,
     )
     assert made.splits.tolist() == [1, 1, 0]
+    assert made.n_dealt == 0
 
 
 def test_assemble__copies_fall_into_the_same_split():

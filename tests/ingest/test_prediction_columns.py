@@ -6,6 +6,7 @@ from weakspot.core.errors import ConfigError, DataError, ModelError
 from weakspot.ingest.prediction_columns import (
     class_columns,
     likeliest_classes,
+    with_extra_classes,
     with_probabilities,
     with_thresholds,
 )
@@ -31,6 +32,21 @@ def test_class_columns__other_order(single):
         1,
         0,
     ]
+
+
+def test_with_extra_classes__after_the_own_ones(single):
+    known = single.with_predictions(predictions=np.array([0, 1, 1, 0]))
+    wider = with_extra_classes(known, ("fox", "dog", "cat", "owl"))
+    assert wider.class_names == ("cat", "dog", "fox", "owl")
+    assert wider.labels.tolist() == [0, 1, 1, 0]
+    assert not wider.has_predictions
+    columns = class_columns(wider, ("fox", "dog", "cat", "owl"), n_columns=4, classifier_id="net")
+    assert columns.tolist() == [2, 1, 0, 3]
+
+
+@pytest.mark.parametrize("names", [None, ("dog", "cat"), ("cat", "fox", "owl")])
+def test_with_extra_classes__nothing_to_add(single, names):
+    assert with_extra_classes(single, names) is single
 
 
 def test_class_columns__classifier_does_not_know_names(single):

@@ -44,9 +44,9 @@ def _ask(ledger, *p_values, prefix=""):
 
 def test_ask__first_batch__spends_its_share(store):
     small, large = _ask(_ledger(store), 0.01, 0.5)
-    assert small.q_value == pytest.approx(0.02 / 0.6)
+    assert small.q_value == pytest.approx(0.02 / 0.8)
     assert (small.is_found, large.is_found) == (True, False)
-    assert (small.batch, small.n_tested, small.share) == (1, 2, 0.6)
+    assert (small.batch, small.n_tested, small.share) == (1, 2, 0.8)
 
 
 def test_ask__later_batch__needs_a_smaller_p(store):
@@ -148,23 +148,23 @@ def test_read__looks_of_an_earlier_version__open_the_ledger_of_the_samples_at_ha
 def test_ask__families__divide_what_the_batch_may_spend(store):
     tests = [AskedTest(key=str(number), p_value=0.004, family=number) for number in (0, 1)]
     answers = _ledger(store, correction="fwer").ask(tests, source="test", parts=(0.5, 0.5))
-    assert [one.q_value for one in answers] == pytest.approx([0.004 / 0.3] * 2)
-    assert [one.share for one in answers] == [0.3, 0.3]
+    assert [one.q_value for one in answers] == pytest.approx([0.004 / 0.4] * 2)
+    assert [one.share for one in answers] == [0.4, 0.4]
 
 
 def test_standing__in_plain_words(store):
     ledger = _ledger(store)
     assert ledger.standing().sentence == (
-        "Nothing was asked of these 100 samples yet; the first batch of questions may spend 60 % of the error rate of 5 %, "
-        "so a single question is a finding at p ≤ 0.03."
+        "Nothing was asked of these 100 samples yet; the first batch of questions may spend 80 % of the error rate of 5 %, "
+        "so a single question is a finding at p ≤ 0.04."
     )
     _ask(ledger, 0.5, 0.6)
     _ask(ledger, 0.7)
     standing = ledger.standing()
     assert standing.largest_p == pytest.approx(0.05 * spending_share(3))
     assert standing.sentence == (
-        "2 batches of questions (3 in all) were asked of these 100 samples; the next may spend 5.4 % of the error rate of 5 %, "
-        "so a single question is a finding at p ≤ 0.0027. The same question again is free; fresh samples restore the full level."
+        "2 batches of questions (3 in all) were asked of these 100 samples; the next may spend 2.7 % of the error rate of 5 %, "
+        "so a single question is a finding at p ≤ 0.0014. The same question again is free; fresh samples restore the full level."
     )
 
 

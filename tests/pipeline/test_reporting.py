@@ -8,7 +8,7 @@ from tests.captioned_table import write_captioned_table
 from tests.planted_project import planted_project
 
 from weakspot.core.evidence import Verdict
-from weakspot.pipeline.reporting import write_report
+from weakspot.pipeline.reporting import place_of_report, write_report
 from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
 
@@ -110,3 +110,31 @@ def test_write_report__captions__plain_frequencies_of_the_discovery_half_beside_
     discovery, _ = project.prepared().halves(project.settings, project.criterion)[0]
     dogs = discovery.rows[samples.dataset.labels[discovery.rows] == 1]
     assert int(first["n_failed"]) + int(first["n_right"]) == len(dogs)
+
+
+def test_write_report__newest_run_lies_in_the_project_folder(project):
+    older, place = project.run_record(), project.store.root / "report.html"
+    project.report()
+    assert (
+        place.read_bytes()
+        == (project.store.runs.run_folder(older.run_id) / place.name).read_bytes()
+    )
+    assert place_of_report(project.store, older.run_id) == place
+    newer = project.discover()
+    project.report(older.run_id)
+    assert older.run_id.encode() in place.read_bytes()[:2000]
+    project.report(newer.run_id)
+    assert place_of_report(project.store, newer.run_id) == place
+    assert (
+        place_of_report(project.store, older.run_id)
+        == project.store.runs.run_folder(older.run_id) / place.name
+    )
+
+
+def test_write_report__a_page_of_the_user_is_left_alone(project):
+    place = project.store.root / "report.html"
+    place.write_text("<title>My own page</title>")
+    html, *_ = project.report()
+    assert place.read_text() == "<title>My own page</title>"
+    assert place_of_report(project.store, html.parent.name) == html
+    place.unlink()

@@ -41,7 +41,7 @@ def test_ask_rules__counts_both_halves_and_asks_the_ledger_once(both, ledger):
     assert green.compared_with == "columns"
     assert green.rule == "Samples whose “colour” is green."
     assert green.threshold is None
-    assert nowhere.fit is Fit.NEITHER
+    assert nowhere.fit is Fit.CANNOT_TELL
     assert nowhere.confirmation.inside.total == 0
     assert report.n_looks == 2
     assert ask_rules(both, {"again": GREEN}, ledger).n_looks == 2

@@ -88,7 +88,7 @@ def test_judged__folds__divide_the_share(measured, asking):
         min_gap=0.0,
         parts=(0.5, 0.5, 1.0),
     )
-    assert [fold[0].q_value for fold in folds] == pytest.approx([0.002 / 0.3] * 2)
+    assert [fold[0].q_value for fold in folds] == pytest.approx([0.002 / 0.4] * 2)
     assert {fold[0].batch for fold in folds} == {1}
 
 
@@ -107,7 +107,7 @@ def test_was_tested__own_test_or_confirmed_in_another_fold(measured):
 def test_judged__tests_that_are_not_told__take_their_part_and_cost_nothing_again(measured, asking):
     entry = _with(measured[0], p_value=0.002, weight=1.0, n_tested=4)
     ((first,),) = judged([[entry]], asking, min_gap=0.0)
-    assert first.q_value == pytest.approx(4 * 0.002 / 0.6)
+    assert first.q_value == pytest.approx(4 * 0.002 / 0.8)
     assert judged([[entry]], asking, min_gap=0.0) == ((first,),)
     assert asking.ledger.standing().n_batches == 1
 

@@ -9,6 +9,7 @@ from weakspot.project.new_settings import (
     classifier_settings,
     commented_settings,
     recommended_settings,
+    with_inputs,
 )
 
 
@@ -70,3 +71,28 @@ def test_classifier_settings__transformers_folder(tmp_path):
 def test_classifier_settings__unclear():
     with pytest.raises(ConfigError, match="not clear what kind"):
         classifier_settings("model.bin")
+
+
+def test_with_inputs__everything_that_is_not_there_is_named(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photo").mkdir()
+    with pytest.raises(ConfigError) as error:
+        with_inputs(Settings(), tmp_path / "p", "photos", "models/net.onnx")
+    assert "data: there is nothing at photos (did you mean 'photo'?)" in str(error.value)
+    assert "classifier: there is nothing at models/net.onnx" in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "data", ["s3://bucket/photos", "https://example.org/t.csv", "shards/{00..03}.tar", "inside.csv"]
+)
+def test_with_inputs__elsewhere_and_in_the_project_folder(tmp_path, monkeypatch, data):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "p").mkdir()
+    (tmp_path / "p" / "inside.csv").write_text("label\n")
+    made = with_inputs(Settings(), tmp_path / "p", data, "timm:resnet18")
+    assert made.data.source == data
+
+
+def test_with_inputs__a_name_on_the_hub(tmp_path):
+    hub = Settings(data=DataSettings(kind="hf-dataset"))
+    assert with_inputs(hub, tmp_path, "owner/name", "").data.source == "owner/name"

@@ -39,7 +39,8 @@ def test_run__record_says_what_was_used(record, world):
     assert record.versions["numpy"] == np.__version__
     assert record.settings["seed"] == 0
     assert [stage.stage for stage in record.stages] == [
-        "ingest", "classify", "embed", "methods", "discover", "describe", "verify", "repair",
+        "preflight", "ingest", "classify", "embed", "methods", "discover", "describe", "verify", "repair",
+        "advise",
     ]  # fmt: skip
     assert record.finished is not None
 
@@ -147,7 +148,7 @@ def test_embed__broken_classifier_is_noticed_before_anything_is_embedded(manifes
 def test_discover__no_validation_samples(world, manifest, tmp_path):
     project = _project(tmp_path, world, manifest, verify={"splits": ["validation"]})
     project.ingest()
-    text = manifest.read_text().replace(",validation,", ",train,")
+    text = manifest.read_text().replace(",validation,", ",train,").replace(",test,", ",train,")
     other = manifest.parent / "no_validation.csv"
     other.write_text(text)
     moved = _project(tmp_path / "moved", world, other)

@@ -1,8 +1,12 @@
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
+from tests.heron_record import heron_record
 
+from weakspot.core.advice import Advice, AdviceKind
+from weakspot.core.preflight import CheckState, PreflightCheck
 from weakspot.core.run import RunRecord
 from weakspot.report.document import build_document
 from weakspot.report.image_budget import ShownImage, SliceImages
@@ -115,7 +119,8 @@ def test_render_html__same_record_same_page(record):
 def test_render_markdown__tables_and_escapes(record):
     text = render_markdown(build_document(record))
     lines = text.splitlines()
-    assert lines[0].startswith("# On “apple” images")
+    assert lines[0] == "# The classifier: 76 % right on 148 samples (68-82 %)"
+    assert any(line.startswith("On “apple” images") for line in lines)
     assert (
         "| accuracy on | samples | before | slice-balanced | random choice (baseline) | least confident (baseline) |"
         in lines
@@ -268,3 +273,84 @@ def test_render_json__everything_of_repairs(compared_record):
     assert rows["slice-balanced"]["best_baseline"]["arm"] == "confidence"
     assert rows["pool-budgeted"]["slices"] is None
     assert rows["group-dro"]["got_worse"] == ["overall", "pear"]
+
+
+@pytest.fixture
+def birds():
+    hostile = PreflightCheck(
+        check="class order", state=CheckState.PROBLEM, sentence="<b>Shifted</b>.", fix="Mend it.", settings_line="a = `<i>`",
+    )  # fmt: skip
+    story = heron_record()
+    return story.model_copy(
+        update={
+            "checks": (hostile, *story.checks),
+            "advice": tuple(
+                Advice(kind=AdviceKind.LABEL, sentence=f"Label {number}.", command="weakspot label")
+                for number in range(5)
+            ),
+        }
+    )
+
+
+def test_render_html__begins_with_the_first_answer(birds):
+    text = render_html(build_document(birds)).replace("\u00a0", " ")
+    parsed = _Page()
+    parsed.feed(text)
+    assert parsed.open == []
+    said = " ".join(" ".join(parsed.text).split())
+    places = [
+        said.index(part)
+        for part in (
+            "model.onnx: 66 % right on 208 validation images (59-72 %); training 100 %",
+            "Problem: class order. <b>Shifted</b>. Mend it. In weakspot.toml: a = `<i>`",
+            "! heron 4 of 52 8 % crane 44, gull 4",
+            "Findings confirmed on images not used to find them",
+            "heron fails as a whole; looks unlike training",
+            "gull: at night – 75 % of 12 wrong",
+            "Label 0. weakspot label",
+            "Not confirmed. 1 suspicion with too few samples (owl: in the snow).",
+            "Checks. no sign of wrong class order",
+            "How sure?",
+            "The classifier fails on 71 of 208",
+            "Whole classes",
+            "Everything that can be done",
+            "Label 4.",
+            "Looked at before the run",
+        )
+    ]
+    assert places == sorted(places)
+    assert f'href="#slice-{birds.slices[0].slice_id}"' in text
+
+
+def test_render_markdown__begins_with_the_first_answer(birds):
+    text = render_markdown(build_document(birds))
+    assert text.startswith("# model.onnx: 66 % right on 208 validation images (59-72 %); training")
+    assert "\\<b\\>Shifted\\</b\\>. Mend it. In weakspot.toml: `a = '<i>'`" in text
+    lines = text.splitlines()
+    assert "| ! heron | 4 of 52 | 8 % | crane 44, gull 4 |" in lines
+    assert "1. heron fails as a whole; looks unlike training" in lines
+    assert "5. Label 4. `weakspot label`" in lines
+    assert "\n\n\n" not in text
+
+
+def test_render_json__holds_the_first_answer(birds):
+    content = json.loads(render_json(build_document(birds)))
+    answer = content["first_answer"]
+    assert answer["classes"][0]["right"]["count"] == 4
+    assert answer["findings"][1]["slice_id"] == birds.slices[0].slice_id
+    assert len(content["advice"]) == 5
+    assert len(content["class_findings"]) == 2
+
+
+def test_render_html__images_of_both_sides_of_a_class_finding(birds, jpeg):
+    shift = birds.class_findings[0].model_copy(update={"words_here": ("standing", "reeds")})
+    images = SliceImages(
+        hard=(ShownImage(sample_id="here", answer="crane", has_failed=True),),
+        easy=(ShownImage(sample_id="there", answer="heron", has_failed=False),),
+    )
+    record = birds.model_copy(update={"class_findings": (shift,)})
+    document = replace(build_document(record), class_images={shift.finding_id: images})
+    text = render_html(document, {"here": jpeg, "there": jpeg})
+    assert "Evaluation: standing, reeds" in text
+    assert text.count("data:image/jpeg;base64,") == 2
+    assert "data:image" not in render_html(build_document(record), {"here": jpeg})

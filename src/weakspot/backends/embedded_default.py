@@ -22,6 +22,7 @@ from weakspot.core.errors import ModelError
 from weakspot.core.projection import TextProjection, read_arrays
 from weakspot.core.run import Progress
 from weakspot.core.sending import Sendable
+from weakspot.core.text_memory import TextMemory
 
 KNOWN_EMBEDDING = "known_picture_vector"  # as the shipped file calls it
 LOWEST_COSINE = 0.99
@@ -110,6 +111,8 @@ SENTENCE_TOKENIZER = RegistryFile(
 )
 FILES = (IMAGE_TOWER, SENTENCE_MODEL, SENTENCE_TOKENIZER)
 PROJECTION_PATH = Path(__file__).parent / "weights" / "clip_minilm_text.npz"
+MEMORY_PATH = Path(__file__).parent / "weights" / "known_words.npz"
+MEMORY_SHA256 = "d1772e8164034c21b3b5fa5f6baf8a2d47c63135af94d7e55744aace1a9d654e"
 CLIP_MEAN = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD = (0.26862954, 0.26130258, 0.27577711)
 _INPUT = Preprocessing(height=224, width=224, mean=CLIP_MEAN, std=CLIP_STD)
@@ -122,7 +125,7 @@ def float_tower_path(cache_dir: Path | None = None) -> Path:
 
 
 class EmbeddedDefault(Sendable):
-    """CLIP ViT-B/16 images, and phrases through a sentence encoder and a learnt projection.
+    """CLIP ViT-B/16 images, and phrases through a sentence encoder, a learnt projection and a memory of known words.
 
     Image embeddings are centred by a mean that ships with the projection, so that the dot product of an image and a phrase is their
     similarity. Nothing is downloaded or loaded before the first image or phrase.
@@ -130,7 +133,8 @@ class EmbeddedDefault(Sendable):
     Args:
         cache_dir: where weights are kept; by default the user's cache folder.
         threads: threads inside one call; 0 leaves it to onnxruntime.
-        projection: file of the text side; by default the one that ships.
+        projection: file of the projection; by default the one that ships.
+        memory: file of known words; by default the one that ships, and none with a projection of your own.
         progress: told the downloaded bytes and how many there are.
     """
 
@@ -140,11 +144,15 @@ class EmbeddedDefault(Sendable):
         cache_dir: str | Path | None = None,
         threads: int = 0,
         projection: str | Path | None = None,
+        memory: str | Path | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._cache_dir = None if cache_dir is None else Path(cache_dir)
         self._threads = threads
         self._projection_path = PROJECTION_PATH if projection is None else Path(projection)
+        self._memory_path = Path(memory) if memory is not None else None
+        if memory is None and projection is None:
+            self._memory_path = MEMORY_PATH
         self._progress = progress
 
     @LoadedOnce
@@ -156,6 +164,13 @@ class EmbeddedDefault(Sendable):
         return (
             f"embedded:clip-vit-b16@{tower}+minilm@{sentences}+text@{projection}+pictures@{images}"
         )
+
+    @LoadedOnce
+    def text_id(self) -> str:
+        """Like `encoder_id`, and names the known words too: they change phrases and no image."""
+        if self._memory_path is None:
+            return self.encoder_id
+        return f"{self.encoder_id}+words@{self._memory_sha256[:12]}"
 
     @property
     def dimension(self) -> int:
@@ -181,7 +196,20 @@ class EmbeddedDefault(Sendable):
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, 512] of phrases."""
-        return self._projection.apply(self._sentences.encode(list(texts)))
+        return self._recall(texts)[0]
+
+    def knows(self, texts: Sequence[str]) -> FloatArray | None:
+        """Return how well phrases are known [m], from 0 to 1; None without known words."""
+        return None if self._memory is None else self._recall(texts)[1]
+
+    def _recall(self, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+        if not texts:
+            none = np.zeros((0, self.dimension), dtype=np.float32)
+            return none, none[:, 0]
+        if self._memory is None:
+            made = self._projection.apply(self._sentences.encode(list(texts)))
+            return made, np.ones(len(made), dtype=np.float32)
+        return self._memory.recall(texts, self._sentences.encode, self._projection)
 
     @property
     def _readable_projection(self) -> Path:
@@ -196,6 +224,37 @@ class EmbeddedDefault(Sendable):
     @LoadedOnce
     def _projection(self) -> TextProjection:
         return TextProjection.load(self._readable_projection)
+
+    @LoadedOnce
+    def _memory(self) -> TextMemory | None:
+        return None if self._memory_path is None else self._checked_memory(self._memory_path)
+
+    @LoadedOnce
+    def _memory_sha256(self) -> str:
+        path = self._memory_path
+        if path is None or not path.is_file():
+            raise ModelError(
+                "The file of known words is missing.", where=str(path), fix=_LEARN_AGAIN
+            )
+        return file_sha256(path)
+
+    def _checked_memory(self, path: Path) -> TextMemory:
+        if path == MEMORY_PATH and self._memory_sha256 != MEMORY_SHA256:
+            raise ModelError(
+                "The file of known words is not the one that ships.",
+                where=str(path),
+                given=self._memory_sha256,
+                fix=_LEARN_AGAIN,
+            )
+        memory = TextMemory.load(path)
+        if memory.taught.shape[1] != self.dimension:
+            raise ModelError(
+                "The known words are not of this space.",
+                where=str(path),
+                given=memory.taught.shape,
+                fix=f"Teach them with embeddings of {self.dimension} numbers.",
+            )
+        return memory
 
     @LoadedOnce
     def _sentences(self) -> SentenceEncoder:

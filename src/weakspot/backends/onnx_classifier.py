@@ -21,6 +21,7 @@ from weakspot.backends.network_answer import AnswerReader, Probe, probe_images, 
 from weakspot.backends.new_files import files_in, main_first, new_files
 from weakspot.backends.onnx_graph import GraphEnd, InputFacts, OnnxGraph
 from weakspot.backends.onnx_head import check_graph, write_graph
+from weakspot.backends.plain_model import PlainModel
 from weakspot.backends.preprocessing import ImageFileSettings, Preprocessing, preprocessing_from
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, ModelError, raise_all
@@ -129,6 +130,11 @@ class OnnxClassifier(Sendable):
         return self._loaded.preprocessing.needed_side
 
     @property
+    def preprocessing(self) -> Preprocessing:
+        """How images become what the graph takes."""
+        return self._loaded.preprocessing
+
+    @property
     def head(self) -> Head | None:
         """The last linear layer, checked against the graph's own answer; None where there is none."""
         return self._loaded.reader.head
@@ -186,6 +192,19 @@ class OnnxClassifier(Sendable):
         written = write_graph(graph, layer, rows, folder)
         check_graph(graph, layer, rows, written, batches)
         return written[0], layer.epsilon
+
+    def plain_model(self) -> PlainModel | None:
+        loaded = self._loaded
+        return PlainModel(
+            kind="onnx",
+            path=self._path,
+            preprocessing=loaded.preprocessing,
+            class_names=loaded.reader.class_names,
+            has_one_score=loaded.reader.is_single,
+            input_name=loaded.runner.facts.name,
+            output_name=loaded.runner.outputs[0],
+            batch=loaded.runner.facts.batch,
+        )
 
     @property
     def layer_kind(self) -> str | None:

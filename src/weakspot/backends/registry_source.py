@@ -9,7 +9,6 @@ import hashlib
 import os
 import re
 import shutil
-import sys
 import tempfile
 import time
 import zipfile
@@ -20,8 +19,9 @@ from typing import IO
 from weakspot.backends.pip_download import download_wheel
 from weakspot.core.errors import UnavailableError
 from weakspot.core.run import Progress
+from weakspot.media import user_cache
 
-CACHE_VARIABLE = "WEAKSPOT_CACHE"
+CACHE_VARIABLE = user_cache.CACHE_VARIABLE
 WHEELS_VARIABLE = "WEAKSPOT_WHEELS"
 _PARTIAL = "partial-"
 _STALE_SECONDS = 24 * 3600
@@ -61,20 +61,8 @@ class RegistryFile:
 
 
 def cache_folder(given: Path | None = None) -> Path:
-    """Return the folder for downloaded files: the given one, else $WEAKSPOT_CACHE, else the platform's user cache."""
-    if given is not None:
-        return Path(given)
-    if os.environ.get(CACHE_VARIABLE):
-        return Path(os.environ[CACHE_VARIABLE]).expanduser()
-    if sys.platform == "win32":
-        return (
-            Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
-            / "weakspot"
-            / "Cache"
-        )
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "weakspot"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "weakspot"
+    """Return the folder for downloaded files: the given one, else this user's cache."""
+    return user_cache.user_cache_folder() if given is None else Path(given)
 
 
 def cached_path(file: RegistryFile, *, cache_dir: Path | None = None) -> Path:

@@ -94,6 +94,11 @@ class TimmClassifier(NetworkClassifier):
         return self._settings.task
 
     @property
+    def preprocessing(self) -> Preprocessing:
+        """How images become what the network takes."""
+        return self._preprocessing
+
+    @property
     def image_side(self) -> int | None:
         return self._preprocessing.needed_side
 

@@ -15,6 +15,7 @@ from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import model_id, settings_hash
 from weakspot.backends.network_answer import probe_images
 from weakspot.backends.network_classifier import NetworkClassifier
+from weakspot.backends.plain_model import PlainModel
 from weakspot.backends.preprocessing import ImageFileSettings, Preprocessing, preprocessing_from
 from weakspot.backends.torch_device import require_torch
 from weakspot.backends.torch_files import (
@@ -153,11 +154,28 @@ class TorchClassifier(NetworkClassifier):
         return self._settings.task
 
     @property
+    def preprocessing(self) -> Preprocessing:
+        """How images become what the network takes."""
+        return self._preprocessing
+
+    @property
     def image_side(self) -> int | None:
         return self._preprocessing.needed_side
 
     def prepare(self, image: Image.Image) -> AnyArray:
         return self._preprocessing.apply(image)
+
+    def plain_model(self) -> PlainModel | None:
+        path = self._source.path
+        if path is None or not self._source.is_script or self._settings.dtype != "float32":
+            return None
+        return PlainModel(
+            kind="torchscript",
+            path=path,
+            preprocessing=self._preprocessing,
+            class_names=self._settings.class_names,
+            has_one_score=self._network.reader.is_single,
+        )
 
     def _load_network(self) -> TorchNetwork:
         return make_network(

@@ -5,7 +5,13 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from weakspot.cli.options import EngineOption, JsonOption, ProjectOption, RunOption
+from weakspot.cli.options import (
+    EngineOption,
+    JsonOption,
+    ProjectOption,
+    RunOption,
+    VerboseOption,
+)
 from weakspot.core.ordering import SliceOrder
 
 if TYPE_CHECKING:
@@ -17,7 +23,9 @@ MethodsOption = typer.Option(
     help="Discoverer to use instead of the configured ones; repeatable, `all` for all but the baselines.",
 )
 AllOption = typer.Option(
-    False, "--all", help="Show every confirmed slice, also those that others explain."
+    False,
+    "--all",
+    help="Show everything (--verbose), and every confirmed slice, also those that others explain.",
 )
 OrderOption = typer.Option(
     None,
@@ -80,9 +88,10 @@ def verify(
     fail_above: float | None = FailAboveOption,
     order: SliceOrder | None = OrderOption,
     has_all: bool = AllOption,
+    verbose: bool = VerboseOption,
 ) -> None:
     """Say which slices are real: measure those of a run on the confirmation half."""
-    from weakspot.cli import run_text, terminal
+    from weakspot.cli import first_lines, run_text, terminal
     from weakspot.project.project import Project
 
     with terminal.showing_progress() as progress:
@@ -90,8 +99,11 @@ def verify(
         record = opened.verify(run_id or None)
         left = opened.asked()
         chosen = order or opened.settings.report.order
-    shown = run_text.findings(record, order=chosen, has_all=has_all)
-    terminal.show(record, (shown, *left), as_json=as_json)
+    if as_json or verbose or has_all:
+        shown = run_text.findings(record, order=chosen, has_all=has_all)
+        terminal.show(record, (shown, *left), as_json=as_json)
+    else:
+        first_lines.show_run(record, project, order=chosen)
     _exit_on_finding(record, fail_above)
 
 
@@ -116,20 +128,25 @@ def run(
     fail_above: float | None = FailAboveOption,
     order: SliceOrder | None = OrderOption,
     has_all: bool = AllOption,
+    verbose: bool = VerboseOption,
 ) -> None:
     """Do the whole loop; finished work of earlier runs is reused, not repeated."""
-    from weakspot.cli import run_text, terminal
+    from weakspot.cli import first_lines, run_text, terminal
+    from weakspot.pipeline.reporting import place_of_report
     from weakspot.project.project import Project
 
     with terminal.showing_progress() as progress:
         opened = Project.open(project, methods=methods, engine=engine, progress=progress)
         record = opened.run()
-        files = opened.report(record.run_id)
+        opened.report(record.run_id)
+        written = place_of_report(opened.store, record.run_id)
         left = opened.asked()
         chosen = order or opened.settings.report.order
-    text = run_text.whole_run(record, order=chosen, has_all=has_all)
-    shown = (text, *left, f"Report: {files[0]}")
-    terminal.show(record, shown, as_json=as_json)
+    if as_json or verbose or has_all:
+        text = run_text.whole_run(record, order=chosen, has_all=has_all)
+        terminal.show(record, (text, *left, f"Report: {written}"), as_json=as_json)
+    else:
+        first_lines.show_run(record, project, report=written, order=chosen)
     _exit_on_finding(record, fail_above)
 
 

@@ -16,6 +16,12 @@ ProjectOption = typer.Option(
 )
 JsonOption = typer.Option(False, "--json", help="Write the result as JSON to the output stream.")
 RunOption = typer.Option("", "--run", help="Run to continue; the newest by default.")
+VerboseOption = typer.Option(
+    False,
+    "--verbose",
+    "-v",
+    help="Show everything: what was tried, every test with its figures, every repair.",
+)
 EngineOption = typer.Option(
     "",
     "--engine",

@@ -63,7 +63,7 @@ def repair(
 ) -> None:
     """Retrain the last layer for confirmed slices, beside baselines; where it is not known, list rows to collect and training weights."""
     from weakspot.cli import terminal
-    from weakspot.cli.repair_text import repair_lines
+    from weakspot.cli.repair_text import repair_lines, what_to_do
     from weakspot.project.project import Project
 
     with terminal.showing_progress() as progress:
@@ -79,6 +79,7 @@ def repair(
     lines = [repair_lines(record), *(f"Report with the plot: {path}" for path in files[:1])]
     if any(result.needs for result in record.repairs):
         lines.append(f"The run's folder, in which relative files are: {folder}")
+    lines += what_to_do(record)
     terminal.show(record, lines, as_json=as_json)
     if not record.repairs:
         raise typer.Exit(NOTHING_WRITTEN)

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from weakspot.core.advice import AdviceKind
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
 from weakspot.core.run import RunRecord
 from weakspot.report.repair_wording import fine_interval, fine_points, p_words
@@ -31,6 +32,15 @@ def repair_lines(record: RunRecord) -> str:
         lines += _brief(result.model_copy(update={"notes": fresh})) if result.arms else ()
     compared = comparison_lines(record.repairs)
     return "\n".join([*lines, compared] if compared else lines)
+
+
+def what_to_do(record: RunRecord) -> list[str]:
+    """Return what to do instead if no repair of the run was measured to help; nothing if one was."""
+    if any(one.kind is AdviceKind.RETRAIN and one.is_measured for one in record.advice):
+        return []
+    instead = (AdviceKind.CHECK_LABELS, AdviceKind.LABEL, AdviceKind.COLLECT, AdviceKind.ACCEPT)
+    best = next((one for one in record.advice if one.kind in instead), None)
+    return [] if best is None else _wrap(f"Do: {best.sentence}", "")
 
 
 def comparison_lines(predictions: Sequence[RepairResult]) -> str:

@@ -22,7 +22,6 @@ from rich.progress import (
     Progress,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 
@@ -129,7 +128,7 @@ def describe_memory_error() -> WeakspotError:
 
 
 class ProgressDisplay:
-    """One bar per stage."""
+    """One bar per stage; stages with nothing to do have none."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
@@ -138,26 +137,27 @@ class ProgressDisplay:
     def __call__(self, stage: str, done: int, total: int | None) -> None:
         """Show how far a stage is."""
         if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=total)
-        self._bars.update(self._tasks[stage], completed=done, total=total)
+            if total == 0:
+                return
+            self._tasks[stage] = self._bars.add_task(stage, total=total, what="left")
+        what = "done" if done == total else "left"
+        self._bars.update(self._tasks[stage], completed=done, total=total, what=what)
 
 
 class ProgressLines:
-    """A line on the error stream whenever a stage has come another quarter of the way, for logs."""
+    """One line on the error stream when a stage begins, for logs; the log of `-v` says how far it is."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._said: dict[str, int] = {}
+        self._begun: set[str] = set()
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Say how far a stage is, if it is worth a line."""
-        quarter = 4 * done // total if total else 0
-        if quarter > self._said.get(stage, -1):
-            self._said[stage] = quarter
-            self._console.print(
-                f"{stage}: {done} of {total if total is not None else 'an unknown number'}",
-                highlight=False,
-            )
+        """Say that a stage begins, if it has something to do."""
+        if stage in self._begun or total == 0:
+            return
+        self._begun.add(stage)
+        amount = "begun" if total is None else f"{done:,} of {total:,}" if done else f"{total:,}"
+        self._console.print(f"{stage}: {amount}", highlight=False, markup=False)
 
 
 def _log_stages(shown: StageProgress) -> StageProgress:
@@ -175,11 +175,11 @@ def _log_stages(shown: StageProgress) -> StageProgress:
 def showing_progress() -> Iterator[StageProgress]:
     """Give a progress callback that draws bars on the error stream, or writes lines where that is no terminal."""
     columns = (
-        TextColumn("{task.description:<22}"),
-        BarColumn(bar_width=28),
+        TextColumn("{task.description:<18}", markup=False),
+        BarColumn(bar_width=20),
         MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(compact=True),
+        TimeRemainingColumn(compact=True, elapsed_when_finished=True),
+        TextColumn("{task.fields[what]}"),
     )
     console = Console(stderr=True)
     try:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 from weakspot.core.arrays import FloatArray, IntArray
 
 EmbedTexts = Callable[[Sequence[str]], FloatArray]
+TrustPhrases = Callable[[Sequence[str]], FloatArray | None]
 CaptionRows = Callable[[IntArray], list[str]]
 AnswerRows = Callable[[IntArray, str], list[str]]
 Propose = Callable[[str, Mapping[str, JsonValue]], JsonValue]
@@ -41,6 +42,7 @@ class Assistants:
         propose: a prompt and a JSON schema to the parsed answer of a language model. Raises a `ModelError` when the answer does not
             fit the schema or never comes: methods then go on without it and say so in a note.
         second: an independent encoder.
+        trust: phrases to how well the text side knows each [m], from 0 to 1, or None; None where it cannot say.
     """
 
     embed_texts: EmbedTexts | None = None
@@ -48,6 +50,7 @@ class Assistants:
     answers: AnswerRows | None = None
     propose: Propose | None = None
     second: SecondEncoder | None = None
+    trust: TrustPhrases | None = None
 
 
 NOBODY = Assistants()

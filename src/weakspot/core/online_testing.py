@@ -16,7 +16,7 @@ from weakspot.core.arrays import DoubleArray
 from weakspot.core.errors import InputError
 from weakspot.core.statistics import Correction, adjusted_p_values
 
-FIRST_SHARE = 0.6
+FIRST_SHARE = 0.8
 """Most people ask once. A first batch that got all would leave nothing; one that got half would cost everybody power."""
 DECAY = 1.5
 ZETA = 2.612375348685488
@@ -28,7 +28,7 @@ def spending_share(batch: int) -> float:
     """Return the part of the error rate that a batch may spend, counted from 1; all parts together are one.
 
     >>> [round(spending_share(batch), 3) for batch in (1, 2, 3, 4)]
-    [0.6, 0.153, 0.054, 0.029]
+    [0.8, 0.077, 0.027, 0.015]
     """
     if batch < 1:
         raise InputError("Batches are counted from 1.", given=batch)
@@ -62,7 +62,7 @@ class Allowance:
         """Return up to which p-value a single question would be a finding.
 
         >>> Allowance(batch=2, earlier=0, alpha=0.05).largest_p.__round__(5)
-        0.00766
+        0.00383
         """
         bonus = self.earlier + 1 if self.correction == "fdr" else 1
         return min(self.alpha, self.alpha * self.share * bonus)
@@ -94,7 +94,7 @@ def online_q_values(
     >>> family = AskedFamily(p_values=np.array([0.01]), weights=np.ones(1))
     >>> values, n_fruitful = online_q_values([[family], [family]], alpha=0.05, correction="fwer")
     >>> [round(float(batch[0][0]), 3) for batch in values], n_fruitful
-    ([0.017, 0.065], 1)
+    ([0.012, 0.131], 1)
     """
     values: list[list[DoubleArray]] = []
     n_fruitful = 0

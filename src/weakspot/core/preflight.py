@@ -22,6 +22,7 @@ class PreflightCheck(Record):
         sentence: what was found, in one sentence with its figures.
         fix: what to do; empty if there is nothing to do.
         settings_line: what to write into weakspot.toml, as it stands there; empty if that is not the remedy.
+        short: the same in a few words, for one line about all checks.
     """
 
     check: str
@@ -29,3 +30,4 @@ class PreflightCheck(Record):
     sentence: str
     fix: str = ""
     settings_line: str = ""
+    short: str = ""

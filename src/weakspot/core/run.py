@@ -76,16 +76,25 @@ class MethodRecord(Record):
 
 
 class ClassifierFacts(Record):
-    """How the classifier does on the data that slices are looked for in."""
+    """How the classifier does on the data that slices are looked for in.
+
+    Args:
+        n_samples: samples that were looked at.
+        n_failed: those of them that fail.
+        per_class: class -> (samples, failures).
+        confusions: class -> (taken for, count), largest first, at most three; empty for multi-label tasks.
+        training: (samples, failures) of the training split; None if it has no predictions.
+        counted: what the figures count: images, samples, or labels where a sample may have several.
+        effective: independent samples that `n_samples` are worth; None if every sample is a group of its own.
+    """
 
     n_samples: int
     n_failed: int
     per_class: dict[str, tuple[int, int]] = Field(description="class -> (samples, failures)")
-    taken_for: dict[str, tuple[tuple[str, int], ...]] = Field(
-        default_factory=dict,
-        description="class -> (wrong class, samples taken for it), most frequent first; none in runs of earlier versions and in "
-        "multi-label tasks",
-    )
+    confusions: dict[str, tuple[tuple[str, int], ...]] = Field(default_factory=dict)
+    training: tuple[int, int] | None = None
+    counted: str = "samples"
+    effective: float | None = None
 
 
 class RunRecord(Record):

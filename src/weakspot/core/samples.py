@@ -19,11 +19,13 @@ class EmbeddingSpace:
         encoder_id: which encoder made them, with version or hash.
         embeddings: [n, d], aligned with the rows of the data set; may be memory-mapped. A row of NaN means: no embedding.
         has_text: whether phrases can be embedded into the same space.
+        text_id: which text side embeds them; empty if the encoder's id says so.
     """
 
     encoder_id: str
     embeddings: FloatArray
     has_text: bool = False
+    text_id: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

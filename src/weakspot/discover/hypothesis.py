@@ -15,7 +15,7 @@ from weakspot.core.bounds import Count, NonNegativeInt, check_bounds
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.error_score import error_score_null, error_scores, score_at
 from weakspot.core.errors import DataError
-from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
+from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.group_tests import group_p
 from weakspot.core.roles import Discovery
 from weakspot.core.rules import LinearRule, Rule
@@ -23,12 +23,16 @@ from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.lexicon.captions import counted, noun_of
+from weakspot.lexicon.paraphrases import noun_forms, wordings
 from weakspot.lexicon.spoken_rules import spoken_rule
 
 METHOD = "hypothesis"
 EVERY_CLASS = "*"
 BLANK = "{phrase}"
 INSIDE = 0.5
+LEAST_ADDED = 1e-3
+ANYTHING = "a thing"
 HOW_TO_ASK = (
     "No phrase was given. Complete the sentence `The classifier is often wrong on images that have ... in it`, and give the words "
     "as phrases = {{ {key} = ['...'] }} in [discover.parameters.hypothesis], or ask `weakspot hypothesis --class {key} '...'`."
@@ -106,7 +110,6 @@ class HypothesisDiscoverer:
         embed = _text_side(assistants, self.space)
         every = {phrase for phrases in asked.values() for phrase in phrases}
         ruled = _speak(sorted(every), samples, has_text_side=True)[0] if embed else {}
-        known = self.phrase_embeddings(every - ruled.keys(), embed) if embed else {}
         slices: list[FailureSlice] = []
         use = DataUse.of(samples)
         n_considered = 0
@@ -118,7 +121,9 @@ class HypothesisDiscoverer:
                 continue
             rules, said = _speak(phrases, samples, has_text_side=embed is not None)
             found, more = self._by_rules(samples, problem, rules, use)
-            embedded = {phrase: known[phrase] for phrase in phrases if phrase in known}
+            worded = [phrase for phrase in phrases if phrase not in ruled]
+            known = self.phrase_directions(worded, embed, problem) if embed else {}
+            embedded = {phrase: known[phrase] for phrase in worded if phrase in known}
             similar, further = (
                 self._test(samples, problem, embedded, use, seed=seed) if embedded else ([], [])
             )
@@ -128,6 +133,34 @@ class HypothesisDiscoverer:
                 ClassNote(class_name=problem.title, note=note) for note in [*said, *more, *further]
             ]
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
+
+    def phrase_directions(
+        self, phrases: Iterable[str], embed: EmbedTexts, problem: ClassProblem
+    ) -> dict[str, FloatArray]:
+        """Return what every phrase adds to a class, as a unit vector [d].
+
+        All wordings of a phrase are averaged, each without the part that is the class itself or any thing: within a class,
+        similarity to the class's own name says how typical a sample is, not whether the phrase is true of it.
+        """
+        wanted = sorted(phrases)
+        noun = class_noun(problem)
+        said = {phrase: wordings(phrase, noun) for phrase in wanted}
+        plain = [counted(noun, noun), ANYTHING] if noun else [ANYTHING]
+        every = dict.fromkeys([*plain, *(one for own in said.values() for one in own)])
+        known = self.phrase_embeddings(every, embed)
+        basis = np.linalg.qr(np.stack([known[one] for one in plain]).T)[0].astype(np.float32)
+        forms = noun_forms(noun)
+        found = {}
+        for phrase, own in said.items():
+            is_class_alone = own[0].lower() in forms
+            rows = np.stack([known[one] for one in own])
+            if not is_class_alone:
+                rest = rows - rows @ basis @ basis.T
+                # An encoder to which the words are the class itself has nothing else to go by.
+                is_more = np.linalg.norm(rest, axis=1, keepdims=True) > LEAST_ADDED
+                rows = np.where(is_more, unit_rows(rest), rows)
+            found[phrase] = unit_rows(rows.mean(axis=0)[None])[0]
+        return found
 
     def phrase_embeddings(self, phrases: Iterable[str], embed: EmbedTexts) -> dict[str, FloatArray]:
         """Return the unit vector [d] of every phrase, averaged over the templates."""
@@ -291,6 +324,11 @@ def _speak(
         if rule is not None:
             rules[phrase] = rule
     return rules, notes
+
+
+def class_noun(problem: ClassProblem) -> str:
+    """Return the noun of a class; empty for samples that lack the label, which need not show it."""
+    return "" if problem.side is Side.ABSENT else noun_of(problem.class_name)
 
 
 def as_phrases(given: Sequence[str] | str) -> tuple[str, ...]:

@@ -119,6 +119,7 @@ class Assembly:
         splits: split of every sample, as position in `SPLIT_ORDER` [n].
         is_labelled: which samples have a true label [n].
         is_renamed: which samples were put into `synthetic` although their source names another split [n].
+        n_dealt: labelled samples that name no split and were dealt out by the fractions.
         copies: which samples have the same content.
         groups: which samples belong together; None if no sample names a group.
         group_note: why a column of groups was not taken; empty if there is nothing to say.
@@ -133,6 +134,7 @@ class Assembly:
     splits: AnyArray
     is_labelled: BoolArray
     is_renamed: BoolArray
+    n_dealt: int
     copies: Copies
     groups: NamedGroups | None
     group_note: str
@@ -261,6 +263,7 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         splits=splits,
         is_labelled=is_labelled,
         is_renamed=(given != named) & (named != NO_SPLIT),
+        n_dealt=_n_dealt(given, strata, settings),
         copies=copies,
         groups=groups,
         group_note=group_note,
@@ -268,6 +271,12 @@ def assemble(read_parts: ReadParts, settings: AssemblySettings, *, where: str) -
         seen=seen,
         read_parts=read_parts,
     )
+
+
+def _n_dealt(given: AnyArray, strata: AnyArray, settings: AssemblySettings) -> int:
+    if settings.default_split is not None:
+        return 0
+    return int(((given == NO_SPLIT) & (strata != UNLABELLED)).sum())
 
 
 def _groups(seen: ExaminedSurvey, copies: Copies, *, where: str) -> tuple[NamedGroups | None, str]:

@@ -13,6 +13,18 @@ from weakspot.core.failures import best_f1_thresholds
 _BLOCK_ROWS = 65_536
 
 
+def with_extra_classes(dataset: Dataset, classifier_names: Sequence[str] | None) -> Dataset:
+    """Return the data set with the classes that only the classifier knows after its own: they may be predicted, and are wrong.
+
+    A classifier that lacks a class of the data set is left for `class_columns` to refuse. Earlier predictions are forgotten.
+    """
+    names, own = tuple(classifier_names or ()), set(dataset.class_names)
+    if not own < set(names):
+        return dataset
+    extra = [name for name in names if name not in own]
+    return replace(dataset.with_predictions(), class_names=(*dataset.class_names, *extra))
+
+
 def class_columns(
     dataset: Dataset, classifier_names: Sequence[str] | None, *, n_columns: int, classifier_id: str
 ) -> IntArray:

@@ -30,6 +30,7 @@ from weakspot.nearest.approximate import approximate
 from weakspot.nearest.quantised import quantise_shards
 from weakspot.nearest.scan import Nearest, nearest_rows, rows_above
 from weakspot.nearest.shards import EmbeddingShards
+from weakspot.pipeline.halves import evaluated_splits
 from weakspot.pipeline.hypotheses import hypothesis_method
 from weakspot.pipeline.preparation import CLIP, Prepared
 from weakspot.pipeline.settings import Settings
@@ -241,7 +242,7 @@ class NearestStage:
             discovery, confirmation = self.prepared.halves(self.settings, self.criterion)[0]
         except NotEnoughDataError:
             return np.empty(0, dtype=np.int64), self._dataset.rows_of(
-                *[Split(name) for name in self.settings.verify.splits]
+                *evaluated_splits(self.settings, self._dataset)
             )
         return discovery.rows, confirmation.rows
 

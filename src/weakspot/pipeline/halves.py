@@ -5,7 +5,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from weakspot.core.dataset import Split
+from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
@@ -16,6 +16,15 @@ from weakspot.verify.halves import split_halves
 
 DISCOVERY, CONFIRMATION = "discovery half", "confirmation half"
 Halves: TypeAlias = tuple[tuple[SampleSet, SampleSet], ...]
+
+
+def evaluated_splits(settings: Settings, dataset: Dataset) -> tuple[Split, ...]:
+    """Return the splits that failures are looked for in: as configured, or test if those have no labelled sample and test has."""
+    configured = tuple(Split(name) for name in settings.verify.splits)
+    for splits in (configured, (Split.TEST,)):
+        if dataset.is_labelled[dataset.rows_of(*splits)].any():
+            return splits
+    return configured
 
 
 def split_in_halves(
@@ -51,8 +60,9 @@ def are_found_on(slices: Sequence[FailureSlice], halves: Halves) -> bool:
 def _split(
     samples: SampleSet, settings: Settings, criterion: FailureCriterion, *, seed: int
 ) -> Halves:
-    names = settings.verify.splits
-    rows = samples.dataset.rows_of(*[Split(name) for name in names])
+    splits = evaluated_splits(settings, samples.dataset)
+    names = [split.value for split in splits]
+    rows = samples.dataset.rows_of(*splits)
     rows = rows[samples.dataset.is_labelled[rows]]
     if not len(rows):
         counts = {split.value: len(samples.dataset.rows_of(split)) for split in Split}
@@ -84,4 +94,4 @@ def _blind_pair(samples: SampleSet, split: SplitHalves, title: str) -> tuple[Sam
 
 def used_rows(samples: SampleSet, settings: Settings) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """Return the rows on which slices were found or confirmed."""
-    return samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
+    return samples.dataset.rows_of(*evaluated_splits(settings, samples.dataset))

@@ -10,30 +10,30 @@ import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, FloatArray, unit_rows
-from weakspot.core.assistants import EmbedTexts
+from weakspot.core.assistants import EmbedTexts, TrustPhrases
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.error_score import error_score_null, error_scores, score_at
 from weakspot.core.errors import ConfigError, NotEnoughDataError
 from weakspot.core.evidence import Share
-from weakspot.core.failures import ClassProblem, FailureCriterion, Side
+from weakspot.core.failures import ClassProblem, FailureCriterion
 from weakspot.core.group_tests import effective_number, group_p
 from weakspot.core.questions import QuestionKeys
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse
-from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases
-from weakspot.lexicon.captions import counted, noun_of
+from weakspot.discover.hypothesis import HypothesisDiscoverer, as_phrases, class_noun
+from weakspot.lexicon.captions import counted
+from weakspot.lexicon.paraphrases import addition_of, parts_of
 from weakspot.lexicon.spoken_rules import spoken_rule
 from weakspot.pipeline.ledger import Answer, AskedTest, Ledger
 from weakspot.pipeline.phrase_answers import (
-    ADVICE,
-    LEAST_MATCHING,
+    CERTAIN,
     HalfAnswer,
     HypothesisReport,
     PhraseAnswer,
     Question,
-    fit_of,
 )
+from weakspot.pipeline.phrase_judgement import LEAST_TRUST, judge
 from weakspot.pipeline.preparation import Prepared
 from weakspot.pipeline.rule_hypotheses import RuleHalves, ask_rules, problem_of
 from weakspot.pipeline.settings import Settings
@@ -45,6 +45,25 @@ from weakspot.verify.holdout import fresh_samples
 ALIGN = " Or learn to compare words with the embeddings: weakspot lab align."
 FEWEST_SHUFFLES = 100
 MOST_SHUFFLED = 50_000_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class TextSide:
+    """Phrases to embeddings, and how well they are known.
+
+    Args:
+        embed: phrases to unit vectors [m, d].
+        trust: phrases to how well each is known [m]; None if that cannot be said.
+    """
+
+    embed: EmbedTexts
+    trust: TrustPhrases | None = None
+
+    def known(self, phrase: str, problem: ClassProblem) -> float | None:
+        """Return how well what a phrase adds to a class is known, from 0 to 1; None if that cannot be said."""
+        added = addition_of(phrase, class_noun(problem))
+        found = None if self.trust is None else self.trust([added])
+        return None if found is None else float(found[0])
 
 
 class PhraseHalf:
@@ -204,7 +223,8 @@ def ask(
     questions = [Question(phrase=phrase) for phrase in wanted if phrase not in rules]
     if questions and embed is not None:
         both = ClassHalves.of(halves, criterion, class_name, method)
-        reports.append(asked(both, questions, embed, ledger, seed=settings.seed))
+        text_side = TextSide(embed=embed, trust=prepared.assistants.trust)
+        reports.append(asked(both, questions, text_side, ledger, seed=settings.seed))
     known = {answer.phrase: answer for report in reports for answer in report.answers}
     answers = tuple(known[phrase] for phrase in wanted)
     return reports[-1].model_copy(update={"answers": answers})
@@ -213,7 +233,7 @@ def ask(
 def asked(
     both: ClassHalves,
     questions: Sequence[Question],
-    embed: EmbedTexts,
+    text_side: TextSide,
     ledger: Ledger,
     *,
     seed: int,
@@ -224,13 +244,14 @@ def asked(
     Args:
         both: the samples of the class.
         questions: what is asked.
-        embed: phrases to embeddings.
+        text_side: phrases to embeddings, and how well they are known.
         ledger: of the samples.
         seed: seed of the run.
         by: who asks; empty for the command line.
     """
     title = both.discovery.problem.title
-    embeddings = both.method.phrase_embeddings({one.phrase for one in questions}, embed)
+    phrases = {one.phrase for one in questions}
+    embeddings = both.method.phrase_directions(phrases, text_side.embed, both.discovery.problem)
     cuts = [
         both.discovery.threshold(embeddings[one.phrase]) if one.threshold is None else one.threshold
         for one in questions
@@ -241,7 +262,7 @@ def asked(
     ]
     said = ledger.ask(tests, source="hypothesis", by=by)
     answers = tuple(
-        _answer(one.phrase, cut, embeddings[one.phrase], both, embed, test, answer, seed)
+        _answer(one.phrase, cut, embeddings[one.phrase], both, text_side, test, answer, seed)
         for one, cut, test, answer in zip(questions, cuts, tests, said, strict=True)
     )
     standing = ledger.standing()
@@ -253,7 +274,7 @@ def _answer(  # noqa: PLR0913, PLR0917 - what was asked, of whom, and what was s
     threshold: float,
     embedding: FloatArray,
     both: ClassHalves,
-    embed: EmbedTexts,
+    text_side: TextSide,
     test: AskedTest,
     said: Answer,
     seed: int,
@@ -269,12 +290,24 @@ def _answer(  # noqa: PLR0913, PLR0917 - what was asked, of whom, and what was s
         for half, name in ((both.discovery, "discovery"), (both.confirmation, "confirmation"))
     ]
     words = unit_rows(
-        np.asarray(embed(matching_prompts(phrase, both.discovery.problem)), dtype=np.float32)
+        np.asarray(
+            text_side.embed(matching_prompts(phrase, both.discovery.problem)), dtype=np.float32
+        )
     )
     matching = share_matching(
         np.concatenate([half.embeddings @ words.T for half in (both.discovery, both.confirmation)])
     )
-    fit = fit_of(separates=said.is_found, matches=matching.value >= LEAST_MATCHING)
+    trust = text_side.known(phrase, both.discovery.problem)
+    separates_anything = measured[0].error_score > 0
+    judged = judge(
+        separates=said.is_found,
+        matching=matching,
+        inside=measured[1].inside if separates_anything else None,
+        outside=measured[1].outside if separates_anything else None,
+        trust=trust,
+    )
+    tries = () if said.is_found else better_parts(phrase, measured[0], both, text_side, seed)
+    advice = f"{judged.advice} Try: {', '.join(tries)}." if tries else judged.advice
     return PhraseAnswer(
         class_name=both.discovery.problem.title,
         phrase=phrase,
@@ -284,15 +317,40 @@ def _answer(  # noqa: PLR0913, PLR0917 - what was asked, of whom, and what was s
         p_value=test.p_value,
         p_after_looks=said.q_value,
         matching=matching,
-        fit=fit,
-        advice=ADVICE[fit],
+        fit=judged.fit,
+        advice=advice,
+        trust=trust,
+        tries=tries,
     )
 
 
+def better_parts(
+    phrase: str, whole: HalfAnswer, both: ClassHalves, text_side: TextSide, seed: int
+) -> tuple[str, ...]:
+    """Return the single words of a phrase that separate failures of the discovery half better than the whole, best first.
+
+    Only the discovery half is looked at, so nothing is asked of the ledger.
+    """
+    half, method = both.discovery, both.method
+    parts = parts_of(phrase, class_noun(half.problem))
+    directions = method.phrase_directions(parts, text_side.embed, half.problem)
+    found: list[tuple[float, str]] = []
+    for part, direction in directions.items():
+        draws = generator(seed, "hypothesis", half.problem.title, "discovery", part)
+        shuffles = max(method.n_permutations, 1)
+        said = half.answer(direction, half.threshold(direction), draws, shuffles)
+        trust = text_side.known(part, half.problem)
+        is_known = trust is None or trust >= LEAST_TRUST
+        is_clear = said.best_p * len(parts) <= CERTAIN
+        if is_known and is_clear and said.error_score > whole.error_score:
+            found.append((-said.error_score, part))
+    return tuple(part for _, part in sorted(found))
+
+
 def matching_prompts(phrase: str, problem: ClassProblem) -> tuple[str, str]:
-    noun = noun_of(problem.class_name)
-    plain = "an image" if problem.side is Side.ABSENT else f"an image of {counted(noun, noun)}"
-    return f"{plain}, {phrase}", plain
+    noun = class_noun(problem)
+    plain = f"an image of {counted(noun, noun)}" if noun else "an image"
+    return f"{plain}, {addition_of(phrase, noun)}", plain
 
 
 def share_matching(similarities: FloatArray) -> Share:

@@ -66,6 +66,7 @@ class IngestSummary:
         burst_note: that images taken within seconds may belong together.
         source_note: what was found out when the source was opened.
         has_images: whether samples have images.
+        n_dealt: labelled samples that named no split and were dealt out; 0 in tables of earlier versions.
     """
 
     source: str
@@ -93,6 +94,7 @@ class IngestSummary:
     burst_note: str = ""
     source_note: str = ""
     has_images: bool = True
+    n_dealt: int = 0
 
     @property
     def n_quarantined(self) -> int:
@@ -136,7 +138,7 @@ def ingest(  # noqa: PLR0913 - the samples, the models, and how
     fingerprint = f"{source.fingerprint()} {source.location}"
     tables = project.tables(_tables_key(fingerprint, chosen))
     if tables.exists and project.current_tables() == tables:
-        return _summary(tables, was_cached=True)
+        return summary_of(tables, was_cached=True)
     with project.writing(), closing(project.sample_parts(fingerprint)) as parts:
         parts.resume()
         if parts.is_mixed:
@@ -168,7 +170,7 @@ def ingest(  # noqa: PLR0913 - the samples, the models, and how
         if not tables.exists:
             _write_tables(tables, assemble(parts.tables, chosen, where=source.location), source)
         project.adopt(tables, parts)
-    return replace(_summary(tables, counts), n_answered=tuple(count.n_new for count in done))
+    return replace(summary_of(tables, counts), n_answered=tuple(count.n_new for count in done))
 
 
 def _finish(parts: SampleParts, source: SampleSource, fingerprint: str) -> bool:
@@ -300,13 +302,15 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
         "n_across_splits": int(pc.sum(duplicates.column("crosses_splits")).as_py() or 0),
         "n_conflicting": int(pc.sum(duplicates.column("has_conflicting_labels")).as_py() or 0),
         "n_renamed": int(assembly.is_renamed.sum()),
+        "n_dealt": assembly.n_dealt,
         "has_predictions": bool(assembly.seen.n_predicted or assembly.seen.n_probable),
     }
 
 
-def _summary(
+def summary_of(
     tables: SampleTables, counts: Mapping[str, JsonValue] | None = None, *, was_cached: bool = False
 ) -> IngestSummary:
+    """Return what came out of the ingest that made these tables."""
     try:
         return TypeAdapter(IngestSummary).validate_python(
             {**tables.facts, **(counts or {}), "was_cached": was_cached}

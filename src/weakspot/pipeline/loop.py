@@ -11,7 +11,7 @@ from weakspot.core.assistants import Assistants, CaptionRows
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
 from weakspot.core.evidence import Evidence
-from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.failures import FailureCriterion
 from weakspot.core.roles import Discoverer, Discovery
 from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord, no_progress
 from weakspot.core.samples import SampleSet
@@ -26,12 +26,12 @@ from weakspot.pipeline.blind import (
     judge_blind_slices,
     parts_of_error_rate,
 )
-from weakspot.pipeline.halves import Halves, split_in_halves, used_rows
+from weakspot.pipeline.classifier_facts import classifier_facts
+from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves, used_rows
 from weakspot.pipeline.ingestion import IngestSummary, ingest
 from weakspot.pipeline.method_choice import fitting_settings
 from weakspot.pipeline.models.run_models import RunModels
 from weakspot.pipeline.settings import BoxSettings, DataSettings, Settings
-from weakspot.pipeline.stage_clock import classifier_facts
 from weakspot.pipeline.verdicts import Asking, judged
 from weakspot.pipeline.wiring import (
     build_cause_finder,
@@ -190,8 +190,8 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
     told = [test.found for test in search.run()] if blind else []
     slices += _told_apart(told, slices, len(folds))
     methods = [*search.recorded(told), *methods]
-    rows = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
-    facts = classifier_facts(samples.dataset, class_problems(samples.dataset, rows, criterion))
+    rows = used_rows(samples, settings)
+    facts = classifier_facts(samples.dataset, rows, criterion)
     update = {
         "slices": tuple(slices),
         "notes": tuple(dict.fromkeys(notes)),
@@ -390,7 +390,7 @@ def _explain(  # noqa: PLR0913 - what was measured, on which samples, and who el
     others = {
         name: samples.only(dataset.rows_of(split), name=name)
         for name, split in (("pool", Split.POOL), ("test split", Split.TEST))
-        if split.value not in settings.verify.splits and len(dataset.rows_of(split))
+        if split not in evaluated_splits(settings, dataset) and len(dataset.rows_of(split))
     }
     seen = samples.only(used_rows(samples, settings))
     return with_elsewhere(slices, checked, others, criterion, seen=seen)

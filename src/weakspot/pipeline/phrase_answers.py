@@ -7,7 +7,6 @@ from weakspot.core.evidence import Share
 from weakspot.core.record import Record
 from weakspot.core.slices import DataUse
 
-LEAST_MATCHING = 0.02
 CERTAIN = 0.05
 
 
@@ -17,27 +16,12 @@ class Fit(StrEnum):
     GOOD = "good"
     SEPARATES_ONLY = "separates but does not match"
     MATCHES_ONLY = "matches but does not separate"
-    NEITHER = "neither matches nor separates"
+    CANNOT_TELL = "cannot tell"
 
-
-ADVICE = {
-    Fit.GOOD: "Samples above the threshold fail more often, also those that took no part in choosing it.",
-    Fit.SEPARATES_ONLY: "It separates failures, but hardly any image looks like these words to the encoder, so it may go by "
-    "something else: look at the images above the threshold and say what they show.",
-    Fit.MATCHES_ONLY: "Images with this are found, but they do not fail more often on held-out samples: other words for the same "
-    "will not help; think of something else that sets failures apart.",
-    Fit.NEITHER: "Hardly any image looks like these words to the encoder, and they do not separate failures: say the same in "
-    "other words (`red square` or `crimson` for `red`) before giving it up.",
-}
-
-
-RULE_ADVICE = {
-    Fit.GOOD: "Such samples fail more often, on the held-out half too.",
-    Fit.SEPARATES_ONLY: "Such samples fail more often, but there are hardly any.",
-    Fit.MATCHES_ONLY: "There are such samples, but they do not fail more often on held-out ones: think of something else that "
-    "sets failures apart.",
-    Fit.NEITHER: "Hardly any sample of the class is meant by this: ask for a more frequent value, or for fewer at once.",
-}
+    @classmethod
+    def _missing_(cls, value: object) -> "Fit | None":
+        """Read what earlier versions wrote."""
+        return cls.CANNOT_TELL if value == "neither matches nor separates" else None
 
 
 class Question(Record):
@@ -88,6 +72,8 @@ class PhraseAnswer(Record):
         advice: what to do next, in words.
         compared_with: what the words were compared with.
         rule: who is meant, in a sentence; empty for what is similar to the words.
+        trust: how well the text side knows the words, from 0 to 1; None if it cannot say.
+        tries: parts of the phrase that separate failures of the discovery half where the whole does not.
     """
 
     class_name: str
@@ -102,6 +88,8 @@ class PhraseAnswer(Record):
     advice: str
     compared_with: Literal["embeddings", "columns"] = "embeddings"
     rule: str = ""
+    trust: float | None = None
+    tries: tuple[str, ...] = ()
 
 
 class HypothesisReport(Record):
@@ -116,10 +104,3 @@ class HypothesisReport(Record):
     answers: tuple[PhraseAnswer, ...]
     n_looks: int
     left: str = ""
-
-
-def fit_of(*, separates: bool, matches: bool) -> Fit:
-    """Return what became of a phrase."""
-    if separates:
-        return Fit.GOOD if matches else Fit.SEPARATES_ONLY
-    return Fit.MATCHES_ONLY if matches else Fit.NEITHER

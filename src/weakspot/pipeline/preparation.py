@@ -15,7 +15,7 @@ from weakspot.core.roles import Classifier, Embedder
 from weakspot.core.run import Progress
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import FailureSlice
-from weakspot.ingest.prediction_columns import with_thresholds
+from weakspot.ingest.prediction_columns import with_extra_classes, with_thresholds
 from weakspot.pipeline.attributes.assignment import with_attributes
 from weakspot.pipeline.halves import Halves, are_found_on, split_in_halves
 from weakspot.pipeline.models.assistants import assistant_parts, assistants_for
@@ -128,11 +128,12 @@ class Preparation:
         )
 
     def run(self) -> Prepared:
-        dataset = self.store.dataset()
+        classifier = self.models.classifier
+        names = None if classifier is None else classifier.class_names
+        dataset = with_extra_classes(self.store.dataset(), names)
         parts = assistant_parts(
             self.settings, self.folder, progress=self.progress_of("download weights")
         )
-        classifier = self.models.classifier
         if classifier is None:
             self._refuse_unknown_predictions(dataset)
         done = self._map_missing(dataset)
@@ -260,7 +261,10 @@ class Preparation:
                 done=done,
             )
             n_new = made.n_new + self.models.n_seen(embedder.encoder_id)
-            facts["summary"] = f"{made.n_embeddings} embeddings, {n_new} of them new. {reason}"
+            shared = f", {made.n_shared} from other projects" if made.n_shared else ""
+            facts["summary"] = (
+                f"{made.n_embeddings} embeddings, {n_new} of them new{shared}. {reason}"
+            )
             facts["was_cached"] = n_new == 0
         return (
             made.space,

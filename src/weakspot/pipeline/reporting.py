@@ -14,9 +14,10 @@ from weakspot.core.samples import SampleSet
 from weakspot.discover.words import word_frequencies
 from weakspot.lexicon.word_frequency import WordFrequency, frequency_table
 from weakspot.media.images import jpeg_at
-from weakspot.pipeline.halves import Halves, split_in_halves
+from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves
 from weakspot.pipeline.settings import Settings
 from weakspot.report.card_text import render_model_card
+from weakspot.report.class_images import class_finding_images
 from weakspot.report.document import ReportDocument, build_document
 from weakspot.report.image_budget import (
     MEGABYTE,
@@ -29,11 +30,14 @@ from weakspot.report.image_budget import (
 from weakspot.report.model_card import DataFacts
 from weakspot.report.render import render_html, render_json, render_markdown
 from weakspot.report.tree import render_csv, tree_rows
+from weakspot.store.atomic import write_bytes
 from weakspot.store.project import ProjectStore
 
-CARD, TABLE = "model-card.md", "slices.csv"
+REPORT, CARD, TABLE = "report.html", "model-card.md", "slices.csv"
 CAPTION_WORDS = "caption_words.csv"
 SAFETY_BYTES = 20_000
+HEAD_BYTES = 2_000
+TITLE = b"<title>weakspot report "
 MOST_REMEMBERED = 4096
 
 
@@ -48,6 +52,8 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
     asked: Sequence[str] = (),
 ) -> tuple[Path, ...]:
     """Write HTML, Markdown and JSON into the run's folder, and model card and slices beside them; the HTML file comes first.
+
+    The page of the newest run lies in the project folder, too, where a person finds it.
 
     Args:
         record: the run.
@@ -64,6 +70,9 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
     """
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
     images = _images(record, pairs, settings, criterion)
+    images |= class_finding_images(
+        record.class_findings, samples, criterion, n_images=settings.report.n_images
+    )
     order = settings.report.order
     facts = data_facts(samples, settings, store)
     document = replace(
@@ -71,7 +80,7 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
         caption_words=_caption_words(pairs, criterion),
     )
     contents = {
-        "report.html": _fitting_html(document, images, _thumbnail_maker(images, samples), settings),
+        REPORT: _fitting_html(document, images, _thumbnail_maker(images, samples), settings),
         "report.md": render_markdown(document),
         "report.json": render_json(document),
         CARD: render_model_card(document),
@@ -80,11 +89,32 @@ def write_report(  # noqa: PLR0913 - what is told, of which samples, and where t
     if document.caption_words:
         contents[CAPTION_WORDS] = frequency_table(document.caption_words)
     with store.writing():
+        _write_newest(store, record.run_id, contents[REPORT].encode())
         paths = [
             store.runs.save_artefact(record.run_id, name, text.encode())
             for name, text in contents.items()
         ]
     return tuple(path for path in paths if path.name not in (CARD, TABLE, CAPTION_WORDS))
+
+
+def _write_newest(store: ProjectStore, run_id: str, page: bytes) -> None:
+    """Put the page of the newest run into the project folder, unless the user has a file of that name there."""
+    place = store.root / REPORT
+    is_newest = run_id == max(store.runs.run_ids(), default=run_id)
+    if is_newest and (not place.exists() or TITLE in _head_of(place)):
+        write_bytes(place, page)
+
+
+def place_of_report(store: ProjectStore, run_id: str) -> Path:
+    """Return where a person finds the page of a run: in the project folder if it is there, else in the run's folder."""
+    place = store.root / REPORT
+    is_there = place.is_file() and TITLE + run_id.encode() in _head_of(place)
+    return place if is_there else store.runs.run_folder(run_id) / REPORT
+
+
+def _head_of(page: Path) -> bytes:
+    with page.open("rb") as stream:
+        return stream.read(HEAD_BYTES)
 
 
 def _caption_words(pairs: Halves, criterion: FailureCriterion) -> tuple[WordFrequency, ...]:
@@ -110,7 +140,7 @@ def data_facts(samples: SampleSet, settings: Settings, store: ProjectStore) -> D
         n_unlabelled=int(np.count_nonzero(~dataset.is_labelled)),
         n_quarantined=tables.quarantine().num_rows if tables is not None else 0,
         task=dataset.task.value,
-        evaluated_splits=tuple(settings.verify.splits),
+        evaluated_splits=tuple(split.value for split in evaluated_splits(settings, dataset)),
     )
 
 
@@ -149,7 +179,8 @@ def _fitting_html(
         replace(one, images=fitted.images.get(one.slice_id, SliceImages()))
         for one in document.findings
     )
-    return render_html(replace(document, findings=shown, image_note=fitted.note), fitted.thumbnails)
+    fitting = replace(document, findings=shown, image_note=fitted.note, class_images=fitted.images)
+    return render_html(fitting, fitted.thumbnails)
 
 
 def _thumbnail_maker(images: dict[str, SliceImages], samples: SampleSet) -> MakeThumbnail:

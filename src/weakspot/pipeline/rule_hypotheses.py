@@ -20,13 +20,11 @@ from weakspot.core.slices import DataUse
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.pipeline.ledger import Answer, AskedTest, Ledger
 from weakspot.pipeline.phrase_answers import (
-    LEAST_MATCHING,
-    RULE_ADVICE,
     HalfAnswer,
     HypothesisReport,
     PhraseAnswer,
-    fit_of,
 )
+from weakspot.pipeline.phrase_judgement import RULE, judge
 from weakspot.verify.holdout import fresh_samples
 
 INSIDE = 0.5
@@ -147,7 +145,13 @@ def _answer(
     halves = (discovery, confirmation)
     n_inside = sum(half.inside.total for half in halves)
     matching = Share.of(n_inside, n_inside + sum(half.outside.total for half in halves))
-    fit = fit_of(separates=said.is_found, matches=matching.value >= LEAST_MATCHING)
+    judged = judge(
+        separates=said.is_found,
+        matching=matching,
+        inside=confirmation.inside,
+        outside=confirmation.outside,
+        wording=RULE,
+    )
     return PhraseAnswer(
         class_name=both.discovery.problem.title,
         phrase=phrase,
@@ -157,8 +161,8 @@ def _answer(
         p_value=test.p_value,
         p_after_looks=said.q_value,
         matching=matching,
-        fit=fit,
-        advice=RULE_ADVICE[fit],
+        fit=judged.fit,
+        advice=judged.advice,
         compared_with="columns",
         rule=rule.sentence,
     )

@@ -12,14 +12,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from weakspot.core.dataset import Dataset, Task
-from weakspot.core.failures import ClassProblem, predicted_classes
-from weakspot.core.run import ClassifierFacts, RunRecord, StageRecord
+from weakspot.core.run import RunRecord, StageRecord
 from weakspot.pipeline.settings import Settings
 
-MOST_TAKEN_FOR = 3
 RUN_TIME = "%Y%m%dT%H%M%S.%f"
 RECORDED_LIBRARIES = (
     "weakspot",
@@ -92,26 +87,6 @@ def library_versions() -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
-
-
-def classifier_facts(dataset: Dataset, problems: tuple[ClassProblem, ...]) -> ClassifierFacts:
-    """Count samples and failures of every class, and what its samples are mostly taken for."""
-    is_single = dataset.task is Task.SINGLE_LABEL
-    taken = {problem.title: _taken_for(dataset, problem) for problem in problems if is_single}
-    return ClassifierFacts(
-        n_samples=sum(len(problem.rows) for problem in problems),
-        n_failed=sum(problem.n_failed for problem in problems),
-        per_class={problem.title: (len(problem.rows), problem.n_failed) for problem in problems},
-        taken_for={title: counts for title, counts in taken.items() if counts},
-    )
-
-
-def _taken_for(dataset: Dataset, problem: ClassProblem) -> tuple[tuple[str, int], ...]:
-    said = predicted_classes(dataset, problem.rows)
-    wrong = said[(said >= 0) & (said != dataset.class_code(problem.class_name))]
-    classes, counts = np.unique(wrong, return_counts=True)
-    order = np.argsort(-counts, kind="stable")[:MOST_TAKEN_FOR]
-    return tuple((dataset.class_names[classes[place]], int(counts[place])) for place in order)
 
 
 class StageClock:

@@ -12,6 +12,7 @@ from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.heads import Head
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
 from weakspot.core.seeding import generator
+from weakspot.pipeline.reporting import place_of_report
 from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
 from weakspot.pipeline.wiring import build_classifier
 from weakspot.project.demo_network import network, untrained_head
@@ -150,7 +151,8 @@ def run_demo(
     Project.create(folder, settings=_settings(seed), overwrite=True)
     project = Project.open(folder, progress=progress)
     record = project.run()
-    report = project.report(record.run_id)[0]
+    project.report(record.run_id)
+    report = place_of_report(project.store, record.run_id)
     return _result(project, record, report)
 
 

@@ -1,17 +1,19 @@
 """The settings file of a new project."""
 
-import json
 import os
 import re
 import textwrap
+from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
-from weakspot.core.errors import ConfigError
+from weakspot.core.errors import ConfigError, raise_all
 from weakspot.core.roles import Classifier
+from weakspot.ingest.columns import did_you_mean
+from weakspot.ingest.shard_patterns import is_pattern
 from weakspot.ingest.source import SampleSource
+from weakspot.media.locations import is_local, local_path, shown_location
 from weakspot.pipeline.settings import (
     SETTINGS_FILE,
     DataSettings,
@@ -20,6 +22,7 @@ from weakspot.pipeline.settings import (
     Settings,
     VerifySettings,
 )
+from weakspot.pipeline.settings_text import toml_value
 
 WIDTH = 110
 
@@ -57,20 +60,7 @@ def _entry(name: str, section: BaseModel, default: BaseModel) -> list[str]:
     value, usual = getattr(section, name), getattr(default, name)
     mark = "# " if value == usual else ""
     comment = [f"# {line}" for line in textwrap.wrap(meaning, WIDTH)]
-    return [*comment, f"{mark}{name} = {_toml(value)}"]
-
-
-def _toml(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, dict):
-        inner = ", ".join(
-            f"{json.dumps(key)} = {_toml(item)}" for key, item in value.items() if item is not None
-        )
-        return f"{{{inner}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(_toml(item) for item in value)}]"
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+    return [*comment, f"{mark}{name} = {toml_value(value)}"]
 
 
 BY_SUFFIX = {".onnx": "onnx", ".pt": "torch", ".ts": "torch", ".pth": "torch", ".skops": "sklearn"}
@@ -130,7 +120,17 @@ def write_settings(folder: Path, settings: Settings, *, overwrite: bool) -> None
 def with_inputs(
     settings: Settings, folder: Path, data: str | SampleSource, classifier: str | Classifier
 ) -> Settings:
-    """Return settings with data and classifier as they were given; paths become relative to the project folder."""
+    """Return settings with data and classifier as they were given; paths become relative to the project folder.
+
+    Raises:
+        ConfigError: naming every file that is not there.
+    """
+    raise_all(
+        _absent_inputs(settings, folder, data, classifier),
+        error=ConfigError,
+        what="The project is not made, because something it needs is not there:",
+        fix="Correct the path. For a data set on the hub leave --data out, and set source and kind = 'hf-dataset' in weakspot.toml.",
+    )
     changes: dict[str, DataSettings | PartSettings] = {}
     if isinstance(data, str) and data:
         changes["data"] = settings.data.model_copy(update={"source": _from_folder(data, folder)})
@@ -142,6 +142,34 @@ def with_inputs(
         }
         changes["classifier"] = guessed.model_copy(update={"options": options})
     return settings.model_copy(update=changes)
+
+
+def _absent_inputs(
+    settings: Settings, folder: Path, data: str | SampleSource, classifier: str | Classifier
+) -> list[str]:
+    given: dict[str, str] = {}
+    if isinstance(data, str) and data and settings.data.kind != "hf-dataset":
+        given["data"] = data
+    if isinstance(classifier, str) and classifier:
+        given["classifier"] = str(classifier_settings(classifier).options.get("path", ""))
+    return [
+        f"{name}: there is nothing at {shown_location(path)}{_alike(path)}"
+        for name, path in given.items()
+        if path and not _is_there(path, folder)
+    ]
+
+
+def _is_there(path: str, folder: Path) -> bool:
+    """Return whether something is at a path, from here or from the project folder; what is elsewhere is not asked."""
+    if is_pattern(path) or not is_local(path):
+        return True
+    return local_path(path).exists() or (folder / path).exists()
+
+
+def _alike(path: str) -> str:
+    parent = local_path(path).parent
+    names = [item.name for item in islice(parent.iterdir(), 1000)] if parent.is_dir() else []
+    return did_you_mean(local_path(path).name, tuple(sorted(names)))
 
 
 def _from_folder(text: str, folder: Path) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from weakspot.core.needs import Material
+from weakspot.core.preflight import PreflightCheck
 from weakspot.core.repairs import RepairPlan
 from weakspot.core.roles import Captioner, Classifier, Embedder, ImageGenerator
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
@@ -36,9 +37,12 @@ from weakspot.pipeline.settings_file import load_settings
 from weakspot.pipeline.verdicts import Asking, open_ledger
 from weakspot.project.new_settings import recommended_settings, with_inputs, write_settings
 from weakspot.project.session import ProjectSession
+from weakspot.repair.advice.stage import Advisor
 from weakspot.repair.stage import RepairRequest, RepairStage
 from weakspot.repair.synthetic_samples import with_synthetic
 from weakspot.store.project import ProjectStore
+
+REPAIRED = ("repairs", "notes", "advice")
 
 
 class Project(ProjectSession):
@@ -222,7 +226,7 @@ class Project(ProjectSession):
         """Retrain the last layer for the confirmed slices of a run, or as a plan says, beside its baselines."""
         asked = request or RepairRequest()
         record = self.run_record(run_id) if asked.plan is None else self._plan(asked.plan)
-        return self._save(self._repair(record, asked), only=("repairs", "notes"))
+        return self._save(self._repair(record, asked), only=REPAIRED)
 
     def _repair(self, record: RunRecord, asked: RepairRequest) -> RunRecord:
         prepared = self._with_generated(record)
@@ -239,6 +243,9 @@ class Project(ProjectSession):
             facts["summary"] = (
                 f"{sum(bool(result.arms) for result in record.repairs)} repairs measured"
             )
+        with self._clock.stage("advise") as facts:
+            record = Advisor(record, prepared, self.settings, self.criterion, self.folder).run()
+            facts["summary"] = f"{len(record.advice)} things to do"
         return record
 
     def repairable(self, run_id: str | None = None) -> tuple[RunRecord, Prepared]:
@@ -370,8 +377,11 @@ class Project(ProjectSession):
         """Do the whole loop up to the repair; finished work of earlier runs is taken, not repeated."""
         self._models = self._new_models()
         self._check_methods(self._models)
-        self._ingest(self._models)
-        record = self._verify(self.discover())
-        return self._save(
-            self._repair(record, RepairRequest(is_required=False)), only=("repairs", "notes")
-        )
+        checks = self._check_before(self._source(), self._models)
+        summary = self._ingest(self._models)
+        record = self._verify(self._with_checks(self.discover(), checks, summary))
+        return self._save(self._repair(record, RepairRequest(is_required=False)), only=REPAIRED)
+
+    def preflight(self) -> tuple[PreflightCheck, ...]:
+        """Say in seconds whether classifier, labels, splits and files fit together, as far as that is known by now."""
+        return self._check_now(self._source(), self._new_models())

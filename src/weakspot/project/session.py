@@ -7,20 +7,31 @@ from pathlib import Path
 
 from weakspot.core.errors import StoreError
 from weakspot.core.failures import FailureCriterion, describe_criterion
+from weakspot.core.preflight import PreflightCheck
 from weakspot.core.roles import Classifier, Embedder
 from weakspot.core.run import Progress, RunRecord, StageProgress, no_stage_progress
 from weakspot.ingest.source import SampleSource
 from weakspot.media.remote import reading_as
 from weakspot.pipeline.attributes.edit_log import AttributeEditFile
+from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.models.run_models import RunModels
+from weakspot.pipeline.preflight.stage import (
+    check_after,
+    check_before,
+    check_ingested,
+    check_now,
+    merge_checks,
+)
 from weakspot.pipeline.preparation import Preparation, Prepared
 from weakspot.pipeline.settings import SETTINGS_FILE, Settings
 from weakspot.pipeline.stage_clock import StageClock, finished, new_record
 from weakspot.pipeline.wiring import AUTO, remote_reading_for
+from weakspot.report.check_wording import checks_sentence
 from weakspot.store.project import ProjectStore
 from weakspot.store.runs import RECORD_FILE
 
 PATIENCE_SECONDS = 30.0
+PREFLIGHT = "preflight"
 
 
 class ProjectSession:
@@ -142,6 +153,29 @@ class ProjectSession:
                 with_columns: preparation.with_attributes(self._made[key]),
             }
         return self._made.get(with_columns, self._made[key])
+
+    def _check_before(self, source: SampleSource, models: RunModels) -> tuple[PreflightCheck, ...]:
+        """Look at a few samples before anything long begins."""
+        store = self._store = (
+            ProjectStore.create(self.folder) if self._store is None else self._store
+        )
+        with self.reading(), self._clock.stage(PREFLIGHT) as facts:
+            self.progress_of(PREFLIGHT)(0, 1)
+            found = check_before(source, models.classifier, self.settings, store)
+            self.progress_of(PREFLIGHT)(1, 1)
+            facts["summary"] = checks_sentence(found)
+        return found
+
+    def _with_checks(
+        self, record: RunRecord, early: Sequence[PreflightCheck], summary: IngestSummary
+    ) -> RunRecord:
+        checks = check_after(early, self.prepared(), summary, self.settings)
+        return record.model_copy(update={"checks": checks})
+
+    def _check_now(self, source: SampleSource, models: RunModels) -> tuple[PreflightCheck, ...]:
+        with self.reading():
+            now = check_now(source, models.classifier, self.settings)
+            return merge_checks(now, check_ingested(self.folder, models.classifier, self.settings))
 
     def reading(self) -> AbstractContextManager[None]:
         """Return a block in which this thread reads remote images as the project is configured."""

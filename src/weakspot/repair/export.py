@@ -22,6 +22,15 @@ from weakspot.core.slices import FailureSlice
 from weakspot.core.training_sets import TrainingSelection
 from weakspot.media.locations import shown_location
 from weakspot.repair.plans import plan_text, plan_with, read_plan
+from weakspot.repair.reproduction import (
+    FIGURES_FILE,
+    PREPROCESSING_FILE,
+    SCRIPT_FILE,
+    MeasuredRepair,
+    Reproduction,
+    preprocessing_words,
+    write_reproduction,
+)
 
 WEIGHTS_FILE = "training_weights.csv"
 KEY = "key"
@@ -133,6 +142,17 @@ HEAD_FILE = "repaired_head.safetensors"
 PLAN_FILE = "plan.json"
 README_FILE = "README.txt"
 MODEL_FOLDER = "model"
+OWN_FILES = (
+    HEAD_FILE,
+    PLAN_FILE,
+    README_FILE,
+    WEIGHTS_FILE,
+    ROWS_FILE,
+    GROUP_OBJECTIVES_FILE,
+    SCRIPT_FILE,
+    FIGURES_FILE,
+    PREPROCESSING_FILE,
+)
 WIDE_KINDS = frozenset({"float32", "float64"})
 
 
@@ -163,6 +183,7 @@ def export_repair(  # noqa: PLR0913 - one argument a record
     samples: SampleSet,
     plan: RepairPlan,
     slices: Sequence[FailureSlice],
+    measured: MeasuredRepair | None = None,
 ) -> HandedBack:
     """Write everything of a repair that a user takes away into a folder, all of it or nothing.
 
@@ -175,21 +196,29 @@ def export_repair(  # noqa: PLR0913 - one argument a record
         samples: of the project.
         plan: what was meant to be changed.
         slices: the slices that the plan names.
+        measured: what is claimed of it, which a script in the folder gives again; None if nothing was measured.
 
     Raises:
         ModelError: if files of the same names are there; they are listed.
     """
-    refuse_existing(
-        folder, [HEAD_FILE, PLAN_FILE, README_FILE, WEIGHTS_FILE, ROWS_FILE, GROUP_OBJECTIVES_FILE]
-    )
+    refuse_existing(folder, OWN_FILES)
     with new_files(folder) as staging:
         write_head(staging / HEAD_FILE, head, class_names)
         (staging / PLAN_FILE).write_text(plan_text(plan_with(plan, slices)), encoding="utf-8")
         write_training_lists(staging, selection, samples.dataset)
         model, notes = _write(classifier, head, class_names, staging / MODEL_FOLDER)
         main = [path.relative_to(staging) for path in model]
+        reproduction = write_reproduction(
+            staging,
+            folder,
+            classifier=classifier,
+            repaired=model[0] if model else None,
+            measured=measured,
+            slices=slices,
+        )
+        notes = (*notes, *filter(None, [reproduction.note]))
         (staging / README_FILE).write_text(
-            _readme(main, notes, has_group_objectives=bool(selection.group_objectives)),
+            _readme(main, notes, reproduction, has_groups=bool(selection.group_objectives)),
             encoding="utf-8",
         )
         names = [*main, *(name for name in files_in(staging) if name not in main)]
@@ -227,7 +256,9 @@ def _write(
     )
 
 
-def _readme(model: Sequence[Path], notes: Sequence[str], *, has_group_objectives: bool) -> str:
+def _readme(
+    model: Sequence[Path], notes: Sequence[str], reproduction: Reproduction, *, has_groups: bool
+) -> str:
     named = (
         "".join([model[0].as_posix(), ", with the files beside it" if len(model) > 1 else ""])
         if model
@@ -247,6 +278,23 @@ def _readme(model: Sequence[Path], notes: Sequence[str], *, has_group_objectives
         "  weakspot.backends.torch_sampler.WeightedSamples draws by it, loss_weights(file, ids) gives factors for losses.",
         f"{ROWS_FILE}: positions, from 0, of those samples among your training samples in the order of the manifest, without",
         "  quarantined ones; samples from the pool and generated ones are in the table only.",
-        *([group_objectives] if has_group_objectives else []),
+        *([group_objectives] if has_groups else []),
+        *_reproduction_lines(reproduction),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _reproduction_lines(reproduction: Reproduction) -> list[str]:
+    lines = []
+    if reproduction.has_script:
+        lines = [
+            f"{SCRIPT_FILE}: gives the figures before and after again without weakspot; {FIGURES_FILE}: the images, labels and",
+            "  claims that it reads. Paths in it are seen from this folder.",
+        ]
+    if reproduction.preprocessing is not None:
+        lines += [
+            f"{PREPROCESSING_FILE}: how images are prepared, which is what a program needs:",
+            "",
+            *preprocessing_words(reproduction.preprocessing),
+        ]
+    return lines

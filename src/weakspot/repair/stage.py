@@ -33,6 +33,7 @@ from weakspot.repair.judging import judged_repairs, repair_ledger
 from weakspot.repair.labels.requests import read_labels, write_labelling_list
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
 from weakspot.repair.obstacles import obstacle_to_repair, other_notes, with_note
+from weakspot.repair.reproduction import MeasuredRepair
 from weakspot.repair.reverification import look_again
 from weakspot.repair.slice_choice import chosen_slices
 from weakspot.repair.whole_classes import settings_for, with_reason
@@ -202,7 +203,7 @@ class RepairStage:
         aftermath = (
             look_again(bench, fitted, asking=asking) if self.settings.repair.look_again else None
         )
-        files, export_notes = self._write(bench, result.plan, selection, fitted, request.write_to)
+        files, export_notes = self._write(bench, result, selection, fitted, request.write_to)
         changes = {
             "aftermath": aftermath,
             "head_file": HEAD_FILE,
@@ -246,7 +247,7 @@ class RepairStage:
     def _write(
         self,
         bench: RepairBench,
-        plan: RepairPlan,
+        result: RepairResult,
         selection: TrainingSelection,
         fitted: FittedHead,
         folder: Path | None,
@@ -265,8 +266,11 @@ class RepairStage:
             class_names=names,
             selection=selection,
             samples=bench.samples,
-            plan=plan,
+            plan=result.plan,
             slices=bench.slices,
+            measured=MeasuredRepair(
+                samples=bench.measured, changes=result.arms[0].changes, criterion=self.criterion
+            ),
         )
         return (HEAD_FILE, *map(str, exported.files)), tuple(exported.notes)
 

@@ -21,6 +21,7 @@ from weakspot.report.findings import (
     methods_of,
     unconfirmed_slices,
 )
+from weakspot.report.first_answer import FirstAnswer, first_answer
 from weakspot.report.image_budget import SliceImages
 from weakspot.report.model_card import (
     ClassAccuracy,
@@ -45,6 +46,7 @@ class ReportDocument:
     """Everything a report says, in the order it is said; strategies are compared where there are several.
 
     Args:
+        answer: what to say first.
         headline: the most important finding.
         summary: the rest in short.
         findings: confirmed slices.
@@ -64,8 +66,10 @@ class ReportDocument:
         first: the rows of it to begin with.
         more: how many are not among these.
         left: how many failures of each class are in no finding.
+        class_images: what to show of findings on whole classes, by id.
     """
 
+    answer: FirstAnswer
     headline: str
     summary: tuple[str, ...]
     findings: tuple[Finding, ...]
@@ -85,6 +89,7 @@ class ReportDocument:
     first: tuple[TreeRow, ...] = ()
     more: str = ""
     left: tuple[str, ...] = ()
+    class_images: Mapping[str, SliceImages] = field(default_factory=dict)
 
     @property
     def sections(self) -> tuple[Finding, ...]:
@@ -113,6 +118,7 @@ def build_document(
     repairs = tuple(repair_section(result) for result in record.repairs)
     dismissed = dismissed_slices(record)
     return ReportDocument(
+        answer=first_answer(record, order=order),
         headline=_headline(findings, record),
         summary=(*_summary(record, findings), *asked),
         findings=findings,

@@ -7,10 +7,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from weakspot.report import wording
 from weakspot.report.curves import trade_off_plot
 from weakspot.report.document import ReportDocument
 from weakspot.report.findings import DismissedSlice
+from weakspot.report.first_answer import FirstAnswer
 from weakspot.report.model_card import ModelCard
 from weakspot.report.repair_wording import STATUS_WORDS, fine_interval, fine_points, signed_points
 from weakspot.report.repairs import RepairSection
@@ -18,6 +21,7 @@ from weakspot.report.strategies import Move, StrategyComparison
 
 _NUMBER_AND_PERCENT = re.compile(r"(\d) %")
 MOST_LISTED = 500
+_ANSWERS = TypeAdapter(FirstAnswer)
 _MARKDOWN = re.compile(r"([\\`*_\[\]<>|])")
 
 
@@ -51,7 +55,11 @@ def render_markdown(document: ReportDocument) -> str:
 
 
 def render_template(name: str, document: ReportDocument) -> str:
-    text = _environment(escape=False).get_template(name).render(report=document, words=wording)
+    text = (
+        _environment(escape=False)
+        .get_template(name)
+        .render(report=document, words=wording, most_listed=MOST_LISTED)
+    )
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 
 
@@ -59,6 +67,7 @@ def render_json(document: ReportDocument) -> str:
     """Return the findings, what was not confirmed and the repairs as JSON; the run's own record holds everything else."""
     content = {
         "run_id": document.record.run_id,
+        "first_answer": _ANSWERS.dump_python(document.answer, mode="json"),
         "headline": document.headline,
         "summary": list(document.summary),
         "findings": [
@@ -101,6 +110,9 @@ def render_json(document: ReportDocument) -> str:
         ],
         "dismissed": [_dismissed_content(item) for item in document.dismissed],
         "model_card": _card_content(document.card),
+        "class_findings": [one.model_dump(mode="json") for one in document.record.class_findings],
+        "advice": [one.model_dump(mode="json") for one in document.record.advice],
+        "checks": [one.model_dump(mode="json") for one in document.record.checks],
         "methods": [one.model_dump(mode="json") for one in document.methods],
         "correction": document.correction,
         "caption_words": [dataclasses.asdict(one) for one in document.caption_words],
@@ -210,4 +222,7 @@ def _environment(*, escape: bool) -> Any:
     environment.filters["fine_points"] = fine_points
     environment.filters["fine_interval"] = fine_interval
     environment.filters["plain"] = lambda text: _MARKDOWN.sub(r"\\\1", " ".join(str(text).split()))
+    environment.filters["code"] = lambda text: (
+        f"`{' '.join(str(text).split()).replace('`', chr(39))}`"
+    )
     return environment

@@ -116,6 +116,10 @@ class EmbeddingCache:
             Shard(path=path, number=number, keys=own, width=rows.shape[1], mark=mark_of(path))
         )
 
+    def note_checked(self) -> None:
+        """Note which files were found sound, so that they need not be read in full when the cache is opened again."""
+        self._write_checked()
+
     def shards(self) -> tuple[Shard, ...]:
         """Return the files of the cache, in the order they were written; a key may be in two of them."""
         return tuple(self._sound_shards())

@@ -9,9 +9,11 @@ from weakspot.core.errors import NotEnoughDataError
 from weakspot.engine.local import LocalEngine
 from weakspot.ingest.image_folder import ImageFolderSource
 from weakspot.pipeline.ingestion import ingest
-from weakspot.pipeline.models.embedding import EmbedSettings, embed
-from weakspot.pipeline.models.model_map import FlushPolicy
+from weakspot.pipeline.models.embedding import EmbedSettings, cached_embedder, embed
+from weakspot.pipeline.models.model_map import FlushPolicy, map_missing
+from weakspot.store.names import packed_hashes
 from weakspot.store.project import ProjectStore
+from weakspot.store.shared_embeddings import SharedEmbeddings
 
 ENGINE = LocalEngine(n_workers=2, queue_depth=4)
 
@@ -203,3 +205,41 @@ def test_embed__a_resumed_run_has_the_batches_of_a_whole_one(project, tmp_path, 
     ingest(other, ImageFolderSource(location=str(folder)), engine=ENGINE)
     whole = embed(other, other.dataset(), CompanyEmbedder(), engine=ENGINE, settings=every_batch)
     np.testing.assert_array_equal(resumed.space.embeddings, whole.space.embeddings)
+
+
+def _project_of(folder, place):
+    project = ProjectStore.create(place)
+    ingest(project, ImageFolderSource(location=str(folder)), engine=ENGINE)
+    return project
+
+
+def test_embed__another_project_of_the_same_images_computes_nothing(folder, tmp_path):
+    shared = EmbedSettings(shared=SharedEmbeddings(folder=tmp_path / "shared"))
+    first, second = (_project_of(folder, tmp_path / name) for name in ("first", "second"))
+    made = embed(first, first.dataset(), ColourEmbedder(), engine=ENGINE, settings=shared)
+    assert (made.n_new, made.n_shared) == (6, 0)
+    Image.new("RGB", (8, 6), (1, 2, 3)).save(folder / "cat" / "new.png")
+    second = _project_of(folder, tmp_path / "third")
+    embedder = ColourEmbedder()
+    again = embed(second, second.dataset(), embedder, engine=ENGINE, settings=shared)
+    assert (again.n_new, again.n_shared, embedder.n_embedded) == (1, 6, 1)
+    alone = _project_of(folder, tmp_path / "alone")
+    expected = embed(alone, alone.dataset(), ColourEmbedder(), engine=ENGINE)
+    np.testing.assert_array_equal(again.space.embeddings, expected.space.embeddings)
+
+
+def test_embed__shared_ones_gone_after_the_pass__computed_after_all(folder, tmp_path):
+    shared = SharedEmbeddings(folder=tmp_path / "shared")
+    settings = EmbedSettings(shared=shared)
+    first, second = (_project_of(folder, tmp_path / name) for name in ("first", "second"))
+    embed(first, first.dataset(), ColourEmbedder(), engine=ENGINE, settings=settings)
+    embedder = ColourEmbedder()
+    dataset = second.dataset()
+    keys = packed_hashes(dataset.table.column("content_hash"))
+    models = [cached_embedder(second, embedder, settings)]
+    (done,) = map_missing(dataset, keys, models, engine=ENGINE)
+    assert (done.n_new, embedder.n_embedded) == (0, 0)
+    for path in shared.folder.glob("*/shard-*.npy"):
+        path.unlink()
+    made = embed(second, dataset, embedder, engine=ENGINE, settings=settings, done=done)
+    assert (made.n_new, made.n_embeddings, embedder.n_embedded) == (6, 6, 6)

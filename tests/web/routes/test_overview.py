@@ -45,3 +45,19 @@ def test_report__before_and_after_it_is_written__404_then_a_page_that_can_do_not
     assert answer.headers["content-type"].startswith("text/html")
     assert owner.get("/api/overview").json()["has_report"] is True
     assert owner.get("/api/runs/nothing/report").status_code == 404
+
+
+def test_first_answer__as_the_page_and_the_terminal_begin(owner, parts):
+    shown = owner.get("/api/overview").json()["run"]
+    answer = owner.get(f"/api/runs/{shown['run_id']}/answer").json()
+    assert answer == shown["answer"]
+    assert answer["headline"].startswith("fruit.onnx: ")
+    assert answer["classes"][0]["right"]["total"] > 0
+    record = parts.workspace.project.run_record()
+    assert [one["slice_id"] for one in answer["findings"]] == [
+        found.slice_id for found in record.findings()
+    ]
+
+
+def test_first_answer__unknown_run__refused(owner):
+    assert owner.get("/api/runs/nothing/answer").status_code == 409

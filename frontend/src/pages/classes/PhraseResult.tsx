@@ -20,7 +20,7 @@ const FIT_TITLES: Record<PhraseScore["fit"], string> = {
   good: "Good words.",
   "separates but does not match": "It separates, but the words hardly fit anything.",
   "matches but does not separate": "The words fit, but they do not tell right from wrong.",
-  "neither matches nor separates": "Hardly anything fits these words.",
+  "cannot tell": "It cannot be told from these samples.",
 };
 
 /** What became of a phrase: two scores, the histogram with its line, and advice on the words. */

@@ -1,29 +1,30 @@
 import type { Schemas } from "../../api/client";
-import { Card } from "../../components/Card";
 import { counted, percent, range } from "../../components/figures";
+import { FirstAnswer } from "./FirstAnswer";
 
 type Props = { data: Schemas["OverviewView"]; run: Schemas["RunFacts"] };
 
-/** The most important finding and the figures behind everything, each with its interval. */
+/** The first answer; folded under it, the figures behind everything, each with its interval. */
 export function BigFigures({ data, run }: Props) {
   const splits = data.splits.map((one) => `${one.split} ${counted(one.n_samples)}`).join(", ");
   const total = data.splits.reduce((sum, one) => sum + one.n_samples, 0);
   return (
     <>
-      <Card className="headline-card" title="What was found">
-        <p className="headline">{run.headline}</p>
+      <FirstAnswer answer={run.answer} />
+      <details className="card how-sure">
+        <summary>How sure?</summary>
+        <p>{run.headline}</p>
         {run.summary.map((sentence) => <p key={sentence}>{sentence}</p>)}
         {run.correction && <p className="quiet">{run.correction}</p>}
         {data.asked.map((sentence) => <p key={sentence} className="quiet">{sentence}</p>)}
-      </Card>
-      <dl className="figures-row">
-        {run.accuracy && <Figure title="Accuracy, as the run recorded it" value={percent(run.accuracy.value)} note={`95 % interval ${range(run.accuracy.interval)}, ${counted(run.accuracy.total)} evaluated`} />}
-        {data.discovery && <Figure title="Accuracy on the discovery half" value={percent(data.discovery.value)} note={`95 % interval ${range(data.discovery.interval)}, ${counted(data.discovery.total)} evaluated`} />}
-        <Figure title="Confirmed slices" value={counted(run.n_published)} note="proven on samples that took no part in finding them" />
-        <Figure title="Samples" value={counted(total)} note={splits} />
-        <Figure title="Classes" value={counted(data.n_classes)} note={data.task} />
-      </dl>
-      <Card title="What was examined">
+        <dl className="figures-row">
+          {run.accuracy && <Figure title="Accuracy, as the run recorded it" value={percent(run.accuracy.value)} note={`95 % interval ${range(run.accuracy.interval)}, ${counted(run.accuracy.total)} evaluated`} />}
+          {data.discovery && <Figure title="Accuracy on the discovery half" value={percent(data.discovery.value)} note={`95 % interval ${range(data.discovery.interval)}, ${counted(data.discovery.total)} evaluated`} />}
+          <Figure title="Confirmed slices" value={counted(run.n_published)} note="proven on samples that took no part in finding them" />
+          <Figure title="Samples" value={counted(total)} note={splits} />
+          <Figure title="Classes" value={counted(data.n_classes)} note={data.task} />
+        </dl>
+        <h3>What was examined</h3>
         <dl className="facts">
           <dt>A failure</dt><dd>{run.criterion || data.criterion}</dd>
           <dt>Classifier</dt><dd className="figure">{data.classifier_id || "predictions were given"}</dd>
@@ -31,7 +32,7 @@ export function BigFigures({ data, run }: Props) {
           {data.n_unlabelled > 0 && <><dt>Without a label</dt><dd>{counted(data.n_unlabelled)} samples</dd></>}
           <dt>Unreadable, left out</dt><dd>{counted(data.n_quarantined)} samples</dd>
         </dl>
-      </Card>
+      </details>
     </>
   );
 }

@@ -336,7 +336,7 @@ def _key(
     content = {
         "book": BOOK_VERSION,
         "weakspot": version("weakspot"),
-        "encoder": "" if space is None else space.encoder_id,
+        "encoder": "" if space is None else space.text_id or space.encoder_id,
         "settings": settings.attributes.model_dump(mode="json"),
         "seed": settings.seed,
         "language": settings.language.model_dump(mode="json") if assistants.propose else None,

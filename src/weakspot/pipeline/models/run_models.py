@@ -18,8 +18,10 @@ from weakspot.pipeline.models.image_pass import PassModels
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.wiring import build_classifier
 from weakspot.store.project import ProjectStore
+from weakspot.store.shared_embeddings import SharedEmbeddings
 
 FIRST_SAMPLES = 16
+OWN_ENCODERS = "weakspot.backends."
 GIVEN = "Using the embedder that was handed over."
 
 
@@ -87,7 +89,17 @@ class RunModels:
 
     @property
     def embed_settings(self) -> EmbedSettings:
-        return EmbedSettings(batch_size=self._settings.embedder.batch_size)
+        return EmbedSettings(
+            batch_size=self._settings.embedder.batch_size, shared=self._shared_embeddings
+        )
+
+    @cached_property
+    def _shared_embeddings(self) -> SharedEmbeddings | None:
+        """Return what projects share, for encoders of this package alone: their ids tell one model from any other."""
+        if self._given_embedder is not None or self.image_embedder is None:
+            return None
+        is_ours = type(self.image_embedder).__module__.startswith(OWN_ENCODERS)
+        return SharedEmbeddings.from_environment() if is_ours else None
 
     def in_pass(self, store: ProjectStore, source: SampleSource) -> PassModels:
         """Return what sees the images of a source while they are examined; nothing if its first samples have no image.

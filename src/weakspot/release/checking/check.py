@@ -8,7 +8,6 @@ import numpy as np
 
 from weakspot import __version__
 from weakspot.core.class_findings import ClassFindingKind
-from weakspot.core.dataset import Split
 from weakspot.core.errors import StoreError
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion, class_problems
@@ -16,6 +15,7 @@ from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, matches
 from weakspot.pipeline.asked_data import AskedData
+from weakspot.pipeline.halves import used_rows
 from weakspot.project.project import Project
 from weakspot.release.baseline import Baseline
 from weakspot.release.checking.held_out import HeldOut, find_sightings, held_out
@@ -115,9 +115,7 @@ class _Measuring:
         if not self._reads_samples:
             return Figures(tallies=tuple(tallies), n_tested=n_tested, correction=correction)
         named, samples = self._named()
-        rows = samples.dataset.rows_of(
-            *[Split(name) for name in self.project.settings.verify.splits]
-        )
+        rows = used_rows(samples, self.project.settings)
         tallies += [self._tally(found, samples.only(rows)) for found in named]
         sightings, pairing = self._compare(named, samples)
         return Figures(

@@ -50,21 +50,32 @@ def write_labelling_list(
     Raises:
         DataError: if a list is there that cannot be read; it is never overwritten.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     wanted = _lines(rows, samples, slices, roles)
-    path = folder / LIST_FILE
-    old = read_table(path) if path.exists() else LabelTable(columns=COLUMNS, lines=())
-    _refuse_faults(old, path)
-    merged = _merge(wanted, old)
-    columns = (*COLUMNS, *(name for name in old.columns if name not in COLUMNS))
-    if not path.exists() or merged != [dict(line.cells) for line in old.lines]:
-        write_bytes(path, table_bytes(columns, merged))
+    merged = write_label_table(folder / LIST_FILE, COLUMNS, wanted)
     images = [line[IMAGE] for line in wanted if len(line[IMAGE].splitlines()) == 1]
     write_bytes(folder / IMAGE_FILE, "".join(f"{image}\n" for image in images).encode())
     n_labelled = sum(bool(line[LABEL]) for line in merged[: len(wanted)])
     return LabellingRequest(
         file=LIST_FILE, image_list=IMAGE_FILE, n_samples=len(wanted), n_labelled=n_labelled
     )
+
+
+def write_label_table(
+    path: Path, columns: Sequence[str], wanted: Sequence[dict[str, str]]
+) -> list[dict[str, str]]:
+    """Write lines of samples to label, and return them with what people wrote into the file before, and the labelled lines of others.
+
+    Raises:
+        DataError: if a list is there that cannot be read; it is never overwritten.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    old = read_table(path) if path.exists() else LabelTable(columns=tuple(columns), lines=())
+    _refuse_faults(old, path)
+    merged = _merge(wanted, old, columns)
+    every = (*columns, *(name for name in old.columns if name not in columns))
+    if not path.exists() or merged != [dict(line.cells) for line in old.lines]:
+        write_bytes(path, table_bytes(every, merged))
+    return merged
 
 
 def read_labels(path: Path, dataset: Dataset) -> Dataset:
@@ -131,14 +142,18 @@ def suggested_classes(dataset: Dataset, rows: IntArray) -> list[str]:
     return [names[code] if code >= 0 else "" for code in predicted_classes(dataset, rows).tolist()]
 
 
-def _merge(wanted: Sequence[dict[str, str]], old: LabelTable) -> list[dict[str, str]]:
+def _merge(
+    wanted: Sequence[dict[str, str]], old: LabelTable, columns: Sequence[str]
+) -> list[dict[str, str]]:
     """Return the wanted lines with what people wrote before, then the lines of others that were labelled."""
     before = {line.cells.get(SAMPLE_ID, ""): dict(line.cells) for line in old.lines}
     lines = []
     for line in wanted:
         written = before.pop(line[SAMPLE_ID], {})
         added = {
-            name: cell for name, cell in written.items() if name not in COLUMNS or name == LABEL
+            name: cell
+            for name, cell in written.items()
+            if name not in columns or (name == LABEL and cell)
         }
         lines.append({**line, **added})
     return [*lines, *(written for written in before.values() if written.get(LABEL))]

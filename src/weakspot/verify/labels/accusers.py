@@ -87,6 +87,13 @@ def _take_nearer(
     for place in np.flatnonzero((similarities > best.min(axis=1, keepdims=True)).any(axis=1)):
         nearer = np.flatnonzero(similarities[place] > best[place].min())
         values = np.concatenate([best[place], similarities[place, nearer]])
-        order = np.argsort(-values, kind="stable")[: best.shape[1]]
+        order = _largest(values, best.shape[1])
         found[place] = np.concatenate([found[place], rows[nearer]])[order]
         best[place] = values[order]
+
+
+def _largest(values: FloatArray, n_wanted: int) -> IntArray:
+    """Return places of the largest values in order, the first of equal ones first; only those that may be among them are sorted."""
+    least = np.partition(values, len(values) - n_wanted)[len(values) - n_wanted]
+    kept = np.flatnonzero(values >= least)
+    return kept[np.argsort(-values[kept], kind="stable")[:n_wanted]]

@@ -5,9 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 from fastapi.responses import HTMLResponse
 
+from weakspot.report.first_answer import FirstAnswer
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Parts, ProjectReader
-from weakspot.web.services.overview.page import OverviewView, overview
+from weakspot.web.services.overview.page import OverviewView, overview, run_facts
 from weakspot.web.services.overview.runs import (
     REPORT_FILE,
     MethodChoices,
@@ -48,6 +49,12 @@ def show_overview(_person: ProjectReader, parts: Parts, run: RunQuery = None) ->
 def show_runs(_person: ProjectReader, parts: Parts) -> RunsView:
     """List all runs, newest first."""
     return run_list(parts.workspace)
+
+
+@router.get("/runs/{run_id}/answer")
+def show_first_answer(run_id: RunPath, _person: ProjectReader, parts: Parts) -> FirstAnswer:
+    """Say of a run what the terminal and the report begin with."""
+    return parts.workspace.make_of_run(run_id, "facts", run_facts).answer
 
 
 @router.get("/runs/{run_id}/images")

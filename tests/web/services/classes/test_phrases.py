@@ -69,7 +69,7 @@ def test_phrase_score__words_that_fit_but_do_not_separate__advises_something_els
 
 def test_phrase_score__words_of_no_image__advises_rewording(world_workspace):
     assert phrase_score(world_workspace, "disc", "a zebra crossing under palm trees").fit in (
-        Fit.NEITHER,
+        Fit.CANNOT_TELL,
         Fit.SEPARATES_ONLY,
     )
 

@@ -10,7 +10,7 @@ from weakspot.core.rules import LinearRule
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.discover.hypothesis import BLANK, METHOD
-from weakspot.pipeline.hypotheses import ClassHalves, asked
+from weakspot.pipeline.hypotheses import ClassHalves, TextSide, asked
 from weakspot.pipeline.phrase_answers import PhraseAnswer, Question
 from weakspot.pipeline.preparation import CLIP
 from weakspot.pipeline.rule_hypotheses import RuleHalves, ask_rules
@@ -64,7 +64,7 @@ def check_phrase(
             asked(
                 class_halves(workspace, title),
                 [question],
-                workspace.embed_texts,
+                TextSide(embed=workspace.embed_texts, trust=workspace.prepared.assistants.trust),
                 workspace.ledger,
                 seed=project.settings.seed,
                 by=by,
@@ -220,7 +220,9 @@ def phrase_slice(
     if rule is None:
         method = phrase_method(workspace)
         prompts = [template.replace(BLANK, phrase) for template in method.templates]
-        direction = method.phrase_embeddings([phrase], workspace.embed_texts)[phrase]
+        direction = method.phrase_directions([phrase], workspace.embed_texts, members.problem)[
+            phrase
+        ]
         rule = LinearRule(
             space=CLIP,
             encoder_id=workspace.samples.space(CLIP).encoder_id,

@@ -81,15 +81,17 @@ def suggestions(workspace: Workspace, title: str) -> Suggestions:
 
 
 def vocabulary_words(workspace: Workspace, members: ClassMembers) -> list[SuggestedWord]:
-    prompts = vocabulary_embeddings(workspace)
+    words = [one.keyword for one in vocabulary_candidates()]
+    prompts = _as_typed(workspace, words, members.problem)
     return _best(members, list(prompts), np.stack(list(prompts.values())))
 
 
 def vocabulary_embeddings(workspace: Workspace) -> Mapping[str, FloatArray]:
-    """Return the unit vector [d] of every word of the built-in vocabulary, put to the encoder as a person's words are."""
+    """Return the unit vector [d] of every word of the built-in vocabulary, whatever the class: enough to rank many classes."""
+    words = [one.keyword for one in vocabulary_candidates()]
+    method = phrase_method(workspace)
     return workspace.once(
-        "vocabulary embeddings",
-        lambda: _as_typed(workspace, [one.keyword for one in vocabulary_candidates()]),
+        "vocabulary embeddings", lambda: method.phrase_embeddings(words, workspace.embed_texts)
     )
 
 
@@ -113,7 +115,7 @@ def _from_captions(workspace: Workspace, members: ClassMembers) -> list[Suggeste
     )
     if not found:
         return []
-    embeddings = _as_typed(workspace, [one.keyword for one in found])
+    embeddings = _as_typed(workspace, [one.keyword for one in found], problem)
     return _best(members, list(embeddings), np.stack(list(embeddings.values())))
 
 
@@ -133,12 +135,15 @@ def _captioned(workspace: Workspace, members: ClassMembers) -> IntArray:
     return np.sort(np.concatenate([wrong[:n_wrong], right[: most - n_wrong]]))
 
 
-def _as_typed(workspace: Workspace, words: Sequence[str]) -> dict[str, FloatArray]:
+def _as_typed(
+    workspace: Workspace, words: Sequence[str], problem: ClassProblem
+) -> dict[str, FloatArray]:
+    """Return what words add to a class, put to the encoder as a person's words are."""
     method, found = phrase_method(workspace), dict[str, FloatArray]()
     for start in range(0, len(words), WORDS_AT_ONCE):
         # Few at a time: somebody who types a phrase meanwhile waits for one such piece at most.
-        found |= method.phrase_embeddings(
-            words[start : start + WORDS_AT_ONCE], workspace.embed_texts
+        found |= method.phrase_directions(
+            words[start : start + WORDS_AT_ONCE], workspace.embed_texts, problem
         )
     return found
 

@@ -14,22 +14,20 @@ from weakspot.core.group_tests import group_p
 from weakspot.core.rules import Rule
 from weakspot.core.seeding import generator
 from weakspot.core.statistics import fisher_p
-from weakspot.discover.hypothesis import BLANK, INSIDE, HypothesisDiscoverer
+from weakspot.discover.hypothesis import INSIDE, HypothesisDiscoverer
 from weakspot.lexicon.spoken_rules import spoken_rule
 from weakspot.pipeline.hypotheses import (
     ALIGN,
+    TextSide,
     hypothesis_method,
     matching_prompts,
     share_matching,
 )
 from weakspot.pipeline.phrase_answers import (
-    ADVICE,
     CERTAIN,
-    LEAST_MATCHING,
-    RULE_ADVICE,
     Fit,
-    fit_of,
 )
+from weakspot.pipeline.phrase_judgement import PHRASE, RULE, judge
 from weakspot.pipeline.preparation import CLIP
 from weakspot.web.services.classes.samples import MOST_SAMPLES, ClassMembers, class_members
 from weakspot.web.services.view import FLOAT32, View, pack
@@ -37,15 +35,18 @@ from weakspot.web.services.workspace import Workspace
 
 N_PARTS = 5
 MOST_EXACT = 2000
-LIVE_ADVICE = ADVICE | {
-    Fit.GOOD: "These words pick out failures. Look at the images on the right: do they show what you wrote?",
-    Fit.MATCHES_ONLY: "Images with this are found, but the AI is not wrong on them more often: other words for the same will not "
-    "help; think of something else that sets the wrong images apart.",
-}
-LIVE_RULE_ADVICE = RULE_ADVICE | {
-    Fit.GOOD: "Such samples fail more often on the half that you may look at. Check it on the held-out half.",
-    Fit.MATCHES_ONLY: "There are such samples, but they do not fail more often: think of something else that sets failures apart.",
-}
+LIVE_PHRASE = replace(
+    PHRASE,
+    good="These words pick out failures. Look at the images on the right: do they show what you wrote?",
+    matches_only="Images with this are found, but the AI is not clearly wrong on them more often: think of something else that "
+    "sets the wrong images apart.",
+)
+LIVE_RULE = replace(
+    RULE,
+    good="Such samples fail more often on the half that you may look at. Check it on the held-out half.",
+    matches_only="There are such samples, but they do not clearly fail more often: think of something else that sets failures "
+    "apart.",
+)
 
 
 class ScoredPhrase(View):
@@ -119,8 +120,15 @@ def phrase_score(
     parts, groups = class_parts(workspace, members), members.comparable.groups
     held_out = held_out_score(similarities, failed, parts, groups)
     matching = share_matching(both)
-    advice = LIVE_ADVICE if phrase_rule(workspace, words) is None else LIVE_RULE_ADVICE
-    fit = fit_of(separates=held_out.p_value <= CERTAIN, matches=matching.value >= LEAST_MATCHING)
+    is_ruled = phrase_rule(workspace, words) is not None
+    judged = judge(
+        separates=held_out.p_value <= CERTAIN,
+        matching=matching,
+        inside=None,
+        outside=None,
+        trust=None if is_ruled else _text_side(workspace).known(words, members.problem),
+        wording=LIVE_RULE if is_ruled else LIVE_PHRASE,
+    )
     return PhraseScore(
         title=title,
         phrase=words,
@@ -129,8 +137,8 @@ def phrase_score(
         held_out_score=held_out.score,
         p_value=held_out.p_value,
         matching=matching,
-        fit=fit,
-        advice=advice[fit],
+        fit=judged.fit,
+        advice=judged.advice,
         n_samples=len(similarities),
         offset=offset,
         similarities=pack(similarities[offset : offset + limit], FLOAT32),
@@ -168,11 +176,7 @@ def similarities_to(
             fix='Ask for a value of a column, as in "colour = red".',
         )
     combined, plain = matching_prompts(phrase, members.problem)
-    # All texts at once: a text side takes hardly longer for two than for one.
-    workspace.embed_texts(
-        [*(template.replace(BLANK, phrase) for template in method.templates), combined]
-    )
-    embedding = method.phrase_embeddings([phrase], workspace.embed_texts)[phrase]
+    embedding = method.phrase_directions([phrase], workspace.embed_texts, members.problem)[phrase]
     found = np.empty((3, len(members.embeddings)), dtype=np.float32)
     products(members.embeddings, embedding, workspace.embed_texts([combined])[0], found)
     found[2] = _plain_similarities(workspace, members, plain)
@@ -188,6 +192,11 @@ def phrase_rule(workspace: Workspace, phrase: str) -> Rule | None:
         has_text_side=workspace.has_text_side,
         advice=ALIGN if samples.spaces else "",
     )
+
+
+def _text_side(workspace: Workspace) -> TextSide:
+    trust = workspace.prepared.assistants.trust
+    return TextSide(embed=workspace.embed_texts, trust=trust)
 
 
 def _plain_similarities(workspace: Workspace, members: ClassMembers, plain: str) -> FloatArray:

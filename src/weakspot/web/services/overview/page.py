@@ -8,9 +8,11 @@ from weakspot.core.evidence import Evidence, Share
 from weakspot.core.failures import describe_criterion, predicted_classes
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.core.samples import SampleSet
+from weakspot.pipeline.halves import evaluated_splits
 from weakspot.pipeline.reporting import data_facts
 from weakspot.report.document import ReportDocument, build_document
 from weakspot.report.findings import SliceSentences, slice_sentences
+from weakspot.report.first_answer import FirstAnswer
 from weakspot.report.model_card import DataFacts
 from weakspot.web.services.overview.runs import N_WORST, has_report
 from weakspot.web.services.view import View
@@ -126,6 +128,7 @@ class RunFacts(View):
     Args:
         run_id: which run.
         started: ISO 8601, UTC.
+        answer: what to say first.
         headline: the most important finding.
         summary: the rest in short.
         correction: which error rate is held.
@@ -140,6 +143,7 @@ class RunFacts(View):
 
     run_id: str
     started: str
+    answer: FirstAnswer
     headline: str
     summary: list[str]
     correction: str
@@ -217,6 +221,7 @@ def run_facts(record: RunRecord) -> RunFacts:
     return RunFacts(
         run_id=record.run_id,
         started=record.started,
+        answer=document.answer,
         headline=document.headline,
         summary=list(document.summary),
         correction=document.correction,
@@ -254,7 +259,9 @@ def _methods(document: ReportDocument) -> list[MethodView]:
 def _of_samples(workspace: Workspace) -> OverviewView:
     project, prepared = workspace.project, workspace.prepared
     right = _right_on_discovery(workspace)
-    splits = tuple(project.settings.verify.splits)
+    splits = tuple(
+        split.value for split in evaluated_splits(project.settings, prepared.samples.dataset)
+    )
     return _view(
         workspace,
         data_facts(prepared.samples, project.settings, project.store),

@@ -3,15 +3,16 @@
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 
-from weakspot.core.dataset import Split
 from weakspot.core.decisions import Decision, DecisionKind
 from weakspot.core.errors import DataError
 from weakspot.core.evidence import Evidence
-from weakspot.core.failures import class_problems, describe_criterion
+from weakspot.core.failures import describe_criterion
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
 from weakspot.pipeline import loop
-from weakspot.pipeline.stage_clock import classifier_facts, finished, new_record
+from weakspot.pipeline.classifier_facts import classifier_facts
+from weakspot.pipeline.halves import used_rows
+from weakspot.pipeline.stage_clock import finished, new_record
 from weakspot.pipeline.verdicts import Asking
 from weakspot.project.project import Project
 from weakspot.web.services.workspace import Workspace
@@ -163,7 +164,6 @@ def _first_run(workspace: Workspace, project: Project) -> RunRecord:
         inputs=workspace.prepared.inputs,
         criterion=describe_criterion(workspace.criterion),
     )
-    every = samples.dataset.rows_of(*[Split(name) for name in settings.verify.splits])
-    problems = class_problems(samples.dataset, every, workspace.criterion)
-    facts = classifier_facts(samples.dataset, problems)
+    every = used_rows(samples, settings)
+    facts = classifier_facts(samples.dataset, every, workspace.criterion)
     return record.model_copy(update={"classifier": facts})

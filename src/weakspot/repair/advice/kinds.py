@@ -1,0 +1,217 @@
+"""The kinds of images that findings are about, and which evaluation and training images are of each kind."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.class_findings import ClassFinding, ClassFindingKind
+from weakspot.core.dataset import Split
+from weakspot.core.evidence import Evidence
+from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
+from weakspot.core.run import RunRecord
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice, matches
+from weakspot.pipeline.halves import Halves
+from weakspot.repair.advice.likeness import is_like
+
+ADVISED = (ClassFindingKind.WHOLE, ClassFindingKind.SHIFT, ClassFindingKind.UNTRAINED)
+MOST_KINDS = 10
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ImageKind:
+    """A kind of image that a finding is about.
+
+    Args:
+        subject: id of the slice or class finding.
+        title: what it is called.
+        class_name: its class.
+        side: of a multi-label task, whether images have or lack the label.
+        words: what it looks like, best first; empty if no words are known.
+        words_there: what training images of the class look like instead.
+        slice_: the slice; None if it is about a whole class.
+        class_finding: the finding about a whole class; None for a slice.
+        evidence: of the slice.
+        discovery: the half that may be looked at.
+        rows: labelled evaluation rows of the kind in that half.
+        failed: which of them fail.
+        training: labelled training rows of the kind; None if training samples are not known.
+        n_class_training: labelled training rows of the class.
+        n_evaluated: evaluation samples of the kind that the finding was measured on.
+        n_failed: failures among them.
+        n_measured: test samples of the kind, on which a repair will be measured; without any, `n_evaluated`.
+    """
+
+    subject: str
+    title: str
+    class_name: str
+    side: Side | None = None
+    words: tuple[str, ...] = ()
+    words_there: tuple[str, ...] = ()
+    slice_: FailureSlice | None = None
+    class_finding: ClassFinding | None = None
+    evidence: Evidence | None = None
+    discovery: SampleSet
+    rows: IntArray
+    failed: BoolArray
+    training: IntArray | None
+    n_class_training: int
+    n_evaluated: int
+    n_failed: int
+    n_measured: int
+
+    def is_of_class(self, rows: IntArray) -> BoolArray:
+        """Return which labelled rows [n] are of the class of the kind."""
+        dataset = self.discovery.dataset
+        has_label = dataset.label_matrix[rows, dataset.class_code(self.class_name)]
+        return np.asarray(~has_label if self.side is Side.ABSENT else has_label, dtype=np.bool_)
+
+    @property
+    def n_known(self) -> int | None:
+        return None if self.training is None else len(self.training)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class KindFinder:
+    """Finds the kinds of a run's findings.
+
+    Args:
+        record: the run.
+        samples: all samples.
+        criterion: what counts as a failure.
+        halves: of the run.
+        seed: of the run.
+    """
+
+    record: RunRecord
+    samples: SampleSet
+    criterion: FailureCriterion
+    halves: Halves
+    seed: int
+
+    def kinds(self) -> tuple[ImageKind, ...]:
+        """Return the kinds with the most failures, most first."""
+        found = [*self._of_classes(), *self._of_slices()]
+        return tuple(sorted(found, key=lambda kind: -kind.n_failed)[:MOST_KINDS])
+
+    def _of_slices(self) -> Iterator[ImageKind]:
+        evidence = {entry.slice_id: entry for entry in self.record.evidence}
+        slices = sorted(
+            self.record.findings(), key=lambda one: -evidence[one.slice_id].failures_inside
+        )
+        for slice_ in slices[:MOST_KINDS]:
+            entry = evidence[slice_.slice_id]
+            discovery = self._discovery(slice_)
+            rows, failed = self._members(slice_, discovery)
+            training = self._training()
+            own = None if training is None else slice_.class_rows(training)
+            test = slice_.class_rows(self._test())
+            yield ImageKind(
+                subject=slice_.slice_id,
+                title=slice_.title,
+                class_name=slice_.class_name,
+                side=slice_.side,
+                words=tuple(name.contrast for name in slice_.names),
+                slice_=slice_,
+                evidence=entry,
+                discovery=discovery,
+                rows=rows,
+                failed=failed,
+                training=None if own is None else slice_.members(self.samples, own),
+                n_class_training=0 if own is None else len(own),
+                n_evaluated=entry.n_inside,
+                n_failed=entry.failures_inside,
+                n_measured=len(slice_.members(self.samples, test)) or entry.n_inside,
+            )
+
+    def _of_classes(self) -> Iterator[ImageKind]:
+        by_class: dict[str, list[ClassFinding]] = {}
+        for finding in self.record.class_findings:
+            if finding.is_confirmed and finding.kind in ADVISED:
+                by_class.setdefault(finding.class_name, []).append(finding)
+        for class_name, findings in by_class.items():
+            findings.sort(key=lambda one: ADVISED.index(one.kind))
+            yield self._of_class(class_name, findings)
+
+    def _of_class(self, class_name: str, findings: list[ClassFinding]) -> ImageKind:
+        discovery, dataset = self.halves[0][0], self.samples.dataset
+        problem = self._problem(discovery, class_name)
+        rows, failed = (
+            (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
+            if problem is None
+            else (problem.rows, problem.failed)
+        )
+        code = dataset.class_code(class_name)
+        training, test = self._training(), self._test()
+        own = None if training is None else _of_code(training, code)
+        like = None if own is None else is_like(self.samples, own, rows, seed=self.seed)
+        shifted = next((one for one in findings if one.words_here), findings[0])
+        measured = next((one for one in findings if one.n_samples), findings[0])
+        n_failed = (
+            measured.n_failed if measured.kind is ClassFindingKind.WHOLE else int(failed.sum())
+        )
+        n_test = len(_of_code(test, code))
+        return ImageKind(
+            subject=findings[0].finding_id,
+            title=class_name,
+            class_name=class_name,
+            words=shifted.words_here,
+            words_there=shifted.words_there,
+            class_finding=findings[0],
+            discovery=discovery,
+            rows=rows,
+            failed=failed,
+            training=own if own is None or like is None else own[like],
+            n_class_training=0 if own is None else len(own),
+            n_evaluated=measured.n_samples or len(rows),
+            n_failed=n_failed,
+            n_measured=n_test or measured.n_samples or len(rows),
+        )
+
+    def _discovery(self, slice_: FailureSlice) -> SampleSet:
+        """Return the half that a slice was found on; of a rule that was made without predictions, the first."""
+        return next(
+            (
+                half
+                for half, _ in self.halves
+                if len(half) and half.digest() == slice_.found_on.digest
+            ),
+            self.halves[0][0],
+        )
+
+    def _members(self, slice_: FailureSlice, discovery: SampleSet) -> tuple[IntArray, BoolArray]:
+        problem = next(
+            (
+                one
+                for one in class_problems(self.samples.dataset, discovery.rows, self.criterion)
+                if matches(slice_, one)
+            ),
+            None,
+        )
+        if problem is None:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_)
+        inside = slice_.inside(self.samples, problem)
+        return problem.rows[inside], problem.failed[inside]
+
+    def _problem(self, discovery: SampleSet, class_name: str) -> ClassProblem | None:
+        problems = class_problems(self.samples.dataset, discovery.rows, self.criterion)
+        return next((one for one in problems if one.class_name == class_name), None)
+
+    def _training(self) -> SampleSet | None:
+        """Return labelled training samples, None if there are no training samples."""
+        rows = self.samples.dataset.rows_of(Split.TRAIN)
+        return self.samples.only(rows) if len(rows) else None
+
+    def _test(self) -> SampleSet:
+        """Return the test samples that neither half holds: what a repair is measured on."""
+        rows = self.samples.dataset.rows_of(Split.TEST)
+        used = np.concatenate([part.rows for part in self.halves[0]])
+        return self.samples.only(rows[~np.isin(rows, used)])
+
+
+def _of_code(samples: SampleSet, code: int) -> IntArray:
+    """Return the rows that have a class, or in a multi-label task a label."""
+    dataset = samples.dataset
+    return np.asarray(samples.rows[dataset.label_matrix[samples.rows, code]], dtype=np.int64)

@@ -1,0 +1,238 @@
+"""A script that gives the figures of a repair again, without this package, and the list of images and claims that it reads."""
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.backends.plain_model import PlainModel, plain_model_of
+from weakspot.backends.preprocessing import Preprocessing
+from weakspot.core.arrays import IntArray
+from weakspot.core.dataset import Task
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.repairs import GroupChange, GroupKind
+from weakspot.core.roles import Classifier
+from weakspot.core.samples import SampleSet
+from weakspot.core.slices import FailureSlice
+from weakspot.media.locations import is_local, local_path, read_location, split_range
+from weakspot.repair.plain_script import script_text
+
+SCRIPT_FILE = "reproduce.py"
+FIGURES_FILE = "figures.json"
+PREPROCESSING_FILE = "preprocessing.json"
+IMAGES_FOLDER = "test_images"
+MOST_COPIED = 2_000
+DEEP_NOTES = frozenset({"16-bit", "32-bit", "float"})
+CLAIMED = (GroupKind.OVERALL, GroupKind.SLICE, GroupKind.CLASS)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class MeasuredRepair:
+    """What was claimed of a repair, and on which samples.
+
+    Args:
+        samples: those that it was measured on.
+        changes: right before and after, by group.
+        criterion: what counts as a failure.
+    """
+
+    samples: SampleSet
+    changes: tuple[GroupChange, ...]
+    criterion: FailureCriterion
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduction:
+    """What was written; `note` says why there is no script."""
+
+    preprocessing: Preprocessing | None = None
+    has_script: bool = False
+    note: str = ""
+
+
+def write_reproduction(
+    staging: Path,
+    folder: Path,
+    *,
+    classifier: Classifier | None,
+    repaired: Path | None,
+    measured: MeasuredRepair | None,
+    slices: Sequence[FailureSlice],
+) -> Reproduction:
+    """Write how images are prepared, and where it can be done a script that gives the claimed figures again.
+
+    Args:
+        staging: where to write.
+        folder: where that will be in the end; paths in the files are relative to it.
+        classifier: the user's.
+        repaired: the repaired model in `staging`, None if it was not written.
+        measured: what is claimed; None if nothing was measured.
+        slices: the repaired slices.
+    """
+    plain = plain_model_of(classifier)
+    if plain is None:
+        return Reproduction()
+    _write_json(staging / PREPROCESSING_FILE, preprocessing_facts(plain))
+    if repaired is None or measured is None:
+        return Reproduction(preprocessing=plain.preprocessing)
+    note = _obstacle(measured, plain)
+    if note:
+        return Reproduction(preprocessing=plain.preprocessing, note=note)
+    dataset, rows = measured.samples.dataset, _labelled(measured.samples)
+    labels = [dataset.class_names[code] for code in dataset.labels[rows].tolist()]
+    places = _image_places(measured.samples, rows, staging, folder)
+    content = {
+        "model_before": _relative(plain.path, folder),
+        "model_after": repaired.relative_to(staging).as_posix(),
+        "class_names": list(plain.class_names or dataset.class_names),
+        "images": [
+            {"path": place, "label": label} for place, label in zip(places, labels, strict=True)
+        ],
+        "figures": _figures(measured, rows, slices),
+    }
+    _write_json(staging / FIGURES_FILE, content)
+    (staging / SCRIPT_FILE).write_text(script_text(plain, FIGURES_FILE), encoding="utf-8")
+    return Reproduction(preprocessing=plain.preprocessing, has_script=True)
+
+
+def preprocessing_facts(plain: PlainModel) -> dict[str, object]:
+    """Return how an image becomes the input of a model, number by number."""
+    settings = plain.preprocessing.as_settings()
+    side = plain.preprocessing.needed_side
+    return {
+        **settings,
+        "resize_side": None
+        if settings["crop"] == "none"
+        else settings["resize_side"] or max(settings["height"], settings["width"]),
+        "jpeg_decoded_at": f"1/8, 1/4 or 1/2 where its shorter side stays at least {side} pixels, else whole",
+        "orientation": "turned upright as EXIF says",
+        "transparency": "on white",
+        "class_names": None if plain.class_names is None else list(plain.class_names),
+    }
+
+
+def preprocessing_words(made: Preprocessing) -> list[str]:
+    """Return the same in sentences, in the order in which it is done."""
+    side = made.resize_side or max(made.height, made.width)
+    if made.crop == "none":
+        size = f"  3. The whole image is resized to {made.width} x {made.height} pixels ({made.resample})."
+    else:
+        half = "rounded to even" if made.centring == "round" else "rounded down"
+        size = (
+            f"  3. The shorter side is resized to {side} pixels ({made.resample}; the longer side is rounded down), "
+            f"then the centre, {made.width} x {made.height}, is cut out (half a pixel is {half})."
+        )
+    colour = {"rgb": "red, green, blue", "bgr": "blue, green, red", "grey": "grey"}[made.colour]
+    mean, std = list(made.mean[: made.n_channels]), list(made.std[: made.n_channels])
+    numbers = (
+        "  5. Pixels stay whole numbers, 0 to 255 (uint8)."
+        if made.dtype == "uint8"
+        else f"  5. Pixels, 0 to 255, times {made.scale!r}, minus {mean}, divided by {std}; {made.dtype}."
+    )
+    return [
+        "How an image becomes the model's input; one pixel of difference can change answers:",
+        f"  1. Decoded by Pillow; a JPEG at 1/8, 1/4 or 1/2 if its shorter side stays at least {made.needed_side} pixels.",
+        "  2. Turned upright as EXIF says; what is transparent becomes white; 8-bit RGB.",
+        size,
+        f"  4. Channels: {colour}.",
+        numbers,
+        f"  6. Laid out {made.layout} ({'[c, h, w]' if made.layout == 'channels-first' else '[h, w, c]'}).",
+    ]
+
+
+def _obstacle(measured: MeasuredRepair, plain: PlainModel) -> str:
+    """Return why a script cannot give the figures; empty if it can."""
+    dataset = measured.samples.dataset
+    rows = _labelled(measured.samples)
+    is_usual = dataset.task is Task.SINGLE_LABEL and measured.criterion.kind == "top-1"
+    if not is_usual or plain.has_one_score:
+        return f"{SCRIPT_FILE} was not written: it is for one label an image, one score a class and failures of the kind top-1."
+    places = dataset.locations(rows)
+    if not places or any(place is None for place in places):
+        return f"{SCRIPT_FILE} was not written: not every measured sample has an image of its own."
+    n_copied = sum(not _is_plain_file(place) for place in places if place is not None)
+    if n_copied > MOST_COPIED:
+        return f"{SCRIPT_FILE} was not written: {n_copied:,} measured images lie in archives or elsewhere."
+    if any(DEEP_NOTES & set(notes or ()) for notes in _notes(measured.samples, rows)):
+        return (
+            f"{SCRIPT_FILE} was not written: some measured images have more than 8 bits a channel."
+        )
+    return ""
+
+
+def _notes(samples: SampleSet, rows: IntArray) -> list[list[str] | None]:
+    table = samples.dataset.table
+    if "notes" not in table.column_names:
+        return []
+    notes: list[list[str] | None] = table.column("notes").take(rows).to_pylist()
+    return notes
+
+
+def _labelled(samples: SampleSet) -> IntArray:
+    return samples.rows[samples.dataset.is_labelled[samples.rows]]
+
+
+def _is_plain_file(place: str) -> bool:
+    return is_local(place) and split_range(place)[1] is None
+
+
+def _image_places(samples: SampleSet, rows: IntArray, staging: Path, folder: Path) -> list[str]:
+    """Return where the images are, seen from the folder; those that are no files of their own are copied into it."""
+    found = []
+    ids, places = samples.dataset.sample_ids(rows), samples.dataset.locations(rows)
+    for name, place in zip(ids, places, strict=True):
+        if place is None:
+            continue
+        if _is_plain_file(place):
+            found.append(_relative(local_path(place), folder))
+            continue
+        copy = Path(IMAGES_FOLDER) / name
+        (staging / copy).parent.mkdir(exist_ok=True)
+        (staging / copy).write_bytes(read_location(place))
+        found.append(copy.as_posix())
+    return found
+
+
+def _relative(path: Path, folder: Path) -> str:
+    try:
+        return Path(os.path.relpath(path.resolve(), folder.resolve())).as_posix()
+    except ValueError:  # another drive
+        return path.resolve().as_posix()
+
+
+def _figures(
+    measured: MeasuredRepair, rows: IntArray, slices: Sequence[FailureSlice]
+) -> list[dict[str, object]]:
+    """Return the claims on all samples, slices and classes, each with the positions of its images in the list."""
+    members = _members(measured.samples, rows, slices)
+    return [
+        {
+            "of": change.group,
+            "rows": np.flatnonzero(np.isin(rows, members[change.kind, change.group])).tolist(),
+            "right_before": change.right_before,
+            "right_after": change.right_after,
+        }
+        for change in measured.changes
+        if (change.kind, change.group) in members
+        and len(members[change.kind, change.group]) == change.n_samples
+    ]
+
+
+def _members(
+    samples: SampleSet, rows: IntArray, slices: Sequence[FailureSlice]
+) -> dict[tuple[GroupKind, str], IntArray]:
+    dataset = samples.dataset
+    found = {(GroupKind.OVERALL, "overall"): rows}
+    for code, name in enumerate(dataset.class_names):
+        found[GroupKind.CLASS, name] = rows[dataset.labels[rows] == code]
+    for slice_ in slices:
+        own = slice_.class_rows(samples.only(rows))
+        found[GroupKind.SLICE, slice_.title] = own[slice_.rule.members(samples, own)]
+    return found
+
+
+def _write_json(path: Path, content: object) -> None:
+    path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
