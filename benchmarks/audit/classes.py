@@ -193,7 +193,7 @@ SHIFT = {
         sizes=(size, *(80,) * 4), unseen=share / 100, distance=distance
     )
     for size in (30, 100)
-    for share, distance in ((50, 3.0), (100, 2.0), (100, 3.0), (100, 5.0))
+    for share, distance in ((25, 5.0), (50, 3.0), (100, 1.0), (100, 1.5), (100, 2.0))
 }
 DRIFT = {
     f"changes with time: class of {size}, {later} points": World(

@@ -23,6 +23,7 @@ export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
     start(argumentsOf({ run: options.run_id, slices, strategy, budget, hasPool: options.n_pool > 0 }));
   };
   const isCollecting = options.only_collects !== "";
+  const isWhole = options.slices.length === 0;
   const toggle = (id: string, isOn: boolean) => setSlices(isOn ? [...slices, id] : slices.filter((one) => one !== id));
   return (
     <Form className="stack" onSubmit={submit}>
@@ -31,6 +32,7 @@ export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
         <Card title="Which slices">
           <fieldset className="choices" disabled={!mayChange}>
             <legend className="unseen">Confirmed slices</legend>
+            {isWhole && <p>No slice was confirmed. The classes that fail as a whole are repaired.</p>}
             {options.slices.map(({ title, evidence, words }) => (
               <div key={evidence.slice_id} className="choice">
                 <input id={`${budgetId}-${evidence.slice_id}`} type="checkbox" checked={slices.includes(evidence.slice_id)} onChange={(event) => toggle(evidence.slice_id, event.target.checked)} />
@@ -65,8 +67,8 @@ export function RepairForm({ options }: { options: Schemas["RepairOptions"] }) {
       {!isCollecting && <p className="quiet">Always measured beside it, where they apply: {options.baselines.join(", ")}. Figures are of test samples that nothing was trained or chosen on.</p>}
       {mayChange && (
         <div className="row">
-          <Button type="submit" kind="primary" disabled={isRunning || slices.length === 0}>{isCollecting ? "Write the files" : "Repair"}</Button>
-          {slices.length === 0 && <span className="quiet">Choose at least one slice.</span>}
+          <Button type="submit" kind="primary" disabled={isRunning || (slices.length === 0 && !isWhole)}>{isCollecting ? "Write the files" : "Repair"}</Button>
+          {slices.length === 0 && !isWhole && <span className="quiet">Choose at least one slice.</span>}
         </div>
       )}
       {error && <ErrorNote error={error} />}

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 from tests.captioned_table import write_captioned_table
 
+from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.errors import StoreError
+from weakspot.core.evidence import Verdict
 from weakspot.core.run import no_stage_progress
 from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
@@ -49,6 +51,20 @@ def test_repair_options__nothing_confirmed__says_so(fruit_folder, tmp_path):
     project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
     project.store.runs.save(project.run_record().model_copy(update={"evidence": ()}))
     assert "nothing to repair" in repair_options(Workspace(project)).why_not
+
+
+def test_repair_options__only_a_class_fails__it_can_be_repaired(fruit_folder, tmp_path):
+    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+    finding = ClassFinding(
+        kind=ClassFindingKind.WHOLE,
+        class_name="apple",
+        verdict=Verdict.CONFIRMED,
+        sentence="apple fails as a whole",
+    )
+    changes = {"evidence": (), "class_findings": (finding,)}
+    project.store.runs.save(project.run_record().model_copy(update=changes))
+    shown = repair_options(Workspace(project))
+    assert (shown.slices, shown.why_not, shown.only_collects) == ([], "", "")
 
 
 def test_repair_results__comparison__words_and_figures_of_the_report(repaired):
