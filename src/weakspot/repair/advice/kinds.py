@@ -7,7 +7,7 @@ import numpy as np
 
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.class_findings import ClassFinding, ClassFindingKind
-from weakspot.core.dataset import Split
+from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.run import RunRecord
@@ -64,9 +64,8 @@ class ImageKind:
 
     def is_of_class(self, rows: IntArray) -> BoolArray:
         """Return which labelled rows [n] are of the class of the kind."""
-        dataset = self.discovery.dataset
-        has_label = dataset.label_matrix[rows, dataset.class_code(self.class_name)]
-        return np.asarray(~has_label if self.side is Side.ABSENT else has_label, dtype=np.bool_)
+        has_label = has_class(self.discovery.dataset, rows, self.class_name)
+        return ~has_label if self.side is Side.ABSENT else has_label
 
     @property
     def n_known(self) -> int | None:
@@ -136,23 +135,22 @@ class KindFinder:
             yield self._of_class(class_name, findings)
 
     def _of_class(self, class_name: str, findings: list[ClassFinding]) -> ImageKind:
-        discovery, dataset = self.halves[0][0], self.samples.dataset
+        discovery = self.halves[0][0]
         problem = self._problem(discovery, class_name)
         rows, failed = (
             (np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.bool_))
             if problem is None
             else (problem.rows, problem.failed)
         )
-        code = dataset.class_code(class_name)
         training, test = self._training(), self._test()
-        own = None if training is None else _of_code(training, code)
+        own = None if training is None else _of_class(training, class_name)
         like = None if own is None else is_like(self.samples, own, rows, seed=self.seed)
         shifted = next((one for one in findings if one.words_here), findings[0])
         measured = next((one for one in findings if one.n_samples), findings[0])
         n_failed = (
             measured.n_failed if measured.kind is ClassFindingKind.WHOLE else int(failed.sum())
         )
-        n_test = len(_of_code(test, code))
+        n_test = len(_of_class(test, class_name))
         return ImageKind(
             subject=findings[0].finding_id,
             title=class_name,
@@ -211,7 +209,15 @@ class KindFinder:
         return self.samples.only(rows[~np.isin(rows, used)])
 
 
-def _of_code(samples: SampleSet, code: int) -> IntArray:
-    """Return the rows that have a class, or in a multi-label task a label."""
-    dataset = samples.dataset
-    return np.asarray(samples.rows[dataset.label_matrix[samples.rows, code]], dtype=np.int64)
+def has_class(dataset: Dataset, rows: IntArray, class_name: str) -> BoolArray:
+    """Return which rows [n] have a class, or in a multi-label task a label; a matrix of all classes would be large."""
+    code = dataset.class_code(class_name)
+    if dataset.task is Task.SINGLE_LABEL:
+        return np.asarray(dataset.labels[rows] == code, dtype=np.bool_)
+    return np.asarray(dataset.label_matrix[rows, code], dtype=np.bool_)
+
+
+def _of_class(samples: SampleSet, class_name: str) -> IntArray:
+    return np.asarray(
+        samples.rows[has_class(samples.dataset, samples.rows, class_name)], dtype=np.int64
+    )

@@ -24,7 +24,7 @@ from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.wiring import build_label_checker
 from weakspot.repair.advice import files, wording
 from weakspot.repair.advice.forecast import forecast_gain, gain_interval
-from weakspot.repair.advice.kinds import ImageKind, KindFinder
+from weakspot.repair.advice.kinds import ImageKind, KindFinder, has_class
 from weakspot.repair.advice.learning_curve import CurveMaterial, draw_curve, weigh_kind
 from weakspot.repair.advice.material import CurveBuilder
 from weakspot.repair.advice.measured import MeasuredRepair, best_repair
@@ -38,6 +38,7 @@ from weakspot.repair.export import WEIGHTS_FILE
 
 ADVICE_NOTE = "advice"
 MOST_CURVES = 3
+MOST_COUNTED = 100
 NO_FEATURES = "the features of the last layer are not known"
 NO_TRAINING = "there are no training images"
 NOT_TRIED = "it was tried out for the largest findings only"
@@ -313,7 +314,7 @@ def _counted(kind: ImageKind, samples: SampleSet) -> int | None:
     if kind.evidence is not None:
         n_inside, n_outside = kind.evidence.n_inside, kind.evidence.n_outside
         return rows_to_match(len(kind.training), kind.n_class_training, n_inside, n_outside) or None
-    dataset = samples.dataset
-    counts = dataset.label_matrix[dataset.rows_of(Split.TRAIN)].sum(axis=0)
-    usual = np.delete(counts, dataset.class_code(kind.class_name))
-    return max(0, int(np.median(usual)) - len(kind.training)) or None if len(usual) else None
+    dataset, rows = samples.dataset, samples.dataset.rows_of(Split.TRAIN)
+    others = [name for name in dataset.class_names if name != kind.class_name]
+    counts = [int(has_class(dataset, rows, name).sum()) for name in others[:MOST_COUNTED]]
+    return max(0, int(np.median(counts)) - len(kind.training)) or None if counts else None
