@@ -297,8 +297,9 @@ def taught_phrases(
     styles = [text for own in STYLE_TEXTS.values() for text in own]
     colours = [text.format(colour) for colour in (*COLOURS, "gray") for text in COLOUR_PHRASES]
     counts = [f"{number} {what}" for number in NUMBERS for what in ("things", "objects")]
-    plain = list(dict.fromkeys(bare_phrase(one) for one in (*styles, *colours, *counts)))
-    taught |= kept(plain)
+    taught |= kept(list(dict.fromkeys(bare_phrase(one) for one in (*colours, *counts))))
+    # A look is said of the image, never of a thing: no other phrasing is mixed in.
+    taught |= dict(zip(map(bare_phrase, styles), projection.apply(encode(styles)), strict=True))
     own = {noun: taught.get(noun, row) for noun, row in kept(NOUNS).items()}
     bare_nouns, coloured = kept(NOUNS), kept([f"{c} {n}" for n in NOUNS for c in COLOURS])
     for noun in NOUNS:

@@ -11,6 +11,8 @@ from PIL import Image
 from weakspot.backends.embedded_default import (
     FILES,
     KNOWN_EMBEDDING,
+    MEMORY_PATH,
+    MEMORY_SHA256,
     PROJECTION_PATH,
     EmbeddedDefault,
     cosine_of,
@@ -20,6 +22,7 @@ from weakspot.backends.embedded_default import (
 )
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.projection import TextProjection, read_arrays
+from weakspot.core.text_memory import TextMemory
 from weakspot.project.example_data import groceries
 
 CLIP_MEAN = np.array([0.48145466, 0.4578275, 0.40821073])
@@ -234,3 +237,40 @@ def test_shipped_weights__hold_the_known_embedding_and_fit_the_models() -> None:
     known = read_arrays(PROJECTION_PATH)[KNOWN_EMBEDDING]
     assert known.shape == (512,)
     assert np.linalg.norm(known) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_shipped_words__are_the_pinned_file_and_change_the_name_of_the_text_side_only() -> None:
+    assert hashlib.sha256(MEMORY_PATH.read_bytes()).hexdigest() == MEMORY_SHA256
+    assert MEMORY_PATH.stat().st_size < 8_000_000
+    memory = TextMemory.load(MEMORY_PATH)
+    assert memory.taught.shape[1] == 512
+    assert (memory.places(["a green apple", "with text", "Granny Smith", "dark"]) >= 0).all()
+    embedder = EmbeddedDefault()
+    assert embedder.text_id == f"{embedder.encoder_id}+words@{MEMORY_SHA256[:12]}"
+
+
+def test_words__a_projection_of_ones_own_has_none(tmp_path) -> None:
+    own = EmbeddedDefault(cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz"))
+    assert own.knows(["a dog"]) is None
+    assert own.text_id == own.encoder_id
+
+
+def test_words__missing_or_other_file_is_refused(tmp_path, monkeypatch) -> None:
+    with pytest.raises(ModelError, match="known words is missing"):
+        _ = EmbeddedDefault(memory=tmp_path / "none.npz").text_id
+    other = tmp_path / "words.npz"
+    other.write_bytes(MEMORY_PATH.read_bytes() + b" ")
+    monkeypatch.setattr("weakspot.backends.embedded_default.MEMORY_PATH", other)
+    with pytest.raises(ModelError, match="not the one that ships"):
+        EmbeddedDefault().knows(["a dog"])
+
+
+@pytest.mark.network
+def test_real_weights__known_words_are_trusted_and_nonsense_is_not() -> None:
+    embedder = EmbeddedDefault(threads=1)
+    known, nonsense = embedder.knows(["green", "quxly bramp"])
+    assert known == 1.0
+    assert nonsense < 0.45
+    green, apple, both = embedder.embed_texts(["green", "an apple", "a photo of a green apple"])
+    assert both @ green > apple @ green
+    assert both @ apple > green @ apple

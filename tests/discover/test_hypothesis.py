@@ -66,7 +66,7 @@ def test_discover__score_threshold_and_members_by_hand():
 
 
 def test_discover__planted_words_beat_others():
-    world = plant(rare(0.02), 3000, seed=1)
+    world = plant(rare(0.02), 3000, seed=2)
     method = HypothesisDiscoverer(
         phrases={"disc": ["green", "dark", "a striped background"]}, n_permutations=200
     )

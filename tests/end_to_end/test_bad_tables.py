@@ -78,10 +78,6 @@ REFUSED = {
     "Latin-1": (_text(rows=[["apple", "pear", "grün"]]).encode("latin-1"), "not UTF-8"),
     "UTF-16": (_text().encode("utf-16"), "not UTF-8"),
     "open quote": (_text() + 'apple,"pear,red\n', "2 fields where the header has 3"),
-    "nothing to compare": (
-        _text(HEADER[:2], [row[:2] for row in ROWS]),
-        "nothing to look for slices by",
-    ),
     "unknown split": (
         _text([*HEADER, "split"], [[*row, "evaluation"] for row in ROWS]),
         "The split 'evaluation' is unknown \\(did you mean 'validation'",

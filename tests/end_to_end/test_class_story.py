@@ -27,7 +27,8 @@ EVALUATED = {
     "Cantaloupe": (30, 14),
 }
 
-pytestmark = [pytest.mark.network, pytest.mark.timeout(1800)]
+pytestmark = pytest.mark.timeout(1800)
+needs_network = pytest.mark.network
 
 
 def _choose():
@@ -95,6 +96,7 @@ def _of(record, kind):
     return [one for one in record.class_findings if one.kind is kind and one.is_confirmed]
 
 
+@needs_network
 def test_run__the_class_fails_as_a_whole_and_says_what_it_is_taken_for(record):
     (apple,) = _of(record, ClassFindingKind.WHOLE)
     assert apple.class_name == "apple"
@@ -105,6 +107,7 @@ def test_run__the_class_fails_as_a_whole_and_says_what_it_is_taken_for(record):
     assert dict(record.classifier.taken_for["apple"])["pear"] >= apple.n_failed / 2
 
 
+@needs_network
 def test_run__evaluation_looks_unlike_training_and_the_words_are_right(record, project):
     (shift,) = _of(record, ClassFindingKind.SHIFT)
     assert shift.class_name == "apple"
@@ -115,6 +118,7 @@ def test_run__evaluation_looks_unlike_training_and_the_words_are_right(record, p
     assert not any("green" in words for words in shift.words_there)
 
 
+@needs_network
 def test_run__examples_are_of_both_ends_and_none_of_the_confirmation_half(record, project):
     (shift,) = _of(record, ClassFindingKind.SHIFT)
     samples = project.samples()
@@ -127,6 +131,7 @@ def test_run__examples_are_of_both_ends_and_none_of_the_confirmation_half(record
     assert {samples.dataset.class_names[samples.dataset.labels[row]] for row in rows} == {"apple"}
 
 
+@needs_network
 def test_run__again__asks_nothing_new_and_says_the_same(record, project):
     standing = project.ledger().standing()
     again = project.verify(record.run_id)
@@ -134,6 +139,7 @@ def test_run__again__asks_nothing_new_and_says_the_same(record, project):
     assert project.ledger().standing() == standing
 
 
+@needs_network
 def test_repair__without_a_slice__repairs_the_class(record, project):
     if not record.published():
         assert record.repairs[0].plan.repairer == "worst-class"
@@ -149,8 +155,42 @@ def test_repair__without_a_slice__repairs_the_class(record, project):
     assert [one.group for one in slices] == ["apple: as a whole"]
 
 
+@needs_network
 def test_check__a_policy_forbids_classes_that_fail(record, project):
     policy = parse_policy({"failing_classes": {"max": 0}}, where="test")
     checked = check(project, CheckRequest(policy=policy, run_id=record.run_id))
     (entry,) = checked.result.failing
     assert entry.sentence.startswith("1 class is confirmed to fail as a whole: “apple”")
+
+
+BIRDS = {
+    "heron": {"heron": 4, "crane": 44, "gull": 2, "owl": 2},
+    "crane": {"crane": 46, "heron": 2, "gull": 2, "owl": 2},
+    "gull": {"gull": 40, "heron": 4, "crane": 4, "owl": 4},
+    "owl": {"owl": 46, "gull": 3, "crane": 3},
+}
+
+
+def _bird_rows():
+    for label, answers in BIRDS.items():
+        training = 0 if label == "owl" else 20
+        yield from ([label, label, "train"] for _ in range(training))
+        for said, count in answers.items():
+            yield from ([label, said, "validation"] for _ in range(count))
+
+
+def test_run__labels_and_predictions_alone__classes_are_compared(tmp_path):
+    table = tmp_path / "predictions.csv"
+    with table.open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows([["label", "prediction", "split"], *_bird_rows()])
+    project = Project.create(tmp_path / "project", data=str(table))
+    record = project.run()
+    assert [(one.kind, one.class_name) for one in record.class_findings if one.is_confirmed] == [
+        (ClassFindingKind.WHOLE, "heron"),
+        (ClassFindingKind.UNTRAINED, "owl"),
+    ]
+    assert record.classifier.taken_for["heron"][0] == ("crane", 44)
+    assert "Only whole classes are compared" in " ".join(one.summary for one in record.stages)
+    assert project.run().class_findings == record.class_findings
+    assert project.ledger().standing().n_batches == 1
+    assert project.report()[0].exists()

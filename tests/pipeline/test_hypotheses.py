@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 import weakspot
@@ -43,8 +44,46 @@ def test_ask__scores_in_sample_and_held_out(project):
     assert good.discovery.best_p < 0.01
     assert good.p_value < good.p_after_looks < 0.05
     assert 0 < good.matching.count < good.matching.total
-    assert dark.fit is Fit.MATCHES_ONLY
-    assert "think of something else" in dark.advice
+    assert dark.fit is Fit.CANNOT_TELL
+    assert "cannot be ruled out with so few" in dark.advice
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "green",
+        "a green disc",
+        "discs that are green",
+        "an image of a green disc",
+        "the disc is green",
+        "Green discs",
+    ],
+)
+def test_ask__every_way_to_say_the_truth__is_one_hypothesis(project, phrase):
+    first = project.hypothesis("disc", ["green discs"])
+    again = project.hypothesis("disc", [phrase])
+    assert again.answers[0].fit is Fit.GOOD
+    assert again.answers[0].confirmation == first.answers[0].confirmation
+    assert again.n_looks == first.n_looks
+
+
+def test_ask__a_part_of_the_phrase_does_it__is_named_to_try(project):
+    (answer,) = project.hypothesis("disc", ["discs that are green zebra crossings"]).answers
+    assert "will not help" not in answer.advice
+    assert answer.fit is Fit.GOOD or answer.tries == ("green",)
+
+
+def test_ask__words_the_text_side_does_not_know__cannot_be_told(project):
+    prepared = project.prepared()
+    trusting = replace(prepared.assistants, trust=lambda texts: np.full(len(texts), 0.2))
+    doubtful = replace(prepared, assistants=trusting)
+    settings, criterion = project.settings, FailureCriterion()
+    report = ask(
+        doubtful, settings, criterion, project.store, class_name="disc", phrases=["dotted"]
+    )
+    (answer,) = report.answers
+    assert answer.fit is Fit.CANNOT_TELL
+    assert "0.20 of 1" in answer.advice
 
 
 def test_ask__words_that_are_in_no_image(project):
@@ -99,7 +138,8 @@ def test_ask__without_a_text_side__captions_and_columns_answer(project):
         return ask(deaf, settings, criterion, project.store, class_name="disc", phrases=[phrase])
 
     (answer,) = put("colour = green").answers
-    assert (answer.compared_with, answer.fit) == ("columns", Fit.GOOD)
+    assert answer.compared_with == "columns"
+    assert answer.p_value < 0.01
     with pytest.raises(DataError, match="no embeddings with a text side.*weakspot lab align"):
         put("of the")
 

@@ -9,6 +9,7 @@ from weakspot.core.needs import Material
 from weakspot.ingest.open_source import open_source
 from weakspot.pipeline.method_choice import check_methods, choose_methods, fitting_settings
 from weakspot.pipeline.settings import DiscoverSettings, Settings
+from weakspot.pipeline.wiring import build_discoverers
 from weakspot.testing.examples import discovery_samples
 
 COLUMNS = Material(n_columns=3)
@@ -70,8 +71,12 @@ def test_choose_methods__named_columns_without_anything_to_compare_are_no_error(
 
 
 def test_choose_methods__nothing_to_compare():
+    choice = choose_methods(_settings("auto"), Material())
+    assert "no columns, captions, embeddings or images" in choice.sentence
+    assert "Only whole classes are compared" in choice.sentence
+    assert build_discoverers(choice.settings) == {}
     with pytest.raises(ConfigError, match="no columns, captions, embeddings or images"):
-        choose_methods(_settings("auto"), Material())
+        choose_methods(_settings("attributes"), Material())
 
 
 def test_fitting_settings__unchanged_where_nothing_fits():

@@ -33,7 +33,7 @@ from weakspot.pipeline.phrase_answers import (
     PhraseAnswer,
     Question,
 )
-from weakspot.pipeline.phrase_judgement import judge
+from weakspot.pipeline.phrase_judgement import LEAST_TRUST, judge
 from weakspot.pipeline.preparation import Prepared
 from weakspot.pipeline.rule_hypotheses import RuleHalves, ask_rules, problem_of
 from weakspot.pipeline.settings import Settings
@@ -339,7 +339,10 @@ def better_parts(
         draws = generator(seed, "hypothesis", half.problem.title, "discovery", part)
         shuffles = max(method.n_permutations, 1)
         said = half.answer(direction, half.threshold(direction), draws, shuffles)
-        if said.best_p * len(parts) <= CERTAIN and said.error_score > whole.error_score:
+        trust = text_side.known(part, half.problem)
+        is_known = trust is None or trust >= LEAST_TRUST
+        is_clear = said.best_p * len(parts) <= CERTAIN
+        if is_known and is_clear and said.error_score > whole.error_score:
             found.append((-said.error_score, part))
     return tuple(part for _, part in sorted(found))
 

@@ -16,6 +16,7 @@ from weakspot.pipeline.wiring import AUTO, build_discoverers
 CHOICE_STAGE = "methods"
 """Stage of a run whose summary says what is used and what would add more."""
 CHOSEN_BY_US = frozenset({AUTO, "all"})
+MORE = "add columns to the table, or give captions, images or embeddings"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +35,10 @@ class MethodChoice:
 def choose_methods(settings: Settings, material: Material) -> MethodChoice:
     """Return the configured methods that can work with what is there.
 
+    With labels and predictions alone there is nothing to look for slices by; whole classes are compared all the same.
+
     Raises:
-        ConfigError: if none can, with what would work.
+        ConfigError: if methods were named and none can work, with what would.
     """
     methods = build_discoverers(settings)
     missing = {name: material.missing(part) for name, part in methods.items()}
@@ -44,10 +47,21 @@ def choose_methods(settings: Settings, material: Material) -> MethodChoice:
         return MethodChoice(
             settings=settings, sentence="No column has values to compare; other samples may have."
         )
+    if not fitting and CHOSEN_BY_US & set(settings.discover.methods):
+        return _only_classes(settings, material)
     if not fitting:
         raise _nothing_fits(settings, material, missing)
     chosen = settings if len(fitting) == len(methods) else with_methods(settings, tuple(fitting))
     return MethodChoice(settings=chosen, sentence=_sentence(fitting, missing, material))
+
+
+def _only_classes(settings: Settings, material: Material) -> MethodChoice:
+    nothing = settings.discover.model_copy(update={"methods": (), "parameters": {}})
+    return MethodChoice(
+        settings=settings.model_copy(update={"discover": nothing}),
+        sentence=f"There is nothing to look for slices by: {_what_is_there(material)}. Only whole classes are compared; "
+        f"to look for slices, {MORE}.",
+    )
 
 
 def _wait_for_columns(
@@ -123,17 +137,13 @@ def _nothing_fits(
         for needs, names in _by_need(missing).items()
     )
     others = _would_work(settings, material)
-    more = "add columns to the table, or give captions, images or embeddings"
     fix = (
         f'Use what works with them: --method {others[0]}, or methods = ["{AUTO}"] in weakspot.toml.'
         if others
-        else f"To look for slices, {more}."
+        else f"To look for slices, {MORE}."
     )
-    is_named = not CHOSEN_BY_US & set(settings.discover.methods)
     return ConfigError(
-        f"No configured method can work with what is there ({_what_is_there(material)}): {lacking}."
-        if is_named
-        else f"There is nothing to look for slices by: {_what_is_there(material)}.",
+        f"No configured method can work with what is there ({_what_is_there(material)}): {lacking}.",
         where="[discover] methods",
         given=list(settings.discover.methods),
         fix=fix,

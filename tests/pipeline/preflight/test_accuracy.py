@@ -22,10 +22,7 @@ def _checked(training, evaluation, *, is_dealt=False):
 def test_check_accuracy__both_are_told():
     check = _checked((90, 10), (85, 15))
     assert check.state is CheckState.OK
-    assert (
-        check.sentence
-        == "85 % of 100 evaluation images are right, and 90 % of 100 of those in train."
-    )
+    assert check.sentence == "85 % of 100 evaluation images are right, 90 % of 100 in train."
 
 
 def test_check_accuracy__far_better_in_training():

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.repair.advice.learning_curve import draw_curve, weigh_kind
+from weakspot.repair.advice.learning_curve import _order, draw_curve, weigh_kind
 from weakspot.repair.advice.material import CurveBuilder
 
 
@@ -59,3 +59,12 @@ def test_weigh_kind__more_weight_on_the_few_that_training_has(plant, criterion):
     assert weigh_kind(material).gain > 0.2
     nothing = replace(material, is_kind=np.zeros_like(material.is_kind))
     assert weigh_kind(nothing) is None
+
+
+def test_order__what_is_held_out_is_never_added():
+    """A layer that was trained on what it is judged by would make every forecast too good."""
+    groups = np.array([0, 0, 1, 2, 3, 3, 4, 5, 6, 7])
+    for seed in range(20):
+        added, held_out = _order(groups, np.random.default_rng(seed))
+        assert sorted([*added, *held_out]) == list(range(10))
+        assert not set(groups[added]) & set(groups[held_out])

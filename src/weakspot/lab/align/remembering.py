@@ -30,7 +30,7 @@ class MemorySettings:
     """
 
     sharpness: float = 6.0
-    share: float = 0.35
+    share: float = 0.4
     ridge: float = 0.05
 
 

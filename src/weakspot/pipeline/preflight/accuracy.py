@@ -26,7 +26,7 @@ def check_accuracy(answers: LabelledAnswers, *, is_dealt: bool = False) -> Prefl
         return None
     said = f"{_figure(held)} evaluation images are right"
     if len(seen):
-        said += f", and {_figure(seen)} of those in train"
+        said += f", {_figure(seen)} in train"
     compared = None if is_dealt else _compared(seen, held, said)
     return compared or _against_guessing(held, said)
 

@@ -25,6 +25,8 @@ SHARE_MOVED = 0.5
 N_USUAL = 7
 SHARE_WORSE = 0.2
 """At most so many of the moved classes may be right less often than before."""
+LEAST_ELSEWHERE = 3
+"""So many more must be right outside the class that gains most: one class that fails says nothing of the others."""
 LEAST_SAMPLES = 12
 LEAST_IN_A_SPLIT = 20
 EXCHANGED_RECALL = 0.8
@@ -183,9 +185,11 @@ def _is_wrong_order(answers: LabelledAnswers, order: ClassOrder, fit: _Fit) -> b
     if n_moved == _PAIR < n_seen and not _are_exchanged(n_each, named, meant, is_moved):
         # Two classes that look alike may be confused more often than not.
         return False
-    gains = (meant - named)[is_moved] / n_each[is_moved]
+    gained = (meant - named)[is_moved]
+    gains = gained / n_each[is_moved]
     return (
-        gains.mean() >= SMALLEST_GAIN
+        gained.sum() - gained.max() >= LEAST_ELSEWHERE
+        and gains.mean() >= SMALLEST_GAIN
         and (gains < 0).mean() <= SHARE_WORSE
         and all(_gains(answers.only(part), order) for part in _parts(answers))
     )

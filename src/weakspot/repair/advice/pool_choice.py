@@ -23,7 +23,7 @@ from weakspot.repair.advice.likeness import (
 )
 from weakspot.repair.collecting.pool_rows import pool_rows
 
-MOST_LISTED = 40
+LEAST_LISTED = 40
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,7 +31,7 @@ class PoolChoice:
     """Pool images to label for a kind.
 
     Args:
-        rows: rows of the data set, best first, `MOST_LISTED` at most.
+        rows: rows of the data set, best first.
         is_labelled: which of them have a label already.
         n_candidates: pool images that they were chosen from.
         n_pool: all pool images.
@@ -44,9 +44,14 @@ class PoolChoice:
 
 
 def choose_from_pool(
-    kind: ImageKind, samples: SampleSet, criterion: FailureCriterion, *, seed: int
+    kind: ImageKind,
+    samples: SampleSet,
+    criterion: FailureCriterion,
+    *,
+    n_wanted: int = 0,
+    seed: int,
 ) -> PoolChoice:
-    """Return the pool images to label first.
+    """Return the pool images to label first: as many as a list holds, or twice as many as are wanted, since some may be of other kinds.
 
     Those come first that are as much like the kind as half of its own images are, and among them those in which the classifier sees least
     of the class; then the others, most like the kind first. What is labelled already comes before what is not. Of a slice only what its
@@ -64,9 +69,10 @@ def choose_from_pool(
             (rows, np.where(is_typical, belief, -likeness), ~is_typical, ~is_labelled)
         )
         rows, is_labelled = rows[order], is_labelled[order]
+    n_listed = max(LEAST_LISTED, 2 * n_wanted)
     return PoolChoice(
-        rows=rows[:MOST_LISTED],
-        is_labelled=is_labelled[:MOST_LISTED],
+        rows=rows[:n_listed],
+        is_labelled=is_labelled[:n_listed],
         n_candidates=len(rows),
         n_pool=len(pool),
     )

@@ -37,7 +37,7 @@ from weakspot.repair.collecting.needs import rows_to_match
 from weakspot.repair.export import WEIGHTS_FILE
 
 ADVICE_NOTE = "advice"
-MOST_CURVES = 5
+MOST_CURVES = 3
 NO_FEATURES = "the features of the last layer are not known"
 NO_TRAINING = "there are no training images"
 NOT_TRIED = "it was tried out for the largest findings only"
@@ -126,14 +126,20 @@ class Advisor:
 
     def _wish(self, kind: ImageKind) -> Wish:
         samples, seed = self.prepared.samples, self.settings.seed
-        choice = choose_from_pool(kind, samples, self.criterion, seed=seed)
         material = self._materials.get(kind.subject)
         curve = None if material is None else draw_curve(material, seed=seed)
-        if curve is None:
-            n_wanted = _counted(kind, samples)
-            return Wish(kind=kind, choice=choice, n_wanted=n_wanted, why_none=self._why_none(kind))
-        forecast = forecast_gain(curve, n_measured=kind.n_measured, seed=seed)
-        return Wish(kind=kind, choice=choice, n_wanted=forecast.n_wanted, forecast=forecast)
+        forecast = (
+            None if curve is None else forecast_gain(curve, n_measured=kind.n_measured, seed=seed)
+        )
+        n_wanted = _counted(kind, samples) if forecast is None else forecast.n_wanted
+        choice = choose_from_pool(kind, samples, self.criterion, n_wanted=n_wanted or 0, seed=seed)
+        return Wish(
+            kind=kind,
+            choice=choice,
+            n_wanted=n_wanted,
+            forecast=forecast,
+            why_none="" if forecast is not None else self._why_none(kind),
+        )
 
     def _why_none(self, kind: ImageKind) -> str:
         if FEATURES not in self.prepared.samples.spaces:
