@@ -141,7 +141,8 @@ def test_answer_lines__names_cannot_command_the_terminal(record, here):
     assert "red [31m next [bold]" in text
 
 
-def test_show_run__plain_without_a_terminal(record, here, capsys):
+def test_show_run__plain_and_80_columns_without_a_terminal(record, here, capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
     show_run(record, here, report=here / "report.html")
     shown = capsys.readouterr()
     assert shown.out.splitlines() == _lines(record, here)

@@ -150,6 +150,21 @@ def test_run__whole_loop_with_given_predictions(planted_project):
     }
 
 
+def test_run__fifteen_lines_then_everything(planted_project):
+    short = _weakspot("run", "-p", planted_project)
+    lines = short.stdout.splitlines()
+    assert len(lines) <= 15
+    assert max(map(len, lines[:-2])) <= 80
+    assert re.match(r"The classifier: \d+ % right on [\d,]+ validation ", lines[0])
+    assert any(re.match(r"\d disc: green - ", line) for line in lines)
+    assert lines[-1].endswith(f"{planted_project.name}/report.html")
+    told = [line.split(":")[0] for line in short.stderr.splitlines()]
+    assert len(told) == len(set(told))
+    long = _weakspot("run", "-p", planted_project, "-v").stdout
+    assert "tested slices confirmed" in long
+    assert "against" in long
+
+
 def test_run__exit_code_one_above_the_threshold(planted_project):
     assert _weakspot("verify", "-p", planted_project, "--fail-above", "0.99").returncode == 0
     _weakspot("run", "-p", planted_project)

@@ -5,7 +5,7 @@ from weakspot.core.class_findings import ClassFindingKind
 from weakspot.core.evidence import Share, Verdict
 from weakspot.core.preflight import CheckState, PreflightCheck
 from weakspot.core.run import ClassifierFacts
-from weakspot.report.first_answer import MOST_CLASSES, MOST_FINDINGS, first_answer
+from weakspot.report.first_answer import MOST_CLASSES, MOST_FINDINGS, first_answer, first_findings
 
 
 @pytest.fixture
@@ -139,3 +139,34 @@ def test_first_answer__nothing_confirmed_says_how_many_were_tested(birds):
     evidence = (evidence_of(night, Verdict.NOT_CONFIRMED), evidence_of(snow, Verdict.TOO_FEW))
     answer = first_answer(birds.model_copy(update={"evidence": evidence, "class_findings": ()}))
     assert answer.findings_note == "none: nothing systematic was confirmed, 1 slice tested"
+
+
+def test_first_answer__classes_leave_half_of_the_room_to_slices(birds):
+    kind = ClassFindingKind.WHOLE
+    whole = [class_finding(kind, f"c{n}", f"c{n} fails", n_failed=90 - n) for n in range(9)]
+    found = [slice_of("gull", f"kind {number}", f"c{number}") for number in range(9)]
+    evidence = tuple(evidence_of(one, Verdict.CONFIRMED) for one in found)
+    update = {"slices": tuple(found), "evidence": evidence, "class_findings": tuple(whole)}
+    answer = first_answer(birds.model_copy(update=update))
+    assert [one.class_name for one in answer.findings] == ["c0", "c1", "c2", "gull", "gull"]
+    assert [one.class_name for one in first_findings(answer.findings, 2)] == ["c0", "gull"]
+    assert [one.class_name for one in first_findings(answer.findings, 1)] == ["c0"]
+    assert len(first_findings(answer.findings[3:], 1)) == 1
+
+
+def test_first_answer__what_a_class_is_taken_for_is_not_said_twice(birds):
+    def said(kind, other, sentence):
+        made = class_finding(kind, "heron", sentence, n_failed=48)
+        return made.model_copy(update={"other_class": other})
+
+    findings = (
+        said(ClassFindingKind.CONFUSED, "crane", "taken for crane"),
+        said(ClassFindingKind.CONFUSED, "gull", "taken for gull"),
+        said(ClassFindingKind.WHOLE, "crane", "fails; mostly taken for crane"),
+    )
+    answer = first_answer(birds.model_copy(update={"class_findings": findings}))
+    assert [one.sentence for one in answer.findings if not one.slice_id] == [
+        "fails; mostly taken for crane",
+        "taken for gull",
+        "taken for crane",
+    ]

@@ -11,10 +11,17 @@ from rich.text import Text
 from weakspot.core.ordering import SliceOrder
 from weakspot.core.preflight import PreflightCheck
 from weakspot.core.run import RunRecord
-from weakspot.report.first_answer import FirstAnswer, FirstClass, FirstFinding, first_answer
+from weakspot.report.first_answer import (
+    FirstAnswer,
+    FirstClass,
+    FirstFinding,
+    first_answer,
+    first_findings,
+)
 
 MOST_LINES = 15
 WIDEST = 100
+PIPED = 80
 NARROWEST = 40
 LONGEST_NAME = 28
 LONGEST_ANSWER = 20
@@ -59,7 +66,9 @@ def show_run(
     """Write the first answer of a run to the output stream."""
     console = Console(highlight=False, soft_wrap=True)
     answer = first_answer(record, order=order)
-    for line in answer_lines(answer, width=console.width, project=project, report=report):
+    # Where nobody sees it at once, the terminal that the command was typed in says nothing of the reader's.
+    width = console.width if console.is_terminal else PIPED
+    for line in answer_lines(answer, width=width, project=project, report=report):
         console.print(line)
 
 
@@ -83,7 +92,8 @@ def _body(answer: FirstAnswer, room: Room, width: int) -> Iterator[Text]:
     yield from _table(answer, room.classes, width)
     yield from _findings(answer, room, width)
     for number, one in enumerate(answer.to_do[: room.to_do]):
-        yield from _paragraph("    " if number else "DO  ", one.sentence, width, most=room.each)
+        label = "    " if number else "DO  "
+        yield from _paragraph(label, one.sentence, width, most=room.each, indent=6)
     if answer.repaired:
         yield from _paragraph("REPAIR  ", answer.repaired, width, most=room.each)
     if answer.not_confirmed:
@@ -131,7 +141,7 @@ def _answers(row: FirstClass, width: int) -> str:
 
 
 def _findings(answer: FirstAnswer, room: Room, width: int) -> Iterator[Text]:
-    shown = answer.findings[: room.findings]
+    shown = first_findings(answer.findings, room.findings)
     some = f"{len(shown)} of {answer.n_findings:,}, " if len(shown) < answer.n_findings else ""
     note = f"({some}{answer.findings_note})" if shown else answer.findings_note
     yield from _paragraph("FINDINGS  ", note, width, most=1, style=LABEL)
@@ -164,9 +174,11 @@ def _short(path: Path) -> str:
     return f"'{shown}'" if " " in str(shown) else str(shown)
 
 
-def _paragraph(label: str, text: str, width: int, *, most: int, style: str = "") -> Iterator[Text]:
+def _paragraph(
+    label: str, text: str, width: int, *, most: int, style: str = "", indent: int = 0
+) -> Iterator[Text]:
     """Yield a sentence in at most so many lines, the later ones indented; what does not fit ends in an ellipsis."""
-    indent = min(len(label), 4) or 2
+    indent = indent or min(len(label), 4) or 2
     lines = _fold(_clean(text), first=width - len(label), later=width - indent)
     if len(lines) > most:
         rest = " ".join(lines[most - 1 :])

@@ -1,6 +1,6 @@
 """The first answer of a run: what is wrong, how sure, and what to do; terminal, report and browser begin with it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -124,7 +124,7 @@ def first_answer(record: RunRecord, *, order: SliceOrder | str = SliceOrder.BOTH
         problems=tuple(one for one in record.checks if _is_problem(one)),
         classes=_class_rows(record),
         n_classes=0 if facts is None else len(facts.per_class),
-        findings=tuple(found[:MOST_FINDINGS]),
+        findings=first_findings(found, MOST_FINDINGS),
         n_findings=len(said_of_classes) + len(own),
         findings_note=_findings_note(record, len(said_of_classes) + len(own)),
         to_do=tuple(
@@ -139,6 +139,14 @@ def first_answer(record: RunRecord, *, order: SliceOrder | str = SliceOrder.BOTH
 
 def _is_problem(check: PreflightCheck) -> bool:
     return check.state is CheckState.PROBLEM
+
+
+def first_findings(findings: Sequence[FirstFinding], most: int) -> tuple[FirstFinding, ...]:
+    """Return so many findings in their order; where there is no room for all, slices get half of it, as classes come first."""
+    slices = [one for one in findings if one.slice_id]
+    others = [one for one in findings if not one.slice_id]
+    n_slices = max(min(len(slices), most // 2), most - len(others))
+    return (*others[: most - n_slices], *slices[:n_slices])
 
 
 def _findings_note(record: RunRecord, n_findings: int) -> str:
@@ -225,7 +233,13 @@ def _class_findings(record: RunRecord) -> list[FirstFinding]:
     others = [one for one in confirmed if not (one.class_name in joined and one.kind in JOINED)]
     parts = [*joined.values(), *([one] for one in others if one.kind is ClassFindingKind.WHOLE)]
     parts += [[one] for one in others if one.kind is not ClassFindingKind.WHOLE]
-    parts.sort(key=lambda each: (each[0].kind is not ClassFindingKind.WHOLE, -_n_failed(each[0])))
+    parts.sort(
+        key=lambda each: (
+            _repeats(each[0], whole),
+            each[0].kind is not ClassFindingKind.WHOLE,
+            -_n_failed(each[0]),
+        )
+    )
     return [
         FirstFinding(
             sentence=_join_sentences(each),
@@ -233,6 +247,12 @@ def _class_findings(record: RunRecord) -> list[FirstFinding]:
         )
         for each in parts
     ]
+
+
+def _repeats(one: ClassFinding, whole: Mapping[str, ClassFinding]) -> bool:
+    """Return whether the failure of the whole class already says what it is taken for."""
+    is_confused = one.kind is ClassFindingKind.CONFUSED and one.class_name in whole
+    return is_confused and whole[one.class_name].other_class == one.other_class
 
 
 def _join_sentences(findings: Sequence[ClassFinding]) -> str:
