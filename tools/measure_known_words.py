@@ -86,7 +86,8 @@ def page(rows: list[dict]) -> str:
     lines = [
         "# Words of the describer, with the embedded default",
         "",
-        f"Made by `tools/measure_known_words.py`. A word measured below {LEAST_AREA}, or not measured and known less than {LEAST_TRUST}, is never a candidate.",
+        f"Made by `tools/measure_known_words.py`. A word measured below {LEAST_AREA}, or not measured and known less than "
+        f"{LEAST_TRUST}, is never a candidate.",
         "",
         "| word | area under the curve | positive images | measured on | taught by | trust | may be said |",
         "|---|---|---|---|---|---|---|",
