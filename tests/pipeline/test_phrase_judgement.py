@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
 
+from weakspot.core.assistants import LEAST_TRUST
 from weakspot.core.error_score import error_scores
 from weakspot.core.evidence import Share
 from weakspot.core.statistics import fisher_p
 from weakspot.pipeline.phrase_answers import Fit
 from weakspot.pipeline.phrase_judgement import (
-    LEAST_TRUST,
     RULE,
     judge,
     largest_difference,

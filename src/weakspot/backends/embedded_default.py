@@ -17,6 +17,7 @@ from weakspot.backends.onnx_session import make_session, run_session
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.backends.registry_source import RegistryFile, cache_folder, fetch, file_sha256
 from weakspot.backends.sentence_encoder import SentenceEncoder
+from weakspot.backends.word_card import judged
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError
 from weakspot.core.projection import TextProjection, read_arrays
@@ -199,8 +200,12 @@ class EmbeddedDefault(Sendable):
         return self._recall(texts)[0]
 
     def knows(self, texts: Sequence[str]) -> FloatArray | None:
-        """Return how well phrases are known [m], from 0 to 1; None without known words."""
-        return None if self._memory is None else self._recall(texts)[1]
+        """Return how well phrases are known [m], from 0 to 1, by the card where it measured them; None without known words."""
+        if self._memory is None:
+            return None
+        trust = self._recall(texts)[1]
+        is_shipped = self._memory_path == MEMORY_PATH
+        return judged(texts, trust) if is_shipped else trust
 
     def _recall(self, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
         if not texts:

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, FloatArray, unit_rows
-from weakspot.core.assistants import EmbedTexts, TrustPhrases
+from weakspot.core.assistants import LEAST_TRUST, EmbedTexts, TrustPhrases
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.error_score import error_score_null, error_scores, score_at
 from weakspot.core.errors import ConfigError, NotEnoughDataError
@@ -33,7 +33,7 @@ from weakspot.pipeline.phrase_answers import (
     PhraseAnswer,
     Question,
 )
-from weakspot.pipeline.phrase_judgement import LEAST_TRUST, judge
+from weakspot.pipeline.phrase_judgement import judge
 from weakspot.pipeline.preparation import Prepared
 from weakspot.pipeline.rule_hypotheses import RuleHalves, ask_rules, problem_of
 from weakspot.pipeline.settings import Settings

@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from math import sqrt
 
+from weakspot.core.assistants import LEAST_TRUST
 from weakspot.core.evidence import Share
 from weakspot.core.statistics import fisher_p
 from weakspot.pipeline.phrase_answers import CERTAIN, Fit
 
 LEAST_MATCHING = 0.02
 LEAST_SAMPLES = 5
-LEAST_TRUST = 0.45
 LARGEST_OVERLOOKED = 0.2
 
 

@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
@@ -9,6 +10,19 @@ from weakspot.describe.caption_grammar.candidate_words import (
 from weakspot.lexicon.vocabulary import ClassWords
 
 BARE = WordSources(adjectives=(), places=())
+
+
+def test_words_for__words_the_text_side_does_not_know_are_no_candidates():
+    sources = WordSources(class_words={"poodle": {"adjectives": ["shorn"]}}, n_kinds=5)
+
+    def trust(texts):
+        return np.array([0.9 if text in ("green", "on a table") else 0.1 for text in texts])
+
+    for is_absent in (False, True):
+        words = sources.words_for("poodle", None, is_absent=is_absent, trust=trust)
+        assert words == ClassWords(adjectives=("green", "shorn"), places=("on a table",))
+    everything = sources.words_for("poodle", None, is_absent=False, trust=lambda _: None)
+    assert everything == sources.words_for("poodle", None, is_absent=False)
 
 
 def test_words_for__built_in_ancestors_kinds_and_given():

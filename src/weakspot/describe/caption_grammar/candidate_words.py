@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from weakspot.core.assistants import Propose
+from weakspot.core.assistants import LEAST_TRUST, Propose, TrustPhrases
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.lexicon.captions import content_words, noun_of
 from weakspot.lexicon.vocabulary import ClassWords, built_in_vocabulary, words_of_ancestors
@@ -34,15 +34,27 @@ class WordSources:
     n_kinds: int = 0
     n_proposed: int = 0
 
-    def words_for(self, class_name: str, propose: Propose | None, *, is_absent: bool) -> ClassWords:
-        """Return the words for a class; of samples that lack it nothing is known but what is said of all images."""
+    def words_for(
+        self,
+        class_name: str,
+        propose: Propose | None,
+        *,
+        is_absent: bool,
+        trust: TrustPhrases | None = None,
+    ) -> ClassWords:
+        """Return the words for a class; of samples that lack it nothing is known but what is said of all images.
+
+        Built-in words that the text side does not know are left out; what people give and a language model proposes stays.
+        """
         built_in = built_in_vocabulary()
         noun = noun_of(class_name)
         general = ClassWords(adjectives=built_in.adjectives, places=built_in.places)
         if is_absent:
-            return self._replace(general).joined(self._given(class_name))
-        kinds = ClassWords(nouns=hyponyms(noun, most=self.n_kinds, commonest_first=True))
-        built = self._replace(general.joined(words_of_ancestors(noun, built_in.by_ancestor)))
+            return self._replace(known_words(general, trust)).joined(self._given(class_name))
+        found = ClassWords(nouns=hyponyms(noun, most=self.n_kinds, commonest_first=True))
+        kinds = known_words(found, trust)
+        of_kind = general.joined(words_of_ancestors(noun, built_in.by_ancestor))
+        built = self._replace(known_words(of_kind, trust))
         proposed = (
             proposed_words(noun, propose, self.n_proposed)
             if propose is not None and self.n_proposed
@@ -62,6 +74,20 @@ class WordSources:
         noun = noun_of(class_name)
         above = {lemma(name): words for name, words in given.items() if name != class_name}
         return given.get(class_name, ClassWords()).joined(words_of_ancestors(noun, above))
+
+
+def known_words(words: ClassWords, trust: TrustPhrases | None) -> ClassWords:
+    """Return the words that the text side knows; all of them if it cannot say."""
+    every = [*words.adjectives, *words.nouns, *words.places]
+    found = None if trust is None or not every else trust(every)
+    if found is None:
+        return words
+    known = {word for word, one in zip(every, found, strict=True) if one >= LEAST_TRUST}
+    return ClassWords(
+        adjectives=tuple(word for word in words.adjectives if word in known),
+        nouns=tuple(word for word in words.nouns if word in known),
+        places=tuple(word for word in words.places if word in known),
+    )
 
 
 def without_own_words(words: ClassWords, noun: str) -> ClassWords:

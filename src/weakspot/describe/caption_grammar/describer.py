@@ -130,7 +130,10 @@ class CaptionGrammarDescriber:
             n_proposed=self.n_proposed,
         )
         words = sources.words_for(
-            problem.class_name, assistants.propose, is_absent=problem.side is Side.ABSENT
+            problem.class_name,
+            assistants.propose,
+            is_absent=problem.side is Side.ABSENT,
+            trust=assistants.trust,
         )
         for found in slices:
             seen = SliceView.of(found.rule, samples, view, self.space) if len(view.rows) else None

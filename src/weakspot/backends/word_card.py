@@ -1,0 +1,34 @@
+"""What was measured of the words that the describer may say, for the text side that ships."""
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from weakspot.core.arrays import FloatArray
+from weakspot.core.text_memory import bare_phrase
+
+CARD_PATH = Path(__file__).parent / "weights" / "word_card.json"
+LEAST_AREA = 0.8
+
+
+@cache
+def measured_areas() -> dict[str, float]:
+    """Return the held-out area under the curve of every word that could be measured, by bare phrase."""
+    rows = json.loads(CARD_PATH.read_text(encoding="utf-8"))["words"]
+    return {bare_phrase(row["word"]): row["auc"] for row in rows if row["auc"] is not None}
+
+
+def judged(phrases: Sequence[str], trust: FloatArray) -> FloatArray:
+    """Return how well phrases are known [m]: 1 or 0 for those that were measured, as they reach the floor, else their trust."""
+    areas = measured_areas()
+    found = [areas.get(bare_phrase(phrase)) for phrase in phrases]
+    return np.array(
+        [
+            own if area is None else float(area >= LEAST_AREA)
+            for area, own in zip(found, trust, strict=True)
+        ],
+        dtype=np.float32,
+    )
