@@ -17,7 +17,7 @@ from weakspot.store.project import ProjectStore
 ALPHA = 0.05
 """Error rate over everything that samples are asked, where the verifier has no setting for it."""
 LEAST_WEIGHT = 1e-6
-CLASS_PART = 0.05
+CLASS_PART = 0.075
 """Part of what a batch may spend that is for questions about whole classes, if it asks any; slices have the rest."""
 TESTED = (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED)
 
