@@ -104,7 +104,7 @@ def test_run__the_class_fails_as_a_whole_and_says_what_it_is_taken_for(record):
     assert apple.sentence.startswith("apple fails as a whole: ")
     assert "mostly taken for pear" in apple.sentence
     assert record.class_findings[0] == apple
-    assert dict(record.classifier.taken_for["apple"])["pear"] >= apple.n_failed / 2
+    assert dict(record.classifier.confusions["apple"])["pear"] >= apple.n_failed / 2
 
 
 @needs_network
@@ -189,7 +189,7 @@ def test_run__labels_and_predictions_alone__classes_are_compared(tmp_path):
         (ClassFindingKind.WHOLE, "heron"),
         (ClassFindingKind.UNTRAINED, "owl"),
     ]
-    assert record.classifier.taken_for["heron"][0] == ("crane", 44)
+    assert record.classifier.confusions["heron"][0] == ("crane", 44)
     assert "Only whole classes are compared" in " ".join(one.summary for one in record.stages)
     assert project.run().class_findings == record.class_findings
     assert project.ledger().standing().n_batches == 1

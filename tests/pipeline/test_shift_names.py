@@ -11,8 +11,9 @@ from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.dataset import SPLIT_ORDER, Split
 from weakspot.core.evidence import Verdict
 from weakspot.core.samples import EmbeddingSpace, SampleSet
+from weakspot.core.slices import SliceName
 from weakspot.describe.caption_grammar import CaptionGrammarDescriber
-from weakspot.pipeline.shift_names import ShiftNamer
+from weakspot.pipeline.shift_names import ShiftNamer, _trusted
 from weakspot.testing.examples import ASSISTANTS
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_features import ENCODER_ID
@@ -117,3 +118,23 @@ def test_named__what_is_not_confirmed_stays_as_it_is(shifted):
         _finding(kind=ClassFindingKind.WHOLE, sentence="disc fails"),
     ]
     assert _namer(samples).named(others) == tuple(others)
+
+
+def _name(contrast, **changes):
+    given = {"phrase": f"a photo of a {contrast} disc", "score": 3.0, "describer": "test"}
+    return SliceName(contrast=contrast, **{**given, **changes})
+
+
+@pytest.mark.parametrize(
+    ("name", "is_told"),
+    [
+        (_name("green"), True),
+        (_name("green", is_doubtful=True), False),
+        (_name("green", n_true=1, n_told=10), False),
+        (_name("green", score=2.0), False),
+        (_name("green", score=2.0, witness="captions", witness_score=0.5), True),
+        (_name("green, on a beach"), False),
+    ],
+)
+def test_trusted__words_nobody_doubts_that_stand_out_or_have_a_witness(name, is_told):
+    assert _trusted([name]) == (("green",) if is_told else ())

@@ -25,6 +25,7 @@ MOST_WORDS = 1
 N_EXAMPLES = 6
 LEAST_AUC = 0.85
 LARGEST_P = 0.01
+TOGETHER = ", "
 LEAST_SCORE = 2.5
 """In units of the spread over all captions tried; chosen on real photographs, where smaller scores were mostly wrong (decision 026)."""
 
@@ -175,12 +176,16 @@ class ShiftNamer:
 
 
 def _trusted(names: Sequence[SliceName]) -> tuple[str, ...]:
-    """Return the words of names that nobody who was asked doubts, and that stand out or have a witness, best first."""
+    """Return the words of names that nobody who was asked doubts, and that stand out or have a witness, best first.
+
+    Of several things said together only the whole was checked, so one of them may be wrong: such names are left out.
+    """
     kept = [
         one.contrast
         for one in names
         if not one.is_doubtful
         and not one.is_untrue
+        and TOGETHER not in one.contrast
         and (one.score >= LEAST_SCORE or (one.witness_score or 0.0) > 0)
     ]
     return tuple(dict.fromkeys(kept))[:MOST_WORDS]
