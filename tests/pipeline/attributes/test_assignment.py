@@ -155,6 +155,23 @@ def test_with_attributes__new_embeddings_are_noticed(scenes, store):
     ).mean() > 0.9
 
 
+def test_with_attributes__another_text_side_on_the_same_images_is_told_anew(scenes, store):
+    samples = _bare(scenes)
+    _attributed(samples, store)
+    asked = []
+
+    def read(texts):
+        asked.extend(texts)
+        return phrase_embeddings(texts)
+
+    _attributed(samples, store, assistants=Assistants(embed_texts=read))
+    assert not asked
+    renamed = replace(samples.spaces["clip"], text_id="another text side")
+    other = replace(samples, spaces={**samples.spaces, "clip": renamed})
+    _attributed(other, store, assistants=Assistants(embed_texts=read))
+    assert asked
+
+
 def test_with_attributes__the_users_columns_are_kept_and_marked(scenes, store):
     samples = scenes.samples(*Split)
     found, notes = _attributed(samples, store, columns=("colour", "size"))
