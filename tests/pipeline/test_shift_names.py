@@ -137,4 +137,13 @@ def _name(contrast, **changes):
     ],
 )
 def test_trusted__words_nobody_doubts_that_stand_out_or_have_a_witness(name, is_told):
-    assert _trusted([name]) == (("green",) if is_told else ())
+    assert _trusted([name], "disc") == (("green",) if is_told else ())
+
+
+@pytest.mark.parametrize(
+    "name", [_name("on a green background"), _name("plate", phrase="a photo of a plate")]
+)
+def test_trusted__backgrounds_and_kinds__need_a_witness(name):
+    assert _trusted([name], "disc") == ()
+    seen = name.model_copy(update={"witness": "captions", "witness_score": 0.5})
+    assert _trusted([seen], "disc") == (name.contrast,)

@@ -26,6 +26,7 @@ N_EXAMPLES = 6
 LEAST_AUC = 0.85
 LARGEST_P = 0.01
 TOGETHER = ", "
+BACKGROUND = " background"
 LEAST_SCORE = 2.5
 """In units of the spread over all captions tried; chosen on real photographs, where smaller scores were mostly wrong (decision 026)."""
 
@@ -111,7 +112,8 @@ class ShiftNamer:
             named = self._described(finding.class_name, chosen)
         except (ModelError, UnavailableError):
             return (), ()
-        plain = plain_caption(finding.class_name).phrase
+        caption = plain_caption(finding.class_name)
+        plain, noun = caption.phrase, caption.noun or finding.class_name
 
         def fits(name: SliceName, sign: int) -> bool:
             texts = unit_rows(np.asarray(embed_texts([name.phrase, plain]), dtype=np.float32))
@@ -120,8 +122,8 @@ class ShiftNamer:
             return found.auc >= LEAST_AUC and found.p_value <= LARGEST_P
 
         return (
-            _trusted([one for one in named.names if fits(one, 1)]),
-            _trusted([one for one in named.easy_names if fits(one, -1)]),
+            _trusted([one for one in named.names if fits(one, 1)], noun),
+            _trusted([one for one in named.easy_names if fits(one, -1)], noun),
         )
 
     def _described(self, class_name: str, sides: TwoSides) -> FailureSlice:
@@ -175,8 +177,8 @@ class ShiftNamer:
         )
 
 
-def _trusted(names: Sequence[SliceName]) -> tuple[str, ...]:
-    """Return the words of names that nobody who was asked doubts, and that stand out or have a witness, best first.
+def _trusted(names: Sequence[SliceName], noun: str) -> tuple[str, ...]:
+    """Return the words of names that nobody who was asked doubts, and that have a witness or need none, best first.
 
     Of several things said together only the whole was checked, so one of them may be wrong: such names are left out.
     """
@@ -186,9 +188,19 @@ def _trusted(names: Sequence[SliceName]) -> tuple[str, ...]:
         if not one.is_doubtful
         and not one.is_untrue
         and TOGETHER not in one.contrast
-        and (one.score >= LEAST_SCORE or (one.witness_score or 0.0) > 0)
+        and ((one.witness_score or 0.0) > 0 or _needs_no_witness(one, noun))
     ]
     return tuple(dict.fromkeys(kept))[:MOST_WORDS]
+
+
+def _needs_no_witness(name: SliceName, noun: str) -> bool:
+    """Return whether words stand out and are of those that embeddings alone tell.
+
+    The embedding of a whole image does not tell the colour of a background from that of the object, nor one kind of the class from
+    its relatives.
+    """
+    is_kind = noun not in name.phrase
+    return name.score >= LEAST_SCORE and not is_kind and not name.contrast.endswith(BACKGROUND)
 
 
 def _class_rows(dataset: Dataset, rows: IntArray, code: int) -> IntArray:
