@@ -43,11 +43,11 @@ ROOMS = tuple(
     Room(classes=classes, findings=findings, to_do=to_do, each=each)
     for classes, findings, to_do, each in (
         (5, 5, 3, 3),
-        (5, 4, 3, 2),
-        (4, 3, 3, 2),
-        (4, 3, 2, 2),
-        (3, 3, 2, 2),
-        (3, 2, 2, 2),
+        (5, 4, 2, 3),
+        (4, 3, 2, 3),
+        (3, 3, 2, 3),
+        (3, 2, 2, 3),
+        (3, 2, 1, 3),
         (3, 2, 1, 2),
         (2, 2, 1, 2),
         (2, 1, 1, 2),
