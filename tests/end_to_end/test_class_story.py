@@ -1,10 +1,13 @@
 """A class whose evaluation kind is missing in training, on real photographs: it fails as a whole, and the run says so and why."""
 
 import csv
+import shutil
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from weakspot.cli.main import app
 from weakspot.core.class_findings import ClassFindingKind
 from weakspot.core.dataset import Task
 from weakspot.media.images import decode_image
@@ -194,3 +197,89 @@ def test_run__labels_and_predictions_alone__classes_are_compared(tmp_path):
     assert project.run().class_findings == record.class_findings
     assert project.ledger().standing().n_batches == 1
     assert project.report()[0].exists()
+
+
+def _first_lines(folder):
+    """Return what `weakspot run` says, in one line; it has fifteen at most."""
+    answer = CliRunner().invoke(app, ["run", "--project", str(folder)])
+    assert answer.exit_code == 0, answer.output
+    lines = answer.stdout.splitlines()
+    assert len(lines) <= 15
+    return " ".join(" ".join(lines).split())
+
+
+@pytest.fixture
+def copied(project, record, tmp_path):
+    """The same photographs, network and embeddings, for a mistake to be made with."""
+    folder = tmp_path / "copy"
+    shutil.copytree(project.folder, folder)
+    return folder
+
+
+def _set(folder, **options):
+    settings = Project.open(folder).settings
+    changed = {**settings.classifier.options, **options}
+    part = settings.classifier.model_copy(update={"options": changed})
+    Project.create(
+        folder, settings=settings.model_copy(update={"classifier": part}), overwrite=True
+    )
+
+
+def _rows(folder):
+    with (folder / "manifest.csv").open(newline="", encoding="utf-8") as stream:
+        return list(csv.DictReader(stream))
+
+
+@needs_network
+def test_first_lines__the_story(copied):
+    said = _first_lines(copied)
+    assert "! apple" in said
+    assert "1 apple fails as a whole" in said
+    assert "looks unlike training" in said
+    assert "DO apple: " in said
+    assert "PROBLEM" not in said
+
+
+@needs_network
+def test_first_lines__class_names_shifted(copied):
+    _set(copied, class_names=[*CLASSES[1:], CLASSES[0]])
+    said = _first_lines(copied)
+    assert "PROBLEM" in said
+    assert '"class_names" = ["apple", "melon", "pear"]' in said
+
+
+@needs_network
+@pytest.mark.parametrize(
+    ("option", "mended"),
+    [({"colour": "bgr"}, '"colour" = "rgb"'), ({"scale": 1.0}, '"scale" = 0.0039')],
+)
+def test_first_lines__images_prepared_wrongly(copied, option, mended):
+    _set(copied, **option)
+    said = _first_lines(copied)
+    assert "PROBLEM" in said
+    assert "weakspot.toml: options = " in said
+    assert mended in said
+
+
+@needs_network
+def test_first_lines__training_images_in_evaluation(copied):
+    rows = _rows(copied)
+    for label in CLASSES:
+        by_split = {
+            split: [row["path"] for row in rows if (row["label"], row["split"]) == (label, split)]
+            for split in ("train", "validation")
+        }
+        for source, target in zip(by_split["train"][:8], by_split["validation"][:8], strict=True):
+            shutil.copy(copied / source, copied / target)
+    assert "Training holds 24 of 94 evaluation images exactly" in _first_lines(copied)
+
+
+@needs_network
+def test_first_lines__splits_are_dealt(copied):
+    rows = _rows(copied)
+    with (copied / "manifest.csv").open("w", newline="", encoding="utf-8") as stream:
+        csv.writer(stream).writerows(
+            [("path", "label"), *((row["path"], row["label"]) for row in rows)]
+        )
+    said = _first_lines(copied)
+    assert "dealt" in said

@@ -52,6 +52,23 @@ def test_check_class_order__any_other_order_is_tried_on_the_other_half():
     assert order.meant.tolist() == [1, 3, 0, 4, 2]
 
 
+def test_check_class_order__training_decides__although_a_class_fails_in_evaluation():
+    # Every output means the class before it; in evaluation the first class is taken for another, whose output bears its name.
+    training = _answers([[0, 15, 0], [0, 0, 15], [15, 0, 0]])
+    evaluated = _answers([[30, 0, 0], [0, 0, 30], [30, 0, 0]])
+    answers = LabelledAnswers(
+        class_names=("a", "b", "c"),
+        labels=np.concatenate([training.labels, evaluated.labels]),
+        predictions=np.concatenate([training.predictions, evaluated.predictions]),
+        is_training=np.arange(135) < 45,
+    )
+    check, order = check_class_order(answers, answers.class_names)
+    assert check.state is CheckState.PROBLEM
+    assert named_outputs(order, ("a", "b", "c"), ("a", "b", "c")) == ("c", "a", "b")
+    alone = answers.only(~answers.is_training)
+    assert check_class_order(alone, alone.class_names)[0].state is not CheckState.PROBLEM
+
+
 def test_check_class_order__a_whole_class_that_fails_takes_no_place():
     dead = [[2, 50, 0, 0], [1, 12, 0, 0], [0, 0, 40, 0], [0, 0, 0, 40]]
     check, order = _checked(dead)

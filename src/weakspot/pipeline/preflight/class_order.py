@@ -185,6 +185,8 @@ def _is_wrong_order(answers: LabelledAnswers, order: ClassOrder, fit: _Fit) -> b
     if n_moved == _PAIR < n_seen and not _are_exchanged(n_each, named, meant, is_moved):
         # Two classes that look alike may be confused more often than not.
         return False
+    if _is_learnt(answers.only(answers.is_training), order):
+        return True
     gained = (meant - named)[is_moved]
     gains = gained / n_each[is_moved]
     return (
@@ -193,6 +195,17 @@ def _is_wrong_order(answers: LabelledAnswers, order: ClassOrder, fit: _Fit) -> b
         and (gains < 0).mean() <= SHARE_WORSE
         and all(_gains(answers.only(part), order) for part in _parts(answers))
     )
+
+
+def _is_learnt(training: LabelledAnswers, order: ClassOrder) -> bool:
+    """Return whether training images are right under the order and wrong as named.
+
+    Whatever evaluation looks like, a classifier knows what it was trained on.
+    """
+    if len(training) < LEAST_IN_A_SPLIT:
+        return False
+    n_each, named, meant = _per_class(training, order)
+    return _are_exchanged(n_each, named, meant, _moved(order) & (n_each > 0))
 
 
 def _parts(answers: LabelledAnswers) -> Iterator[BoolArray]:
