@@ -86,7 +86,9 @@ def test_run__read_only_folder__says_so_and_loses_nothing(settings, disk, unhind
 
 
 def test_init__read_only_folder__says_so(disk):
-    done = on_own_disk(disk, "freeze; weakspot init project --data photos; echo exit $?")
+    done = on_own_disk(
+        disk, "mkdir photos; freeze; weakspot init project --data photos; echo exit $?"
+    )
     assert "exit 2" in done.stdout
     assert "read-only" in done.stderr.lower()
     assert "Traceback" not in done.stderr

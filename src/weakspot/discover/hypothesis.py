@@ -64,7 +64,7 @@ class HypothesisDiscoverer:
     >>> method = HypothesisDiscoverer(phrases={"disc": ["green"]})
     >>> found = method.discover(discovery_samples(), CRITERION, seed=0, assistants=ASSISTANTS)
     >>> found.slices[0].title, found.slices[0].n_found
-    ('disc: green', 16)
+    ('disc: green', 15)
     """
 
     phrases: Mapping[str, Sequence[str] | str]
