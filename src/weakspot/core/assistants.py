@@ -17,6 +17,7 @@ LEAST_TRUST = 0.45
 TrustPhrases = Callable[[Sequence[str]], FloatArray | None]
 CaptionRows = Callable[[IntArray], list[str]]
 AnswerRows = Callable[[IntArray, str], list[str]]
+SeenInRows = Callable[[IntArray, str], FloatArray | None]
 Propose = Callable[[str, Mapping[str, JsonValue]], JsonValue]
 
 
@@ -44,6 +45,9 @@ class Assistants:
         propose: a prompt and a JSON schema to the parsed answer of a language model. Raises a `ModelError` when the answer does not
             fit the schema or never comes: methods then go on without it and say so in a note.
         second: an independent encoder.
+        seen: rows and words that a name may add ("with text", "green", "in a kitchen") to how surely independent witnesses (text
+            reading, object and scene networks, measured properties) see that in each image [n], from 0 to 1, not a number where an
+            image was not looked at; None where no witness can tell such words.
         trust: phrases to how well the text side knows each [m], from 0 to 1, or None; None where it cannot say.
     """
 
@@ -52,6 +56,7 @@ class Assistants:
     answers: AnswerRows | None = None
     propose: Propose | None = None
     second: SecondEncoder | None = None
+    seen: SeenInRows | None = None
     trust: TrustPhrases | None = None
 
 

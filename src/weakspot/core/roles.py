@@ -159,6 +159,39 @@ class TextGenerator(Protocol):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
+class ObjectMask:
+    """Where the object of a class is in an image.
+
+    Args:
+        coverage: [height, width] of the image that was given, from 0 (elsewhere) to 1 (object).
+        quality: how well it is believed to fit, as an estimate of the overlap with the true mask (IoU), 0 to 1.
+        refused: why it is not to be used; empty if it is.
+    """
+
+    coverage: FloatArray
+    quality: float
+    refused: str = ""
+
+
+@runtime_checkable
+class Segmenter(Protocol):
+    """Images and the class that is in each to masks of the object. Called by composing generators and by measured properties."""
+
+    @property
+    def segmenter_id(self) -> str:
+        """Name and hash: masks of the same id can be cached together."""
+
+    @property
+    def image_side(self) -> int | None:
+        """Shortest image side in pixels that it makes use of; None for full size."""
+
+    def segment(
+        self, images: Sequence[Image.Image], *, class_names: Sequence[str]
+    ) -> list[ObjectMask]:
+        """Return one mask an image, refused where the object cannot be told."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
 class GeneratedImage:
     """A synthetic image with its provenance; it is marked synthetic for ever.
 
