@@ -49,8 +49,16 @@ def demo_result(shared_folder):
     """
     from weakspot.project.demo import run_demo
 
-    with shared_folder("demo") as folder:
+    with shared_folder("demo") as folder, embeddings_shared():
         return run_demo(folder / "weakspot-demo")
+
+
+@contextmanager
+def embeddings_shared() -> Iterator[None]:
+    """As for every user: photographs that another project has embedded are not embedded again."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("WEAKSPOT_EMBEDDINGS_MEGABYTES")
+        yield
 
 
 @pytest.fixture(scope="session")

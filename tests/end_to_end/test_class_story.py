@@ -5,6 +5,7 @@ import shutil
 
 import numpy as np
 import pytest
+from tests.conftest import embeddings_shared
 from typer.testing import CliRunner
 
 from weakspot.cli.main import app
@@ -13,6 +14,7 @@ from weakspot.core.dataset import Task
 from weakspot.media.images import decode_image
 from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
 from weakspot.pipeline.wiring import build_classifier
+from weakspot.project.demo import choose_samples
 from weakspot.project.demo_network import network, untrained_head
 from weakspot.project.example_data import groceries
 from weakspot.project.project import Project
@@ -36,8 +38,11 @@ needs_network = pytest.mark.network
 
 def _choose():
     """Return (photograph, class, split); apples are red in training and green everywhere else."""
+    photographs = groceries()
+    in_demo = {data for _, data in choose_samples(photographs, seed=0)}
     by_kind = {}
-    for photo in groceries():
+    # Those of the demo last, which are taken first: they are embedded already.
+    for photo in sorted(photographs, key=lambda one: one.data in in_demo):
         by_kind.setdefault(photo.fine, []).append(photo)
     chosen = []
     for kind, count in TRAINING.items():
@@ -92,7 +97,8 @@ def project(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def record(project):
-    return project.run()
+    with embeddings_shared():
+        return project.run()
 
 
 def _of(record, kind):
