@@ -1,10 +1,12 @@
+import sys
+
 import numpy as np
 from threadpoolctl import threadpool_info
 
 from weakspot.core.dataset import Task
 from weakspot.repair.head_training import HeadTrainer
 from weakspot.repair.head_training.problem import Problem
-from weakspot.repair.head_training.threads import one_thread_each, workers_for
+from weakspot.repair.head_training.threads import _controller, one_thread_each, workers_for
 
 
 def _blas_threads():
@@ -50,3 +52,13 @@ def test_train__with_threads_is_the_same_bit_for_bit(make_features):
     ]
     assert np.array_equal(heads[0].weights, heads[1].weights)
     assert np.array_equal(heads[0].bias, heads[1].bias)
+
+
+def test_one_thread_each__libraries_are_looked_for_again_after_an_import(monkeypatch):
+    with one_thread_each():
+        known = _controller(len(sys.modules))
+    monkeypatch.setitem(sys.modules, "imported_just_now", sys)
+    with one_thread_each():
+        again = _controller(len(sys.modules))
+        assert again is _controller(len(sys.modules))
+    assert again is not known

@@ -1,9 +1,12 @@
 """Who works in several threads: the library of matrix products, or we ourselves."""
 
 import os
+import sys
 from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
+from typing import Any
 
 from weakspot.repair.head_training.problem import FEW_CLASSES, Problem
 
@@ -16,9 +19,16 @@ def one_thread_each() -> AbstractContextManager[object]:
 
     Threads that wait for each other at every small step lose a hundredfold on a machine that does other work as well.
     """
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+    limit = _controller(len(sys.modules)).limit
+    return limit(limits=1, user_api="blas")  # type: ignore[no-any-return]
 
-    return threadpool_limits(limits=1, user_api="blas")  # type: ignore[no-any-return, unused-ignore]
+
+@lru_cache(maxsize=1)
+def _controller(_n_imported: int) -> Any:
+    """Return who sets the threads of the libraries that are loaded; looked for again after further imports only, since it takes long."""
+    from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
+
+    return ThreadpoolController()
 
 
 @contextmanager
