@@ -9,10 +9,10 @@ exactly once, and one whose tests take too long are failures: the vital line is 
 """
 
 import argparse
+import multiprocessing
 import os
 import queue
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -21,13 +21,26 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 ROOT = Path(__file__).parent.parent
 LIST = ROOT / "tools" / "mutants.toml"
 PACKAGE = "src/weakspot"
 SECONDS_EACH = 120.0
 PLUGINS = ("xdist.plugin", "pytest_timeout")
-TESTS_PASSED, TESTS_FAILED = 0, 1
+WARM = multiprocessing.get_context("forkserver")
+WARM.set_forkserver_preload(
+    [
+        "pytest",
+        "numpy",
+        "scipy.stats",
+        "sklearn.linear_model",
+        "pyarrow.parquet",
+        "pydantic",
+        "numba",
+    ]
+)  # importing them takes longer than most tests here
+TESTS_PASSED, TESTS_FAILED, PYTEST_BROKE = 0, 1, 99
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,30 +135,46 @@ class PackageCopy:
 
     def run_tests(self, mutant: Mutant) -> tuple[int | None, str]:
         """Return pytest's exit code, None if it took too long, and what it printed."""
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short"]
-        command += ["-p", "no:cacheprovider", *(f"-p{name}" for name in PLUGINS)]
-        command += ["-k", mutant.only] if mutant.only else []
-        environment = {
-            **os.environ,
-            "PYTHONPATH": str(self._folder / "src"),
-            "PYTHONDONTWRITEBYTECODE": "1",  # what is compiled of a broken file must not be found afterwards
-            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # importing all of them takes longer than most tests here
-            "OMP_NUM_THREADS": "1",
-            "OPENBLAS_NUM_THREADS": "1",
-        }
-        try:
-            ended = subprocess.run(
-                [*command, mutant.test],
-                cwd=self._root,
-                env=environment,
-                capture_output=True,
-                text=True,
-                timeout=SECONDS_EACH,
-                check=False,
-            )
-        except subprocess.TimeoutExpired:
+        arguments = ["-x", "-q", "--tb=short", "-p", "no:cacheprovider"]
+        arguments += [f"-p{name}" for name in PLUGINS]
+        arguments += ["-k", mutant.only] if mutant.only else []
+        printed = self._folder / "printed"
+        process = WARM.Process(
+            target=_run_pytest,
+            args=([*arguments, mutant.test], self._root, self._folder / "src", printed),
+        )
+        process.start()
+        process.join(SECONDS_EACH)
+        if process.exitcode is None:
+            process.kill()
+            process.join()
             return None, f"no end after {SECONDS_EACH:.0f} seconds"
-        return ended.returncode, ended.stdout + ended.stderr
+        return process.exitcode, printed.read_text(errors="replace")
+
+
+def _run_pytest(arguments: list[str], root: Path, package: Path, printed: Path) -> NoReturn:
+    """Run pytest in this process, which has the large libraries but nothing of the package yet, and end it."""
+    with printed.open("wb") as stream:
+        for number in (1, 2):
+            os.dup2(stream.fileno(), number)
+    os.environ |= {
+        "PYTHONPATH": str(package),
+        "PYTHONDONTWRITEBYTECODE": "1",  # what is compiled of a broken file must not be found afterwards
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # importing all of them takes longer than most tests here
+    }
+    sys.dont_write_bytecode = True
+    os.chdir(root)
+    sys.path[:0] = [str(root), str(package)]
+    for name in [one for one in sys.modules if one.split(".")[0] in ("weakspot", "tests")]:
+        del sys.modules[name]
+    code = PYTEST_BROKE
+    try:
+        import pytest
+
+        code = int(pytest.main(arguments))
+    finally:
+        sys.stdout.flush()
+        os._exit(code)  # an error of pytest itself must not look like a test that failed
 
 
 def run_all(
