@@ -5,6 +5,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.backends import tiny_vision_language
 
 from weakspot.backends.torch_device import declare_torchvision_operators
 
@@ -52,7 +53,8 @@ def saved(tiny, tmp_path_factory):
     def folder(kind, **options):
         key = (kind, *sorted(options.items()))
         if key not in made:
-            made[key] = getattr(tiny, f"save_{kind}")(tmp_path_factory.mktemp(kind), **options)
+            builders = vars(tiny) | vars(tiny_vision_language)
+            made[key] = builders[f"save_{kind}"](tmp_path_factory.mktemp(kind), **options)
         return made[key]
 
     return folder

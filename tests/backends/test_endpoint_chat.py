@@ -146,6 +146,41 @@ def test_ask__cut_off_only_matters_when_it_must_be_whole(chat_server, tiny):
         _endpoint(chat_server).ask("hello", must_be_whole=True)
 
 
+def test_ask__thoughts_are_no_part_of_the_answer(chat_server, tiny):
+    chat_server.misbehave = [
+        (200, {}, tiny.answer_bytes("<think>Is it red? No.</think>\n\ngreen")),
+        (200, {}, tiny.answer_bytes('It is green.</think>{"attributes": []}')),
+    ]
+    endpoint = _endpoint(chat_server)
+    assert endpoint.ask("colour?") == "green"
+    assert endpoint.ask("schema", schema=SCHEMA, must_be_whole=True) == '{"attributes": []}'
+
+
+@pytest.mark.parametrize("thought", ["<think>Is it", "", None])
+def test_ask__tokens_spent_on_thinking__asked_again_with_more(chat_server, tiny, thought):
+    chat_server.misbehave = [(200, {}, tiny.answer_bytes(thought, finish_reason="length"))]
+    endpoint = _endpoint(chat_server, max_tokens=24, thinking_tokens=1000)
+    assert endpoint.ask("hello") == "words 0"
+    assert endpoint.ask("hello") == "words 0"
+    assert [body["max_tokens"] for body in chat_server.bodies] == [24, 1024, 1024]
+
+
+@pytest.mark.parametrize(("room", "n_asked"), [(0, 1), (9, 2)])
+def test_ask__thinks_without_end__says_what_to_do(chat_server, tiny, room, n_asked):
+    chat_server.always = (200, {}, tiny.answer_bytes("<think>Hm", finish_reason="length"))
+    with pytest.raises(ModelError, match="still thinking.*thinking_tokens"):
+        _endpoint(chat_server, thinking_tokens=room).ask("hello")
+    assert len(chat_server.bodies) == n_asked
+
+
+def test_ask__further_fields_are_sent_and_own_ones_protected(chat_server):
+    further = {"chat_template_kwargs": {"enable_thinking": False}, "top_k": 1}
+    _endpoint(chat_server, extra_body=further, reasoning_effort="low").ask("hello")
+    assert chat_server.bodies[0].items() >= {**further, "reasoning_effort": "low"}.items()
+    with pytest.raises(ConfigError, match="extra_body: messages, model cannot be set here"):
+        _endpoint(chat_server, extra_body={"model": "x", "messages": []})
+
+
 def test_ask__token_is_read_from_the_environment_and_never_shown(chat_server, monkeypatch):
     monkeypatch.setenv("TINY_TOKEN", "s3cret")
     endpoint = _endpoint(chat_server, token_variable="TINY_TOKEN")
@@ -218,5 +253,7 @@ def test_identity__everything_that_decides_the_words():
         identity(version="2"),
         identity(temperature=1),
         identity(max_tokens=9),
+        identity(reasoning_effort="low"),
+        identity(extra_body={"top_k": 1}),
     ]
-    assert len({same, *changed}) == 6
+    assert len({same, *changed}) == 8

@@ -11,7 +11,7 @@ from weakspot.testing.checks import material
 
 IMAGES = material.images()[:4]
 BEGINNING = "a photo of a disc"
-KINDS = ("blip", "blip2", "git", "encoder_decoder", "idefics3", "llava")
+KINDS = ("blip", "blip2", "git", "encoder_decoder", "idefics3", "llava", "florence2", "qwen_vl")
 
 
 @pytest.fixture(autouse=True)
@@ -223,3 +223,28 @@ def test_captioner__has_the_further_roles():
     captioner = TransformersCaptioner(model="some/model")
     assert isinstance(captioner, CompletesCaptions)
     assert isinstance(captioner, ScoresCaptions)
+
+
+def test_caption__task_tokens_are_no_words(saved):
+    captioner = _captioner(saved("florence2"))
+    plain = captioner.caption(IMAGES)
+    assert plain == captioner.caption(IMAGES, about="disc")
+    asked = _captioner(saved("florence2"), prompt="<DETAILED_CAPTION>").caption(IMAGES)
+    assert asked != plain
+    assert not any("<" in text and "CAPTION" in text for text in [*plain, *asked])
+    assert captioner.complete(IMAGES, beginning=BEGINNING) != ["", "", "", ""]
+
+
+def test_image_side__bound_on_pixels_is_an_area(saved):
+    assert _captioner(saved("qwen_vl")).image_side == 32
+
+
+def test_caption__thoughts_are_left_out_and_thinking_is_switched_off(saved, tmp_path):
+    speaker = _captioner(saved("qwen_vl"))._speaker
+    assert speaker._spoken("<think>a disc?</think> a disc") == "a disc"
+    with pytest.raises(ModelError, match="still thinking"):
+        speaker._spoken("<think>a disc, or")
+    told = "{% if enable_thinking is defined and not enable_thinking %}quiet{% endif %}"
+    speaker._processor.chat_template += told
+    asked = speaker.inputs(IMAGES[:1], "what?")["input_ids"][0]
+    assert speaker.tokenizer.decode(asked).endswith("quiet")

@@ -8,7 +8,7 @@ from weakspot.backends.transformers_source import (
     TransformersSource,
     first_line,
 )
-from weakspot.core.errors import ConfigError, MissingExtraError, ModelError
+from weakspot.core.errors import ConfigError, MissingExtraError, ModelError, UnavailableError
 
 
 def _source(model, **options):
@@ -29,6 +29,29 @@ def test_model__kind_of_number(saved):
     )
     with pytest.raises(ConfigError, match="int8"):
         _source(saved("llama"), dtype="int8").model("AutoModelForCausalLM")
+
+
+def test_model__numbers_as_they_are_stored(saved, tmp_path):
+    _source(saved("llama"), dtype="float16").model("AutoModelForCausalLM").save_pretrained(tmp_path)
+    halves = _source(tmp_path, dtype="auto")
+    assert str(halves.model("AutoModelForCausalLM").dtype) == "torch.float16"
+    assert halves.identity("x") == _source(tmp_path, dtype="float16").identity("x")
+
+
+def test_model__spread_by_accelerate(saved):
+    settings = TransformersSettings(model=str(saved("llama")), device_map="auto")
+    source = TransformersSource(settings)
+    assert source._loading()["device_map"] == "auto"
+    assert source.model("AutoModelForCausalLM").device.type in ("cpu", "cuda", "mps")
+
+
+def test_settings__wrong_ways_to_load(saved):
+    with pytest.raises(ConfigError, match=r"(?s)quantise: must be one of .*give one of them"):
+        TransformersSettings(model="x", quantise="2-bit", device="cpu", device_map="auto")
+    with pytest.raises(UnavailableError, match="pip install bitsandbytes"):
+        TransformersSource(TransformersSettings(model=str(saved("llama")), quantise="4-bit")).model(
+            "AutoModelForCausalLM"
+        )
 
 
 def test_load__nothing_is_printed(saved, capfd):

@@ -114,3 +114,12 @@ def test_generator_id__temperature_decides_too(saved):
 def test_generator__refuses_a_temperature(temperature):
     with pytest.raises(ConfigError, match="temperature"):
         TransformersTextGenerator(model="some/model", temperature=temperature)
+
+
+def test_generate__thoughts_are_left_out(saved):
+    generator = _generator(saved("llama"))
+    read = generator._tokenizer
+    tokens = read("<think>red?</think> green", return_tensors="pt")["input_ids"][0]
+    assert generator._words(tokens) == "green"
+    with pytest.raises(ModelError, match="still thinking.*max_new_tokens"):
+        generator._words(read("<think>red", return_tensors="pt")["input_ids"][0])

@@ -64,7 +64,7 @@ def _word_tokenizer():
     )
 
 
-def _byte_tokenizer(*, chat=None):
+def byte_tokenizer(*, chat=None, **named):
     from transformers import PreTrainedTokenizerFast
 
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -73,13 +73,13 @@ def _byte_tokenizer(*, chat=None):
     made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     made.decoder = decoders.ByteLevel()
     found = PreTrainedTokenizerFast(
-        tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="<pad>"
+        tokenizer_object=made, bos_token="<s>", eos_token="</s>", pad_token="<pad>", **named
     )
     found.chat_template = chat
     return found
 
 
-def _saved(model, processor, folder, *, seed=1, banned=()):
+def saved(model, processor, folder, *, seed=1, banned=()):
     """Save a model whose weights are large enough that what it says depends on the image; banned tokens are never said."""
     import torch
 
@@ -129,7 +129,7 @@ def save_blip(folder: Path, *, for_questions: bool = False, seed: int = 4) -> Pa
     processor = transformers.BlipProcessor(
         transformers.BlipImageProcessor(**IMAGES), _word_tokenizer()
     )
-    return _saved(kind(_blip_config()), processor, folder, seed=seed)
+    return saved(kind(_blip_config()), processor, folder, seed=seed)
 
 
 def save_blip2(folder: Path, *, language: str = "opt") -> Path:
@@ -169,7 +169,7 @@ def save_blip2(folder: Path, *, language: str = "opt") -> Path:
     processor = transformers.Blip2Processor(
         transformers.BlipImageProcessor(**IMAGES), tokenizer, num_query_tokens=4
     )
-    return _saved(transformers.Blip2ForConditionalGeneration(config), processor, folder)
+    return saved(transformers.Blip2ForConditionalGeneration(config), processor, folder)
 
 
 def save_git(folder: Path, *, seed: int = 4) -> Path:
@@ -184,7 +184,7 @@ def save_git(folder: Path, *, seed: int = 4) -> Path:
     processor = transformers.GitProcessor(
         transformers.CLIPImageProcessor(**crop), _word_tokenizer()
     )
-    return _saved(transformers.GitForCausalLM(config), processor, folder, seed=seed)
+    return saved(transformers.GitForCausalLM(config), processor, folder, seed=seed)
 
 
 def save_encoder_decoder(folder: Path) -> Path:
@@ -199,7 +199,7 @@ def save_encoder_decoder(folder: Path) -> Path:
     model = transformers.VisionEncoderDecoderModel(config=config)
     for place in (model.config, model.generation_config):
         place.decoder_start_token_id, place.pad_token_id, place.eos_token_id = 2, 0, 3
-    return _saved(model, (_word_tokenizer(), transformers.ViTImageProcessor(**IMAGES)), folder)
+    return saved(model, (_word_tokenizer(), transformers.ViTImageProcessor(**IMAGES)), folder)
 
 
 def save_vilt(folder: Path) -> Path:
@@ -212,7 +212,7 @@ def save_vilt(folder: Path) -> Path:
     )  # fmt: skip
     images = transformers.ViltImageProcessor(size={"shortest_edge": 32}, size_divisor=16)
     model = transformers.ViltForQuestionAnswering(config)
-    return _saved(model, transformers.ViltProcessor(images, _word_tokenizer()), folder)
+    return saved(model, transformers.ViltProcessor(images, _word_tokenizer()), folder)
 
 
 def save_idefics3(folder: Path) -> Path:
@@ -223,7 +223,7 @@ def save_idefics3(folder: Path) -> Path:
         size={"longest_edge": 32}, max_image_size={"longest_edge": 32}, do_image_splitting=False
     )
     processor = transformers.Idefics3Processor(
-        images, _byte_tokenizer(), image_seq_len=4, chat_template=CHAT
+        images, byte_tokenizer(), image_seq_len=4, chat_template=CHAT
     )
     text = {
         **LAYER,
@@ -244,11 +244,11 @@ def save_idefics3(folder: Path) -> Path:
         image_token_id=processor.image_token_id,
         pad_token_id=258,
     )
-    return _saved(
+    return saved(
         transformers.Idefics3ForConditionalGeneration(config),
         processor,
         folder,
-        banned=_unprintable(),
+        banned=unprintable(),
     )
 
 
@@ -256,7 +256,7 @@ def save_llava(folder: Path) -> Path:
     """Save a chat model that sees, of the kind that LLaVA is."""
     import transformers
 
-    tokenizer = _byte_tokenizer()
+    tokenizer = byte_tokenizer()
     tokenizer.add_special_tokens({"additional_special_tokens": ["<image>"]})
     crop = {"size": {"shortest_edge": 16}, "crop_size": {"height": 16, "width": 16}}
     looks = {
@@ -291,8 +291,8 @@ def save_llava(folder: Path) -> Path:
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         vision_feature_layer=-1,
     )
-    return _saved(
-        transformers.LlavaForConditionalGeneration(config), processor, folder, banned=_unprintable()
+    return saved(
+        transformers.LlavaForConditionalGeneration(config), processor, folder, banned=unprintable()
     )
 
 
@@ -303,11 +303,11 @@ def save_llama(folder: Path, *, is_chat: bool = True, n_positions: int = 4096) -
     config = transformers.LlamaConfig(
         **LAYER, **ends, num_key_value_heads=2, max_position_embeddings=n_positions
     )
-    tokenizer = _byte_tokenizer(chat=CHAT if is_chat else None)
-    return _saved(transformers.LlamaForCausalLM(config), tokenizer, folder, banned=_unprintable())
+    tokenizer = byte_tokenizer(chat=CHAT if is_chat else None)
+    return saved(transformers.LlamaForCausalLM(config), tokenizer, folder, banned=unprintable())
 
 
-def _unprintable() -> list[int]:
+def unprintable() -> list[int]:
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     return [number for number, letter in enumerate(letters) if not "!" <= letter <= "~"]
 

@@ -1,7 +1,7 @@
 """One question to a chat model behind an OpenAI-compatible address, and its answer as text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from threading import Lock
 from typing import Annotated, Any, TypedDict
 from urllib.parse import urlsplit
@@ -17,6 +17,7 @@ from weakspot.backends.endpoint_address import (
 from weakspot.backends.endpoint_retries import RequestRefusedError, Retries
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id, settings_hash
+from weakspot.backends.thinking import without_thinking
 from weakspot.core.bounds import Bounds, Count, NonNegative, NonNegativeInt, check_bounds
 from weakspot.core.errors import ConfigError, ModelError, raise_all
 from weakspot.core.seeding import generator
@@ -25,7 +26,8 @@ from weakspot.core.sending import Sendable
 PATH = "/chat/completions"
 NOT_UNDERSTOOD = frozenset({400, 404, 415, 422, 501})
 RENAMED = {"max_tokens": "max_completion_tokens"}
-OPTIONAL_FIELDS = ("response_format", "max_tokens", "seed", "temperature")
+OPTIONAL_FIELDS = ("response_format", "reasoning_effort", "max_tokens", "seed", "temperature")
+OWN_FIELDS = frozenset({"model", "messages", "stream", "n", *OPTIONAL_FIELDS})
 CUT_OFF = "length"
 _SHOWN = 120
 
@@ -41,6 +43,9 @@ class ChatOptions(TypedDict, total=False):
     concurrency: int
     max_tokens: int
     temperature: float
+    thinking_tokens: int
+    reasoning_effort: str
+    extra_body: dict[str, Any]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,6 +63,9 @@ class ChatSettings:
         concurrency: requests under way at a time.
         max_tokens: most tokens of an answer.
         temperature: 0 for the likeliest words.
+        thinking_tokens: added to `max_tokens` once the model turns out to think before it answers; 0 for never.
+        reasoning_effort: how long models that can be told so think, such as `low`; empty for what they do by themselves.
+        extra_body: further fields of every request, as the server behind the address names them.
     """
 
     url: str
@@ -70,9 +78,15 @@ class ChatSettings:
     concurrency: Count = 4
     max_tokens: Count = 60
     temperature: NonNegative = 0.0
+    thinking_tokens: NonNegativeInt = 2048
+    reasoning_effort: str = ""
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         problems = address_problems(self.url, self.token_variable)
+        taken = sorted(OWN_FIELDS & self.extra_body.keys())
+        if taken:
+            problems.append(f"extra_body: {', '.join(taken)} cannot be set here")
         if not isinstance(self.model, str) or not self.model.strip():
             problems.append("model: must be the name of a model")
         check_bounds(self, where="options", problems=problems)
@@ -100,12 +114,31 @@ class _Message(BaseModel):
     content: str | list[dict[str, JsonValue]] | None = None
     refusal: str | None = None
 
+    @property
+    def raw_text(self) -> str:
+        said = self.content
+        return (
+            said
+            if isinstance(said, str)
+            else "".join(str(part.get("text", "")) for part in said or ())
+        )
+
+    @property
+    def text(self) -> str:
+        """Return the answer itself, without thoughts in it or before it."""
+        return without_thinking(self.raw_text)
+
 
 class _Choice(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     message: _Message
     finish_reason: str | None = None
+
+    @property
+    def is_cut_while_thinking(self) -> bool:
+        """Return whether all tokens went into thoughts, which some servers show and others do not."""
+        return self.finish_reason == CUT_OFF and not self.message.text.strip()
 
 
 class _Answer(BaseModel):
@@ -129,6 +162,7 @@ class ChatEndpoint(Sendable):
             n_retries=settings.n_retries, first_wait_seconds=settings.first_wait_seconds
         )
         self._left_out: frozenset[str] = frozenset()
+        self._thinks = False
 
     @LoadedOnce
     def _guard(self) -> Lock:
@@ -147,6 +181,8 @@ class ChatEndpoint(Sendable):
             settings.version,
             settings.max_tokens,
             settings.temperature,
+            *([settings.reasoning_effort] if settings.reasoning_effort else []),
+            *([dict(settings.extra_body)] if settings.extra_body else []),
             *parts,
         )
 
@@ -171,10 +207,24 @@ class ChatEndpoint(Sendable):
             UnavailableError: if no attempt was answered.
             ConfigError: if the token is refused.
         """
+        had_room = self._thinks or not self.settings.thinking_tokens
+        choice = self._choice(content, schema, seed)
+        if choice.is_cut_while_thinking and not had_room:
+            with self._guard:
+                self._thinks = True
+            choice = self._choice(content, schema, seed)
+        return _text_of(choice, must_be_whole=must_be_whole, where=self._where)
+
+    def _choice(
+        self,
+        content: str | Sequence[Mapping[str, JsonValue]],
+        schema: Mapping[str, JsonValue] | None,
+        seed: int,
+    ) -> "_Choice":
         body = self._body(content, schema, seed)
         # The random part of the waits differs from question to question, or all of them would come back at the same instant.
         jitter = generator(seed, "chat endpoint", settings_hash(body))
-        return _text_of(self._sent(body, jitter), must_be_whole=must_be_whole, where=self._where)
+        return _choice_of(self._sent(body, jitter), where=self._where)
 
     def close(self) -> None:
         if (client := vars(self).pop("_client", None)) is not None:
@@ -194,10 +244,13 @@ class ChatEndpoint(Sendable):
                     else [dict(part) for part in content],
                 }
             ],
-            "max_tokens": settings.max_tokens,
+            "max_tokens": settings.max_tokens + (settings.thinking_tokens if self._thinks else 0),
             "temperature": settings.temperature,
             "seed": seed,
+            **settings.extra_body,
         }
+        if settings.reasoning_effort:
+            body["reasoning_effort"] = settings.reasoning_effort
         if schema is not None:
             body["response_format"] = {
                 "type": "json_schema",
@@ -256,9 +309,9 @@ def _unwanted_field(error: RequestRefusedError, sent: Mapping[str, Any]) -> str 
     return "response_format" if "response_format" in sent else None
 
 
-def _text_of(content: bytes, *, must_be_whole: bool, where: str) -> str:
+def _choice_of(content: bytes, *, where: str) -> _Choice:
     try:
-        choice = _Answer.model_validate_json(content).choices[0]
+        return _Answer.model_validate_json(content).choices[0]
     except ValidationError as error:
         raise ModelError(
             "The endpoint's answer is not what chat endpoints answer: choices[0].message.content is missing.",
@@ -266,10 +319,17 @@ def _text_of(content: bytes, *, must_be_whole: bool, where: str) -> str:
             given=content[:_SHOWN].decode("utf-8", "replace"),
             fix="Check url; it must be an OpenAI-compatible chat endpoint.",
         ) from error
-    said = choice.message.content
-    text = (
-        said if isinstance(said, str) else "".join(str(part.get("text", "")) for part in said or ())
-    )
+
+
+def _text_of(choice: _Choice, *, must_be_whole: bool, where: str) -> str:
+    text = choice.message.text
+    if choice.is_cut_while_thinking:
+        raise ModelError(
+            "The model's answer was cut off while it was still thinking.",
+            where=where,
+            given=choice.message.raw_text[-_SHOWN:] or None,
+            fix="Raise thinking_tokens, set reasoning_effort, or switch thinking off by extra_body.",
+        )
     if not text.strip():
         raise ModelError(
             "The model gave no answer.",

@@ -23,18 +23,22 @@ class TransformersAnswerer(Sendable):
         model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16 or bfloat16.
+        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
+        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
+        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
         batch_size: images a call of the model.
         max_new_tokens: most tokens of an answer.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument a setting
         self,
         *,
         model: str | Path,
         revision: str | None = None,
         device: str = "auto",
         dtype: str = "float32",
+        device_map: str = "",
+        quantise: str = "",
         batch_size: int = 8,
         max_new_tokens: int = 12,
     ) -> None:
@@ -43,6 +47,8 @@ class TransformersAnswerer(Sendable):
             revision=revision,
             device=device,
             dtype=dtype,
+            device_map=device_map,
+            quantise=quantise,
             batch_size=batch_size,
             max_new_tokens=max_new_tokens,
         )

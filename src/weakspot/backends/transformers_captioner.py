@@ -28,6 +28,9 @@ from weakspot.core.arrays import FloatArray
 from weakspot.core.errors import ConfigError
 from weakspot.core.sending import Sendable
 
+CAPTION_TASKS = {"florence2": ("<CAPTION>", "<MORE_DETAILED_CAPTION>")}
+"""Kinds of models that are told what to do by a token of their own: for one sentence, and for several."""
+
 
 class CaptionLikelihoods:
     """Log-likelihoods of captions: sums, never means, over the tokens of a caption.
@@ -120,6 +123,9 @@ class CaptionLikelihoods:
         speaker, config = self._speaker, self._source.config
         if speaker.is_chat:
             return speaker.on_device(speaker.inputs(images, SCORED))
+        if config.model_type in CAPTION_TASKS:
+            asked = speaker.on_device(speaker.inputs(images, CAPTION_TASKS[config.model_type][0]))
+            return asked | {"decoder_input_ids": self._repeat([speaker.decoder_start], len(images))}
         seen = speaker.on_device({"pixel_values": speaker.inputs(images, None)["pixel_values"]})
         if config.model_type == "blip":
             shown = speaker.model.vision_model(**seen).last_hidden_state
@@ -156,10 +162,13 @@ LED_TOKENS = 12
 
 
 class TransformersCaptioner(Sendable):
-    """One sentence an image, by BLIP, BLIP-2, GIT, a vision encoder-decoder or a chat model that sees (SmolVLM, Idefics, LLaVA).
+    """One sentence an image, by BLIP, BLIP-2, GIT, Florence-2, a vision encoder-decoder or a chat model that sees.
+
+    Chat models that see are those of transformers' image-text-to-text: SmolVLM, Idefics, LLaVA, Qwen-VL, Gemma 3 and their kin.
 
     Decoding is greedy. A chat model is asked for one sentence; BLIP, BLIP-2 and GIT go on from "a photo of a ..." when the caption
-    is to be about a class; a vision encoder-decoder cannot be told what to write about.
+    is to be about a class; Florence-2 gets its own task tokens, and neither it nor a vision encoder-decoder can be told what to
+    write about.
 
     To complete a caption, a chat model is asked for short sentences and its answer is begun for it; the other kinds are led, one
     sentence each, by "it is", "there is", "the background is" and "the light is" after the beginning.
@@ -168,7 +177,9 @@ class TransformersCaptioner(Sendable):
         model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16 or bfloat16.
+        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
+        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
+        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
         batch_size: images a call of the model.
         max_new_tokens: most tokens of a caption.
         max_completion_tokens: most tokens that a chat model completes a caption with.
@@ -182,6 +193,8 @@ class TransformersCaptioner(Sendable):
         revision: str | None = None,
         device: str = "auto",
         dtype: str = "float32",
+        device_map: str = "",
+        quantise: str = "",
         batch_size: int = 8,
         max_new_tokens: int = 40,
         max_completion_tokens: int = 96,
@@ -192,6 +205,8 @@ class TransformersCaptioner(Sendable):
             revision=revision,
             device=device,
             dtype=dtype,
+            device_map=device_map,
+            quantise=quantise,
             batch_size=batch_size,
             max_new_tokens=max_new_tokens,
         )
@@ -225,6 +240,8 @@ class TransformersCaptioner(Sendable):
     def caption(self, images: Sequence[Image.Image], *, about: str | None = None) -> list[str]:
         if not images:
             return []
+        if self._tasks is not None:
+            return self._speaker.say(images, self._prompt or self._tasks[0])
         if self._speaker.is_chat:
             return self._speaker.say(images, caption_instruction(about, wording=self._prompt))
         opening = (
@@ -237,6 +254,9 @@ class TransformersCaptioner(Sendable):
         """Return short sentences that follow the beginning, one text an image; empty where the model says nothing more."""
         if not images:
             return []
+        if self._tasks is not None:
+            said = self._speaker.say(images, self._tasks[1])
+            return [short_sentences(text, beginning=beginning) for text in said]
         if self._speaker.is_chat:
             asked = completion_instruction(beginning)
             said = self._speaker.go_on(
@@ -252,6 +272,10 @@ class TransformersCaptioner(Sendable):
     def log_likelihoods(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
         """Return log P(caption | image) [n, m]: the sum over the caption's tokens, so that longer captions are less likely."""
         return CaptionLikelihoods(self._source, self._speaker).of(images, captions)
+
+    @property
+    def _tasks(self) -> tuple[str, str] | None:
+        return CAPTION_TASKS.get(self._source.config.model_type)
 
     def _led(self, images: Sequence[Image.Image], beginning: str, opening: str) -> list[str]:
         begun = f"{beginning} {opening}".strip()

@@ -1,13 +1,16 @@
 """Images and a prompt to words, whatever kind of image-to-text model of transformers it is."""
 
 from collections.abc import Callable, Sequence
+from math import isqrt
 from typing import Any
 
 from PIL import Image
 
 from weakspot.backends.answer_words import plain_words
 from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.thinking import without_thinking
 from weakspot.backends.transformers_source import TransformersSource
+from weakspot.core.errors import ModelError
 from weakspot.core.sending import Sendable
 
 IMAGE_TO_TEXT = "AutoModelForImageTextToText"
@@ -39,14 +42,33 @@ class ImagesToWords(Sendable):
         """Shortest image side in pixels that the model can use; None if its processor does not say."""
         size = getattr(self._images, "size", None) or {}
         sides = [int(size[name]) for name in _SIDES if size.get(name)]
-        return max(sides) if sides else None
+        if not sides:
+            return None
+        # Processors that merge patches (Qwen-VL and its kin) bound the number of pixels under these names.
+        return isqrt(max(sides)) if hasattr(self._images, "merge_size") else max(sides)
 
     def say(self, images: Sequence[Image.Image], prompt: str | None) -> list[str]:
         n_tokens = self._source.settings.max_new_tokens
         said = self._in_batches(
             images, lambda batch: self._said(lambda: self.inputs(batch, prompt), n_tokens)
         )
-        return [plain_words(text) for text in said]
+        return [plain_words(self._spoken(text)) for text in said]
+
+    def _spoken(self, text: str) -> str:
+        """Return an answer without the thoughts before it.
+
+        Raises:
+            ModelError: if there are only thoughts.
+        """
+        spoken = without_thinking(text)
+        if text.strip() and not spoken.strip():
+            raise ModelError(
+                "The model's answer was cut off while it was still thinking.",
+                where=self._source.settings.model,
+                given=text[-80:],
+                fix="Raise max_new_tokens, or choose a model that answers at once.",
+            )
+        return spoken
 
     def go_on(
         self,
@@ -160,7 +182,7 @@ class ImagesToWords(Sendable):
         content = [{"type": "image"}, {"type": "text", "text": instruction}]
         message = [{"role": "user", "content": content}]
         asked = self._processor.apply_chat_template(
-            message, add_generation_prompt=True, tokenize=False
+            message, add_generation_prompt=True, tokenize=False, enable_thinking=False
         )
         asked = (
             asked

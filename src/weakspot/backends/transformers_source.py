@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from weakspot.core.bounds import Count, check_bounds
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.sending import Sendable
 
+AUTO = "auto"
+QUANTISED = {"4-bit": "load_in_4bit", "8-bit": "load_in_8bit"}
 PURPOSE = "Captioners, answerers and language models of the hub"
 
 
@@ -31,7 +34,9 @@ class TransformersSettings:
         model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16 or bfloat16.
+        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
+        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
+        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
         batch_size: images a call of the model.
         max_new_tokens: most tokens of an answer.
     """
@@ -40,11 +45,17 @@ class TransformersSettings:
     revision: str | None = None
     device: str = "auto"
     dtype: str = "float32"
+    device_map: str = ""
+    quantise: str = ""
     batch_size: Count = 8
     max_new_tokens: Count = 40
 
     def __post_init__(self) -> None:
         problems = [] if self.model.strip() else ["model: must be a name on the hub or a folder"]
+        if self.quantise not in ("", *QUANTISED):
+            problems.append(f"quantise: must be one of {list(QUANTISED)}, is {self.quantise!r}")
+        if self.device_map and self.device != "auto":
+            problems.append("device and device_map: give one of them")
         check_bounds(self, where="options", problems=problems)
 
 
@@ -62,9 +73,12 @@ class TransformersSource(Sendable):
         """Return `kind:name@hash`, the hash over the weights and everything that decides the words."""
         folder = Path(self.settings.model)
         name = folder.name if folder.is_dir() else self.settings.model
-        return model_id(
-            kind, name, self._version, self.settings.dtype, self.settings.max_new_tokens, *parts
+        chosen = self.settings
+        numbers = (
+            str(self.config.dtype).removeprefix("torch.") if chosen.dtype == AUTO else chosen.dtype
         )
+        loaded = [chosen.quantise] if chosen.quantise else []
+        return model_id(kind, name, self._version, numbers, chosen.max_new_tokens, *loaded, *parts)
 
     @LoadedOnce
     def torch(self) -> Any:
@@ -89,12 +103,7 @@ class TransformersSource(Sendable):
         Raises:
             ModelError: if the weights are not those of such a model.
         """
-        torch = self.torch
-        is_first_form = int(self.library.__version__.partition(".")[0]) < 5  # noqa: PLR2004 - version 5 renamed the option
-        numbers = {
-            "torch_dtype" if is_first_form else "dtype": torch_dtype(torch, self.settings.dtype)
-        }
-        module, report = self.load(kind, output_loading_info=True, **numbers)
+        module, report = self.load(kind, output_loading_info=True, **self._loading())
         missing = sorted(report.get("missing_keys", ()))
         if missing:
             raise ModelError(
@@ -102,7 +111,30 @@ class TransformersSource(Sendable):
                 where=self.settings.model,
                 fix=f"Name a model that transformers loads as {kind.removeprefix('AutoModelFor')}.",
             )
-        return module.to(torch_device(torch, self.settings.device)).eval()
+        if self.settings.device_map or self.settings.quantise:
+            return module.eval()
+        return module.to(torch_device(self.torch, self.settings.device)).eval()
+
+    def _loading(self) -> dict[str, Any]:
+        """Return in which numbers the weights are loaded, and where to, by the names of the installed version."""
+        chosen, library = self.settings, self.library
+        is_first_form = int(library.__version__.partition(".")[0]) < 5  # noqa: PLR2004 - version 5 renamed the option
+        numbers = AUTO if chosen.dtype == AUTO else torch_dtype(self.torch, chosen.dtype)
+        options: dict[str, Any] = {"torch_dtype" if is_first_form else "dtype": numbers}
+        if chosen.device_map or chosen.quantise:
+            require_library("accelerate", extra="generate", purpose="Models on several devices")
+            options["device_map"] = chosen.device_map or AUTO
+        if chosen.quantise:
+            if find_spec("bitsandbytes") is None:
+                raise UnavailableError(
+                    "Weights in 4 or 8 bits need 'bitsandbytes', which is not installed.",
+                    where="quantise",
+                    fix="pip install bitsandbytes",
+                )
+            options["quantization_config"] = library.BitsAndBytesConfig(
+                **{QUANTISED[chosen.quantise]: True}
+            )
+        return options
 
     def load(self, kind: str, **options: Any) -> Any:
         """Load from the folder or the hub's cache, and from the hub itself only if that is not enough and allowed."""

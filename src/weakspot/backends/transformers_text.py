@@ -9,6 +9,7 @@ from pydantic import JsonValue
 from weakspot.backends import json_grammar
 from weakspot.backends.answer_words import json_instruction
 from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.thinking import without_thinking
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.seeding import child_seed
@@ -28,18 +29,22 @@ class TransformersTextGenerator(Sendable):
         model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
         revision: branch, tag or commit on the hub.
         device: auto, cpu, cuda, cuda:1, mps.
-        dtype: float32, float16 or bfloat16.
+        dtype: float32, float16, bfloat16, or auto for what the weights are stored in.
+        device_map: how accelerate spreads the model over devices, such as auto; empty to keep it on one device.
+        quantise: 4-bit or 8-bit to load weights so by bitsandbytes; empty to load them as they are.
         max_new_tokens: most tokens of an answer.
         temperature: 0 for the likeliest words, whatever the seed; larger: drawn by seed. JSON is never drawn.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument a setting
         self,
         *,
         model: str | Path,
         revision: str | None = None,
         device: str = "auto",
         dtype: str = "float32",
+        device_map: str = "",
+        quantise: str = "",
         max_new_tokens: int = 512,
         temperature: float = 0.0,
     ) -> None:
@@ -48,6 +53,8 @@ class TransformersTextGenerator(Sendable):
             revision=revision,
             device=device,
             dtype=dtype,
+            device_map=device_map,
+            quantise=quantise,
             batch_size=1,
             max_new_tokens=max_new_tokens,
         )
@@ -111,7 +118,16 @@ class TransformersTextGenerator(Sendable):
         return {"do_sample": False, "num_beams": 1}
 
     def _words(self, tokens: Any) -> str:
-        return str(self._tokenizer.decode(tokens, skip_special_tokens=True)).strip()
+        text = str(self._tokenizer.decode(tokens, skip_special_tokens=True)).strip()
+        spoken = without_thinking(text)
+        if text and not spoken:
+            raise ModelError(
+                "The model's answer was cut off while it was still thinking.",
+                where=self._source.settings.model,
+                given=text[-80:],
+                fix="Raise max_new_tokens, or choose a model that answers at once.",
+            )
+        return spoken
 
     def _tokens(self, prompt: str) -> Any:
         """Return the prompt as a chat message where the model has a form for it, otherwise as it is."""
@@ -120,7 +136,7 @@ class TransformersTextGenerator(Sendable):
         if is_chat:
             message = [{"role": "user", "content": prompt}]
             prompt = tokenizer.apply_chat_template(
-                message, add_generation_prompt=True, tokenize=False
+                message, add_generation_prompt=True, tokenize=False, enable_thinking=False
             )
         found = tokenizer(
             [prompt if is_chat else f"{prompt}\n"],
