@@ -366,3 +366,65 @@ def test_generate__needs_the_extra(saved, monkeypatch):
 def test_options__that_mean_nothing_are_refused(options):
     with pytest.raises(ConfigError):
         _generator(**({"model": "x"} | options))
+
+
+@pytest.mark.parametrize(
+    ("kind", "written"),
+    [
+        ("stable_diffusion", "StableDiffusionInstructPix2PixPipeline"),
+        ("stable_diffusion", "StableDiffusionInpaintPipeline"),
+        ("flux", "FluxKontextPipeline"),
+    ],
+)
+def test_generate__pipelines_that_change_images_are_sent_to_the_editor(saved, kind, written):
+    with pytest.raises(ModelError, match=f"{written} changes an image.*`edit`"):
+        _generator(saved(kind, written=written)).generate(PROMPTS[:1], seeds=[0])
+
+
+def test_call__further_arguments_and_another_scheduler_change_the_image_and_the_id(saved):
+    plain = _generator(saved())
+    noisier = _generator(saved(), call={"guidance_rescale": 0.7})
+    other = _generator(saved(), scheduler="EulerAncestralDiscreteScheduler")
+    made = [
+        one.generate(PROMPTS[:1], seeds=[0])[0].image.tobytes() for one in (plain, noisier, other)
+    ]
+    assert len(set(made)) == 3
+    assert len({plain.generator_id, noisier.generator_id, other.generator_id}) == 3
+    with pytest.raises(ConfigError, match="takes no speed"):
+        _generator(saved(), call={"speed": 1}).generate(PROMPTS[:1], seeds=[0])
+    with pytest.raises(ConfigError, match="no scheduler 'Faster'"):
+        _generator(saved(), scheduler="Faster").generate(PROMPTS[:1], seeds=[0])
+    with pytest.raises(
+        ConfigError, match=r"(?s)call: prompt cannot.*offload: must.*quantise: must"
+    ):
+        _generator(saved(), call={"prompt": "x"}, offload="all", quantise="1-bit")
+
+
+def test_negative_prompt__a_pipeline_that_would_ignore_it_says_so(saved):
+    flux = saved("flux")
+    options = {"width": 16, "height": 16, "negative_prompt": "dark"}
+    with pytest.raises(ConfigError, match=r"ignores negative_prompt.*true_cfg_scale = 4"):
+        _generator(flux, **options).generate(["a bus"], seeds=[0])
+    told, untold = (
+        _generator(flux, **(options | {"negative_prompt": words}), call={"true_cfg_scale": 4.0})
+        for words in ("dark", "")
+    )
+    assert _bytes(told.generate(["a bus"], seeds=[0])) != _bytes(
+        untold.generate(["a bus"], seeds=[0])
+    )
+
+
+def test_lora__that_is_none__is_named(saved, tmp_path):
+    with pytest.raises(ModelError, match="LoRA cannot be loaded"):
+        _generator(saved(), lora=tmp_path).generate(PROMPTS[:1], seeds=[0])
+
+
+def test_dtype__is_the_one_that_the_id_claims(saved):
+    generator = _generator(saved(), dtype="bfloat16")
+    pipeline, _ = generator._parts
+    assert pipeline.unet.dtype == pipeline.vae.dtype == torch.bfloat16
+
+
+def test_quantise__without_its_library__says_what_to_install(saved):
+    with pytest.raises(UnavailableError, match="pip install bitsandbytes"):
+        _generator(saved(), quantise="4-bit").generate(PROMPTS[:1], seeds=[0])

@@ -16,6 +16,7 @@ from PIL import Image
 from tests.backends import tiny_pipelines
 
 from weakspot.backends.endpoint_images import EndpointImageGenerator
+from weakspot.core.own_images import OwnImages
 from weakspot.core.registry import part_class
 from weakspot.testing.renderer import render
 from weakspot.testing.scenes import Scene
@@ -147,18 +148,59 @@ def _unclip(folder: Path, _stack: ExitStack) -> Callable[[], object]:
     return _part("image_generators", "unclip", model=model, device="cpu", steps=2, batch_size=2)
 
 
-def _compose(folder: Path, _stack: ExitStack) -> Callable[[], object]:
+def _edit(folder: Path, _stack: ExitStack) -> Callable[[], object]:
+    written = "StableDiffusionInstructPix2PixPipeline"
+    model = tiny_pipelines.save_stable_diffusion(folder / "model", written=written)
+    made = _part("image_generators", "edit", model=model, device="cpu", steps=2, side=32)
+    return lambda: made().with_images(OWN_SHAPES)  # type: ignore[attr-defined]
+
+
+def _ids(class_name: str) -> list[str]:
+    return [f"{class_name} {number}" for number in range(4)] if class_name else []
+
+
+def _shape(sample_id: str) -> Image.Image:
+    kind, _, instance = sample_id.partition(" ")
+    scene = Scene(kinds=(kind,), colour="blue", size="large", instance=int(instance))
+    return render(scene, side=64, marked=False)
+
+
+def _none(_: str) -> None:
+    return None
+
+
+def _nothing(_: str) -> list[str]:
+    return []
+
+
+OWN_SHAPES = OwnImages(
+    class_names=("disc", "star"),
+    objects=_ids,
+    backgrounds=_nothing,
+    background_words=(),
+    image=_shape,
+    mask=_none,
+    digest="shapes",
+)
+
+
+def _shapes(folder: Path) -> Path:
     for kind in ("disc", "star"):
         (folder / "shapes" / kind).mkdir(parents=True, exist_ok=True)
         for instance in range(3):
             scene = Scene(kinds=(kind,), colour="blue", size="large", instance=instance)
             render(scene, side=128, marked=False).save(folder / "shapes" / kind / f"{instance}.png")
-    return _part("image_generators", "compose", images=str(folder / "shapes"), side=64)
+    return folder / "shapes"
+
+
+def _compose(folder: Path, _stack: ExitStack) -> Callable[[], object]:
+    return _part("image_generators", "compose", images=str(_shapes(folder)), side=64)
 
 
 BUILDERS = {
     ("image_generators", "compose"): _compose,
     ("image_generators", "diffusers"): _diffusers,
+    ("image_generators", "edit"): _edit,
     ("image_generators", "endpoint"): endpoint_images,
     ("image_generators", "unclip"): _unclip,
 }

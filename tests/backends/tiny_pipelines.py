@@ -138,16 +138,25 @@ def safety_checker(*, flags):
 
 @_made
 def save_stable_diffusion(
-    folder: Path, *, checker=None, scheduler="DDIMScheduler", is_nan=False
+    folder: Path,
+    *,
+    checker=None,
+    scheduler="DDIMScheduler",
+    is_nan=False,
+    written="StableDiffusionPipeline",
 ) -> None:
-    """Write a Stable Diffusion 1.x pipeline; `checker` is None, "flags" or "passes"."""
-    from diffusers import StableDiffusionPipeline
+    """Write a Stable Diffusion 1.x pipeline, or one of its kin; `checker` is None, "flags" or "passes"."""
+    import diffusers
 
     vae = _vae()
     if is_nan:
         vae.decoder.conv_out.bias.data[0] = float("nan")
     changes = {"time_cond_proj_dim": 8} if scheduler == "LCMScheduler" else {}
-    StableDiffusionPipeline(
+    changes["in_channels"] = {
+        "StableDiffusionInpaintPipeline": 9,
+        "StableDiffusionInstructPix2PixPipeline": 8,
+    }.get(written, 4)
+    getattr(diffusers, written)(
         vae=vae,
         text_encoder=_text_encoder(),
         tokenizer=_tokenizer(),
@@ -184,14 +193,10 @@ def save_stable_diffusion_xl(folder: Path) -> None:
 
 
 @_made
-def save_flux(folder: Path) -> None:
-    """Write a FLUX pipeline, which is built on a transformer and reads words by CLIP and by T5."""
-    from diffusers import (
-        AutoencoderKL,
-        FlowMatchEulerDiscreteScheduler,
-        FluxPipeline,
-        FluxTransformer2DModel,
-    )
+def save_flux(folder: Path, *, written="FluxPipeline") -> None:
+    """Write a FLUX pipeline, which is built on a transformer and reads words by CLIP and by T5, or one of its kin."""
+    import diffusers
+    from diffusers import AutoencoderKL, FlowMatchEulerDiscreteScheduler, FluxTransformer2DModel
     from transformers import T5Config, T5EncoderModel, T5Tokenizer
 
     pieces = [
@@ -206,7 +211,7 @@ def save_flux(folder: Path) -> None:
         "down_block_types": ("DownEncoderBlock2D",),
         "up_block_types": ("UpDecoderBlock2D",),
     }
-    FluxPipeline(
+    getattr(diffusers, written)(
         scheduler=FlowMatchEulerDiscreteScheduler(),
         vae=AutoencoderKL(
             **blocks, latent_channels=1, norm_num_groups=4, sample_size=16, shift_factor=0.1

@@ -1,6 +1,6 @@
 """Images from words by diffusion pipelines, by name or from a folder."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,15 @@ SAFETY = ("record", "off")
 _LONGEST_PROMPT = 512
 
 
+def is_editor(class_name: str) -> bool:
+    """Return whether a class of pipelines, by its name, only changes images that it is given.
+
+    >>> [is_editor(f"{name}Pipeline") for name in ("FluxKontext", "StableDiffusionInpaint", "Flux2")]
+    [True, True, False]
+    """
+    return any(word in class_name for word in ("Kontext", "Edit", "Pix2Pix", "Inpaint", "Fill"))
+
+
 class DiffusersGenerator(Sendable):
     """Stable Diffusion 1, 2, XL, turbo and 3, FLUX and whatever else diffusers loads as a pipeline from words to images.
 
@@ -81,6 +90,12 @@ class DiffusersGenerator(Sendable):
         negative_prompt: what images are not to show.
         batch_size: images a call of the pipeline.
         variant: kind of weight files, for example fp16.
+        call: further arguments of the pipeline's call, by their own names.
+        scheduler: class of diffusers that takes the place of the pipeline's own scheduler.
+        lora: name on the hub, folder or file of a LoRA.
+        lora_weight: how much of it.
+        offload: model or sequential to keep parts in memory until their turn comes.
+        quantise: 4-bit or 8-bit to load the large parts so by bitsandbytes.
         safety: record, or off to leave the checker out.
     """
 
@@ -98,6 +113,12 @@ class DiffusersGenerator(Sendable):
         negative_prompt: str = "",
         batch_size: int = 1,
         variant: str | None = None,
+        call: Mapping[str, Any] | None = None,
+        scheduler: str = "",
+        lora: str | Path = "",
+        lora_weight: float = 1.0,
+        offload: str = "",
+        quantise: str = "",
         safety: str = "record",
     ) -> None:
         if safety not in SAFETY:
@@ -115,6 +136,12 @@ class DiffusersGenerator(Sendable):
                 height=height,
                 negative_prompt=negative_prompt,
                 batch_size=batch_size,
+                call=call or {},
+                scheduler=scheduler,
+                lora=str(lora),
+                lora_weight=lora_weight,
+                offload=offload,
+                quantise=quantise,
             )
         )
         self._safety = safety
@@ -183,6 +210,12 @@ class DiffusersGenerator(Sendable):
     def _parts(self) -> tuple[Any, SafetyChecker | None]:
         source = self._source
         written_by = arguments_of(source.kind(source.class_name))
+        if is_editor(source.class_name):
+            raise ModelError(
+                f"{source.class_name} changes an image that it is given and draws none from words alone.",
+                where=source.settings.model,
+                fix="Set the generator to `edit` to have your own images changed, or name a text-to-image pipeline.",
+            )
         # What was written as a pipeline that also takes an image may have a sibling of the same parts that takes words alone.
         pipeline = source.pipeline(
             "AutoPipelineForText2Image" if "image" in written_by else "DiffusionPipeline"

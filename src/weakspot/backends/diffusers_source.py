@@ -5,11 +5,20 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from weakspot.backends.diffusers_loading import (
+    OFFLOADS,
+    QUANTISED,
+    dtype_option,
+    placed,
+    quantised_parts,
+    with_lora,
+    with_scheduler,
+)
 from weakspot.backends.hub import hub_is_off
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, model_id
@@ -29,6 +38,20 @@ from weakspot.core.sending import Sendable
 PURPOSE = "Diffusion pipelines"
 EXTRA = "generate"
 INDEX_FILE = "model_index.json"
+OWN_ARGUMENTS = frozenset(
+    {
+        "prompt",
+        "image",
+        "mask_image",
+        "generator",
+        "output_type",
+        "num_inference_steps",
+        "guidance_scale",
+    }
+    | {"width", "height", "negative_prompt", "num_images_per_prompt", "return_dict"}
+)
+DRAWING = ("call", "scheduler", "lora", "lora_weight", "quantise")
+"""Settings that decide about pixels and that older ids do not know; they count only where they were changed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,6 +71,12 @@ class PipelineSettings:
         height: of the images in pixels; None for what the pipeline does by itself.
         negative_prompt: what images are not to show.
         batch_size: images a call of the pipeline.
+        call: further arguments of the pipeline's call, by their own names, such as true_cfg_scale or image_guidance_scale.
+        scheduler: class of diffusers that takes the place of the pipeline's own scheduler.
+        lora: name on the hub, folder or file of a LoRA.
+        lora_weight: how much of it.
+        offload: model or sequential: parts wait in memory and go to the device in turn; empty to keep all of it there.
+        quantise: 4-bit or 8-bit to load the large parts so by bitsandbytes.
     """
 
     model: str
@@ -61,9 +90,21 @@ class PipelineSettings:
     height: Count | None = None
     negative_prompt: str = ""
     batch_size: Count = 1
+    call: Mapping[str, Any] = field(default_factory=dict)
+    scheduler: str = ""
+    lora: str = ""
+    lora_weight: NonNegative = 1.0
+    offload: str = ""
+    quantise: str = ""
 
     def __post_init__(self) -> None:
         problems = []
+        taken = sorted(OWN_ARGUMENTS & self.call.keys())
+        if taken:
+            problems.append(f"call: {', '.join(taken)} cannot be set here")
+        for name, known in (("offload", OFFLOADS), ("quantise", tuple(QUANTISED))):
+            if getattr(self, name) not in ("", *known):
+                problems.append(f"{name}: must be one of {list(known)}, is {getattr(self, name)!r}")
         if (self.width is None) != (self.height is None):
             problems.append(
                 "width and height: give both or none, some pipelines ignore one without the other"
@@ -96,8 +137,21 @@ class PipelineSource(Sendable):
             chosen.negative_prompt,
             chosen.variant,
         )
+        own = {each.name: each.default for each in fields(chosen)}
+        further = [
+            f"{name}={getattr(chosen, name)}"
+            for name in DRAWING
+            if getattr(chosen, name) not in (own[name], {})
+        ]
         return model_id(
-            kind, self.name, self.version, str(self.dtype), chosen.batch_size, *drawing, *parts
+            kind,
+            self.name,
+            self.version,
+            str(self.dtype),
+            chosen.batch_size,
+            *drawing,
+            *further,
+            *parts,
         )
 
     @property
@@ -182,10 +236,16 @@ class PipelineSource(Sendable):
         """
         loader = self.kind(kind)
         options = parts | {"revision": self.settings.revision, "variant": self.settings.variant}
-        options |= {"use_safetensors": True, "trust_remote_code": False, "dtype": self.dtype}
+        options |= {"use_safetensors": True, "trust_remote_code": False}
+        options[dtype_option(self.library.__version__)] = self.dtype
+        options |= quantised_parts(self.library, self.settings.quantise, self.dtype)
         with self.quiet():
             made = self._fetch(partial(loader.from_pretrained, self.settings.model, **options))
-            made = made.to(self.device)
+            if self.settings.scheduler:
+                with_scheduler(self.library, made, self.settings.scheduler)
+            if self.settings.lora:
+                with_lora(made, self.settings.lora, self.settings.lora_weight)
+            made = placed(made, self.device, self.settings.offload)
         made.set_progress_bar_config(disable=True)
         if hasattr(getattr(made, "vae", None), "enable_slicing"):
             made.vae.enable_slicing()
@@ -206,6 +266,7 @@ class PipelineSource(Sendable):
             "negative_prompt": chosen.negative_prompt or None,
         }
         given = {name: value for name, value in wanted.items() if value is not None}
+        given |= chosen.call
         unknown = sorted(given.keys() - arguments_of(type(pipeline)))
         if unknown:
             raise ConfigError(
@@ -213,6 +274,15 @@ class PipelineSource(Sendable):
                 where="options",
                 given=unknown,
             )
+        true_scale = inspect.signature(pipeline.__call__).parameters.get("true_cfg_scale")
+        if "negative_prompt" in given and true_scale is not None:
+            scale = given.get("true_cfg_scale", true_scale.default)
+            if scale is None or scale <= 1:
+                raise ConfigError(
+                    f"{type(pipeline).__name__} ignores negative_prompt while true_cfg_scale is {scale}.",
+                    where="options",
+                    fix="Set call = {true_cfg_scale = 4.0}, which doubles the time, or leave out negative_prompt.",
+                )
         return given
 
     @contextmanager

@@ -28,7 +28,9 @@ EngineOption = typer.Option(
     help="Where heavy work runs, instead of the configured place: local, processes or ray. Same results.",
 )
 GeneratorOption = typer.Option(
-    "", "--generator", help="Registered image generator to use instead of the configured one."
+    "",
+    "--generator",
+    help="Image generator to use instead of the configured one: NAME, or NAME:MODEL such as edit:FOLDER.",
 )
 PortOption = typer.Option(8765, "--port", min=0, max=65535, help="Port; 0 takes a free one.")
 SeedOption = typer.Option(0, "--seed", min=0, help="Same seed, same answer.")

@@ -26,8 +26,17 @@ def prepared(tmp_path_factory, world, manifest):
 def test_with_generator__options_stay_with_the_generator_they_were_given_for():
     settings = Settings(generator=GeneratorSettings(name="planted", options={"side": 48}))
     assert with_generator(settings, "").generator.options == {"side": 48}
-    assert with_generator(settings, "planted") is settings
+    assert with_generator(settings, "planted") == settings
     assert with_generator(settings, "compose").generator.options == {}
+
+
+def test_with_generator__a_model_behind_the_name():
+    settings = Settings(generator=GeneratorSettings(name="planted", options={"side": 48}))
+    chosen = with_generator(settings, "diffusers:someone/model").generator
+    assert (chosen.name, chosen.options) == ("diffusers", {"model": "someone/model"})
+    kept = GeneratorSettings(name="edit", options={"model": "a", "side": 256})
+    changed = with_generator(Settings(generator=kept), "edit:b").generator
+    assert changed.options == {"model": "b", "side": 256}
 
 
 def test_build_generator__by_name_and_options(tmp_path):

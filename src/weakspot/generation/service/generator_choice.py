@@ -14,16 +14,18 @@ COMPOSE = "compose"
 
 
 def with_generator(settings: Settings, name: str) -> Settings:
-    """Return settings with another generator, if one is named; options stay with the generator they were given for.
+    """Return settings with another generator, if one is named: `NAME`, or `NAME:MODEL`.
 
-    Raises:
-        ConfigError: if something is given that is no name.
+    Options stay with the generator they were given for.
     """
     chosen = settings.generator
-    if not name or name == chosen.name:
+    name, _, model = name.partition(":")
+    if not name:
         return settings
+    options = chosen.options if name == chosen.name else {}
+    options = {**options, "model": model} if model else options
     return settings.model_copy(
-        update={"generator": chosen.model_copy(update={"name": name, "options": {}})}
+        update={"generator": chosen.model_copy(update={"name": name, "options": options})}
     )
 
 
@@ -47,7 +49,7 @@ def build_generator(
         raise ConfigError(
             "No image generator is configured.",
             where="[generator] name",
-            fix="Choose compose, diffusers, endpoint or unclip.",
+            fix="Choose compose, diffusers, edit, endpoint or unclip.",
         )
     options = resolved_options(chosen.options, folder)
     built = build_part("image_generators", chosen.name, options, where="[generator] options")
