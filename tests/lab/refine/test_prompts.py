@@ -197,3 +197,31 @@ def test_directions_prompts__no_slice_of_a_class(subject, images):
     wanted = [Wanted(prompt=Prompt("disc", "A photo of a disc"), n_images=30, weight=2.0)]
     with pytest.raises(NotEnoughDataError, match="names no slice"):
         directions_prompts(wanted, RefineRequest(), images, subject)
+
+
+def test_refine_prompts__a_value_that_right_samples_show_as_often_is_not_generated(images):
+    everywhere = NamedFailures(
+        class_name="disc",
+        kind="background",
+        value="in a supermarket",
+        phrase="a photo of a disc in a supermarket",
+        n_failures=15,
+        n_seed=16,
+        n_right=36,
+        n_right_shown=35,
+    )
+    telling = everywhere.model_copy(
+        update={
+            "value": "in the snow",
+            "phrase": "a photo of a disc in the snow",
+            "n_failures": 4,
+            "n_right_shown": 1,
+        }
+    )
+    names = pooled_names([[everywhere, telling]])
+    assert [one.value for one in names] == ["in the snow", "in a supermarket"]
+    (wanted,), _ = refine_prompts(names, RefineRequest(), images)
+    assert wanted.prompt.text == "A photo of a disc in the snow"
+    assert wanted.weight == pytest.approx(4 - 16 / 36)
+    with pytest.raises(NotEnoughDataError, match="as common among right samples"):
+        refine_prompts(pooled_names([[everywhere]]), RefineRequest(), images)

@@ -24,7 +24,7 @@ class SeedNames:
     """What the seed failures of one model show.
 
     Args:
-        names: every value that at least one of them shows, commonest first within class and kind.
+        names: every value that at least one of them shows, within class and kind those first that set failures apart.
         notes: why nothing is said of a class.
     """
 
@@ -66,9 +66,11 @@ def seed_names(subject: Subject, request: RefineRequest) -> SeedNames:
 
 
 def pooled_names(models: Iterable[Sequence[NamedFailures]]) -> list[NamedFailures]:
-    """Return the values of several models with their failures added up, commonest first within class and kind.
+    """Return the values of several models with their failures added up.
 
-    What was looked at is added up over all models, also over those none of whose failures shows the value.
+    Within class and kind those come first that most failures show beyond what right samples of the class would lead one to
+    expect: a value that all samples of the class show explains nothing. What was looked at is added up over all models, also over
+    those none of whose failures shows the value.
     """
     given = list(models)
     looked_at: Counter[tuple[str, str, str]] = Counter()
@@ -87,12 +89,12 @@ def pooled_names(models: Iterable[Sequence[NamedFailures]]) -> list[NamedFailure
         every = {count: looked_at[(one.class_name, one.kind, count)] for count in LOOKED_AT}
         total[key] = one.model_copy(update=shown | every)
     return sorted(
-        total.values(), key=lambda one: (one.class_name, one.kind, -one.n_failures, one.value)
+        total.values(), key=lambda one: (one.class_name, one.kind, -one.excess, one.value)
     )
 
 
 def by_class_and_kind(names: Sequence[NamedFailures]) -> list[tuple[NamedFailures, ...]]:
-    """Return the values of every class and kind; commonest first if names are in the order of `pooled_names`."""
+    """Return the values of every class and kind; best first if names are in the order of `pooled_names`."""
     found: dict[tuple[str, str], list[NamedFailures]] = {}
     for one in names:
         found.setdefault((one.class_name, one.kind), []).append(one)

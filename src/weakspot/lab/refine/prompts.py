@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, RefusedPromptError
 from weakspot.core.seeding import generator
@@ -58,7 +59,7 @@ def possible_prompts(
 def refine_prompts(
     names: Sequence[NamedFailures], request: RefineRequest, images: Images
 ) -> tuple[tuple[Wanted, ...], list[str]]:
-    """Return images of the values that most seed failures of a class show, and notes on what cannot be generated.
+    """Return images of the values that set seed failures of a class apart, and notes on what cannot be generated.
 
     Args:
         names: in the order of `pooled_names`.
@@ -66,7 +67,7 @@ def refine_prompts(
         images: the generator.
 
     Raises:
-        NotEnoughDataError: if no failure shows any value.
+        NotEnoughDataError: if no failure shows any value, or none that is not as common among right samples.
         RefusedPromptError: if the generator can generate none of them; the fix names what it can.
     """
     if not names:
@@ -74,9 +75,16 @@ def refine_prompts(
             "No failure of the discovery half shows any of the proposed values, so there is nothing to generate.",
             fix="Ask for other kinds of attribute (--kinds), or configure a language model ([language]).",
         )
+    telling = [one for one in names if one.excess > 0]
+    if not telling:
+        raise NotEnoughDataError(
+            "Every value that failures show is as common among right samples, so there is nothing to generate.",
+            given=[f"{one.class_name}: {one.value}" for one in names][:MOST_SHOWN],
+            fix="Ask for other kinds of attribute (--kinds), or configure a language model ([language]).",
+        )
     ranked = [
         tuple(Prompt(one.class_name, sentence(one.phrase)) for one in own)
-        for own in by_class_and_kind(names)
+        for own in by_class_and_kind(telling)
     ]
     found = possible_prompts(ranked, request.n_names, images)
     if not any(found.groups):
@@ -86,15 +94,15 @@ def refine_prompts(
             given=[prompt.text for prompt in found.refused][:MOST_SHOWN],
             fix=first.fix or first.what,
         )
-    counts = {Prompt(one.class_name, sentence(one.phrase)): one.n_failures for one in names}
+    counts = {Prompt(one.class_name, sentence(one.phrase)): one.excess for one in telling}
     chosen = dict.fromkeys(prompt for group in found.groups for prompt in group)
     wanted = [
         Wanted(
-            prompt=prompt, n_images=request.n_images(counts[prompt]), weight=float(counts[prompt])
+            prompt=prompt, n_images=request.n_images(ceil(counts[prompt])), weight=counts[prompt]
         )
         for prompt in chosen
     ]
-    return tuple(wanted), _refusal_notes(names, chosen, found.refused)
+    return tuple(wanted), _refusal_notes(telling, chosen, found.refused)
 
 
 def sentence(phrase: str) -> str:

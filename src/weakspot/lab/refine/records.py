@@ -35,6 +35,12 @@ class NamedFailures(Record):
     n_right: int = 0
     n_right_shown: int = 0
 
+    @property
+    def excess(self) -> float:
+        """Return how many more failures show it than if it were as common among them as among right samples."""
+        usual = self.n_right_shown / self.n_right if self.n_right else 0.0
+        return self.n_failures - self.n_seed * usual
+
 
 class GeneratedPrompt(Record):
     """A prompt that images were generated from.

@@ -1,7 +1,7 @@
 """Training the last layer with generated samples beside the training samples, and how much they should count."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -61,13 +61,48 @@ class RefinedHead:
     debug_weight: float = 0.0
 
 
-def added_images(subject: Subject, wanted: Sequence[Wanted], images: Images) -> Added:
+def kept_of_classes(wanted: Sequence[Wanted], added: Added) -> dict[str, int]:
+    """Return how many images of every class an arm trains on."""
+    found: dict[str, int] = {}
+    for one, n_kept in zip(wanted, added.n_kept, strict=True):
+        found[one.prompt.class_name] = found.get(one.prompt.class_name, 0) + n_kept
+    return found
+
+
+def more_images(wanted: Sequence[Wanted], factor: int) -> tuple[Wanted, ...]:
+    return tuple(replace(one, n_images=factor * one.n_images) for one in wanted)
+
+
+def _trimmed(wanted: Sequence[Wanted], n_kept: Sequence[int], most: Mapping[str, int]) -> list[int]:
+    """Return how many images of every prompt are used, so that no class has more than given; the fullest prompts give first."""
+    used = list(n_kept)
+    for class_name, limit in most.items():
+        own = [place for place, one in enumerate(wanted) if one.prompt.class_name == class_name]
+        while sum(used[place] for place in own) > limit:
+            used[max(own, key=lambda place: used[place])] -= 1
+    return used
+
+
+def added_images(
+    subject: Subject,
+    wanted: Sequence[Wanted],
+    images: Images,
+    most: Mapping[str, int] | None = None,
+) -> Added:
     """Return what a model makes of an arm's images; a prompt counts as much however many of its images were kept.
+
+    Args:
+        subject: the model.
+        wanted: what was generated.
+        images: the generator.
+        most: of classes, how many images are used at most.
 
     Raises:
         NotEnoughDataError: if not one image was kept.
     """
     found = [images.features(subject.name, one.prompt, one.n_images) for one in wanted]
+    used = _trimmed(wanted, [len(features) for features in found], most or {})
+    found = [features[:number] for features, number in zip(found, used, strict=True)]
     n_kept = [len(features) for features in found]
     if not any(n_kept):
         raise NotEnoughDataError("Not one generated image can be used.", given=images.rejected())
@@ -126,7 +161,8 @@ def refined_head(subject: Subject, added: Added | None, debug_weight: float) -> 
 def chosen_head(subject: Subject, added: Added, request: RefineRequest) -> RefinedHead:
     """Return the last layer with the weight that is asked for, or with the largest that loses little on the discovery half.
 
-    Where that half is too small to tell a small loss from none, it is the smallest weight.
+    One lost decision is never too much: on a small half it is more than the share that may be lost, and yet tells nothing. Where all
+    weights lose too much, it is the smallest.
     """
     if request.debug_weight is not None:
         return refined_head(subject, added, request.debug_weight)
@@ -134,9 +170,7 @@ def chosen_head(subject: Subject, added: Added, request: RefineRequest) -> Refin
     for weight in WEIGHTS:
         found = refined_head(subject, added, weight)
         before, after = rights(subject, seeds, found)
-        limit = request.most_lost * int(before.sum())
-        # By one standard error less than the limit: the largest weight that just passes would otherwise owe it to luck.
-        if int((before & ~after).sum()) <= limit - np.sqrt(limit):
+        if (before & ~after).sum() <= max(1.0, request.most_lost * before.sum()):
             break
     return found
 
