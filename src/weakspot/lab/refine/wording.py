@@ -33,7 +33,14 @@ def headline(refinement: Refinement) -> str:
         return "No failure was held out, so it cannot be told what the refinement resolves."
     said = f"Refinement resolves {held.count} of {held.total} held-out failures ({percent(held.value)}, {interval(held.interval)})"
     if random is not None:
-        said += f"; as many images of the mere classes resolve {random.held_out.count} ({percent(random.held_out.value)})"
+        many = (
+            "as many"
+            if random.n_images == first.n_images
+            else f"{random.n_images} instead of {first.n_images}"
+        )
+        said += f"; {many} images of the mere classes resolve {random.held_out.count} ({percent(random.held_out.value)})"
+        if held.count <= random.held_out.count:
+            said = f"Not better than images of the mere classes. {said}"
         if first.p_against_random is not None:
             doubt = "" if first.p_against_random <= CERTAIN else ", may be chance"
             said += f", {p_words(first.p_against_random)}{doubt}"
