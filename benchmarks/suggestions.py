@@ -31,6 +31,7 @@ from weakspot.project.example_data import groceries
 RATES = 0.75, 0.08
 N_PER_KIND = 45
 LEAST_CAPTIONS = 3
+FEWEST_INSIDE = 15
 CLASSES = {
     "dog": "dog dogs puppy",
     "man": "man men guy",
@@ -188,7 +189,7 @@ def hidden_cases(classes: Path, projection: TextProjection) -> list[Case]:
         inside = np.array([hidden in above[label] for label in labels])[own]
         few = np.arange(int(own.sum())) % max(1, int(own.sum()) // 400) == 0
         kept = few | inside if inside.mean() < 0.2 else few
-        if 8 <= inside[kept].sum() < kept.sum() * 0.6:
+        if FEWEST_INSIDE <= inside[kept].sum() < kept.sum() * 0.6:
             found.append(
                 Case(
                     name=name,

@@ -2,8 +2,8 @@ r"""Make the card of the words that the describer may say: `src/weakspot/backend
 
 A word is measured where its truth is known on images that took no part in teaching: Flickr8k test photographs whose captions say it (at
 least ten), photographs of ImageNet classes it is nearly always true of, recoloured and filtered photographs
-(`benchmarks/embedded_default.py --json`), and drawn images that were held back. Kinds are names of ImageNet classes, told from the
-photographs of their nearest relatives.
+(`benchmarks/embedded_default.py --json`), and drawn images that were held back. Kinds are names of ImageNet classes and of what
+WordNet says they are kinds of, told from the photographs of their nearest relatives.
 
     python tools/measure_known_words.py --pairs PAIRS --classes MORE_PAIRS --words WORDS.jsonl --work WORK --fonts FONTS \
         --attributes RESULT.json --page PAGE.md
@@ -48,7 +48,7 @@ from weakspot.lexicon.wordnet import ancestors
 
 FEWEST_OF_CLASSES, FEWEST_OF_KIND = 8, 4
 DOMAINS = ("animal", "person", "food", "foodstuff", "produce", "plant", "artifact", "object")
-FEWEST_RELATIVES = 10
+FEWEST_RELATIVES, MOST_OF_KIND = 10, 300
 WEAK = (
     "It hardly knows where a thing stands in the image, from where it is seen, or how many there are; rare kinds that nobody taught it are "
     "not told, and words for a background need a witness.",
@@ -95,15 +95,25 @@ def from_classes(folder: Path, centre: Callable) -> tuple[ToldImages, ToldImages
     for name, own in above.items():
         for one in own:
             below.setdefault(one, []).append(name)
-    compared = {}
-    for name, own in above.items():
-        near = next((one for one in own if len(below[one]) > FEWEST_RELATIVES), None)
+    broad = {one for one, own in below.items() if 1 < len(own) <= MOST_OF_KIND}
+    truths_of_kinds, compared = {}, {}
+    for name in dict.fromkeys([*names, *sorted(broad)]):
+        own = {*below.get(name, ()), *({name} & above.keys())}
+        near = next(
+            (
+                one
+                for one in ancestors(name)
+                if len(below.get(one, ())) >= len(own) + FEWEST_RELATIVES
+            ),
+            None,
+        )
         if near is not None:
             compared[name] = np.isin(labels, below[near])
+            truths_of_kinds[name] = np.isin(labels, sorted(own))
     kinds = ToldImages(
         on="ImageNet photographs of its relatives",
         embeddings=images,
-        truths={name: labels == name for name in compared},
+        truths=truths_of_kinds,
         compared=compared,
         fewest=FEWEST_OF_KIND,
     )
@@ -258,8 +268,8 @@ def main() -> None:
     if kinds:
         below = [str(row["word"]) for row in kinds if not row["may_be_said"]]
         page += (
-            f"\nKinds: {len(kinds) - len(below)} of {len(kinds)} ImageNet names tell their four photographs from those of relatives "
-            f"at 0.80 or more and may be said of a class; {len(below)} may not: {', '.join(below)}. Other kinds are never said.\n"
+            f"\nKinds: {len(kinds) - len(below)} of {len(kinds)} names of ImageNet classes, and of what they are kinds of, tell their "
+            f"photographs (at least four) from those of relatives at 0.80 or more and may be said of a class; {len(below)} may not: {', '.join(below)}. Other kinds are never said.\n"
         )
     options.page.write_text(page, encoding="utf-8")
     n_may = sum(bool(row["may_be_said"]) for row in rows)

@@ -30,7 +30,7 @@ from weakspot.lexicon.vocabulary import built_in_vocabulary, words_of_ancestors
 from weakspot.lexicon.wordnet import are_synonyms, hyponyms, lemma
 
 TOP = 10
-N_KINDS = 20
+N_KINDS, N_MEASURED_KINDS = 20, 100
 N_FOLDS, N_DEALS = 5, 4
 MOST_COMPARED = 4000
 WORDS_AT_ONCE = 8
@@ -109,7 +109,8 @@ class SuggestionSource:
         if self.problem.side is Side.ABSENT:
             return self._sayable(general)
         own = words_of_ancestors(noun, built_in.by_ancestor)
-        kinds = hyponyms(noun, most=N_KINDS, commonest_first=True)
+        most = N_KINDS if self.assistants.measured is None else N_MEASURED_KINDS
+        kinds = hyponyms(noun, most=most, commonest_first=True)
         repeated = {*noun_forms(noun), lemma(noun)}
         listed = dict.fromkeys([*general, *own.adjectives, *own.places, *kinds])
         return self._sayable([word for word in listed if word.lower() not in repeated])
