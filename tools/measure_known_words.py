@@ -269,7 +269,8 @@ def main() -> None:
         below = [str(row["word"]) for row in kinds if not row["may_be_said"]]
         page += (
             f"\nKinds: {len(kinds) - len(below)} of {len(kinds)} names of ImageNet classes, and of what they are kinds of, tell their "
-            f"photographs (at least four) from those of relatives at 0.80 or more and may be said of a class; {len(below)} may not: {', '.join(below)}. Other kinds are never said.\n"
+            f"photographs (at least four) from those of relatives at 0.80 or more and may be said of a class; {len(below)} may not: "
+            f"{', '.join(below)}. Other kinds are never said.\n"
         )
     options.page.write_text(page, encoding="utf-8")
     n_may = sum(bool(row["may_be_said"]) for row in rows)

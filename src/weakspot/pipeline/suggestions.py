@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray
-from weakspot.core.assistants import LEAST_TRUST, Assistants, SeenInRows
+from weakspot.core.assistants import LEAST_TRUST, Assistants, SeenInRows, TrustPhrases
 from weakspot.core.attributes import told_by_words
 from weakspot.core.error_score import error_scores
 from weakspot.core.errors import DataError
@@ -99,7 +99,7 @@ class SuggestionSource:
         Args:
             spoken: words of captions, tried beside the built-in ones.
         """
-        words = [*self._vocabulary(), *self._known(spoken)]
+        words = [*self._vocabulary(), *sayable_words(spoken, self.assistants.trust)]
         found = [*self._worded(dict.fromkeys(words)), *self._columns()]
         return self._chosen(found)
 
@@ -107,29 +107,14 @@ class SuggestionSource:
         built_in, noun = built_in_vocabulary(), class_noun(self.problem)
         general = [*built_in.adjectives, *built_in.looks, *built_in.places]
         if self.problem.side is Side.ABSENT:
-            return self._sayable(general)
+            return sayable_words(general, self.assistants.says)
         own = words_of_ancestors(noun, built_in.by_ancestor)
         most = N_KINDS if self.assistants.measured is None else N_MEASURED_KINDS
         kinds = hyponyms(noun, most=most, commonest_first=True)
         repeated = {*noun_forms(noun), lemma(noun)}
         listed = dict.fromkeys([*general, *own.adjectives, *own.places, *kinds])
-        return self._sayable([word for word in listed if word.lower() not in repeated])
-
-    def _sayable(self, words: Sequence[str]) -> list[str]:
-        """Return built-in words that the text side was seen to tell, or knows where nothing was measured."""
-        says = self.assistants.says
-        told = None if says is None or not words else says(words)
-        if told is None:
-            return list(words)
-        return [word for word, one in zip(words, told, strict=True) if one >= LEAST_TRUST]
-
-    def _known(self, words: Sequence[str]) -> list[str]:
-        """Return words of captions without those that were measured to be told badly."""
-        trust = self.assistants.trust
-        told = None if trust is None or not words else trust(words)
-        if told is None:
-            return list(words)
-        return [word for word, one in zip(words, told, strict=True) if one >= LEAST_TRUST]
+        new = [word for word in listed if word.lower() not in repeated]
+        return sayable_words(new, self.assistants.says)
 
     def _worded(self, words: Sequence[str] | dict[str, None]) -> Iterator[Candidate]:
         embed, listed = self.assistants.embed_texts, list(words)
@@ -221,6 +206,19 @@ class SuggestionSource:
         if not words.endswith(BACKGROUND):
             return True
         return is_witnessed(words, self.problem.rows, inside, self.assistants.seen)
+
+
+def sayable_words(words: Sequence[str], judge: TrustPhrases | None) -> list[str]:
+    """Return the words that a judge lets pass; all of them if it cannot say.
+
+    Args:
+        words: what may be said.
+        judge: `Assistants.says` for built-in words, `Assistants.trust` for what captions say.
+    """
+    told = None if judge is None or not words else judge(words)
+    if told is None:
+        return list(words)
+    return [word for word, one in zip(words, told, strict=True) if one >= LEAST_TRUST]
 
 
 def is_witnessed(words: str, rows: IntArray, inside: BoolArray, seen: SeenInRows | None) -> bool:

@@ -72,6 +72,20 @@ def test_class_list__text_side_that_fails__still_lists(open_world):
     assert not class_list(workspace).can_compare
 
 
+def test_best_scores__only_of_words_that_may_be_said(open_world):
+    embed = PlantedEmbedder().embed_texts
+
+    def only(words, known):
+        return np.array([0.9 if word in known else np.nan for word in words])
+
+    def scores_of(*known):
+        assistants = Assistants(embed_texts=embed, measured=lambda words: only(words, known))
+        return best_scores(open_world(assistants=assistants))
+
+    assert scores_of("green")["disc"] > scores_of("dark")["disc"]
+    assert scores_of() == {}
+
+
 def test_suggestions__vocabulary__keep_their_scores_when_used(world_workspace):
     found = suggestions(world_workspace, "disc")
     assert (found.source, found.is_complete) == ("vocabulary", True)

@@ -17,7 +17,7 @@ from weakspot.core.seeding import generator
 from weakspot.discover.keywords.candidates import caption_candidates, vocabulary_candidates
 from weakspot.pipeline.models.assistants import CAPTION_COLUMN
 from weakspot.pipeline.preparation import CLIP
-from weakspot.pipeline.suggestions import SuggestionSource
+from weakspot.pipeline.suggestions import SuggestionSource, sayable_words
 from weakspot.web.services.classes.phrases import phrase_method
 from weakspot.web.services.classes.samples import ClassMembers, class_members
 from weakspot.web.services.view import View
@@ -97,8 +97,9 @@ def suggested_words(
 
 
 def vocabulary_embeddings(workspace: Workspace) -> Mapping[str, FloatArray]:
-    """Return the unit vector [d] of every word of the built-in vocabulary, whatever the class: enough to rank many classes."""
-    words = [one.keyword for one in vocabulary_candidates()]
+    """Return the unit vector [d] of every built-in word that may be said, whatever the class: enough to rank many classes."""
+    every = [one.keyword for one in vocabulary_candidates()]
+    words = sayable_words(every, workspace.prepared.assistants.says)
     method = phrase_method(workspace)
     return workspace.once(
         "vocabulary embeddings", lambda: method.phrase_embeddings(words, workspace.embed_texts)
@@ -214,7 +215,10 @@ def class_list(workspace: Workspace) -> ClassList:
 
 def best_scores(workspace: Workspace) -> dict[str, float]:
     """Return for every class the largest Error Score of a word of the built-in vocabulary."""
-    prompts = np.stack(list(vocabulary_embeddings(workspace).values()))
+    embedded = vocabulary_embeddings(workspace)
+    if not embedded:
+        return {}
+    prompts = np.stack(list(embedded.values()))
     found: dict[str, float] = {}
     for title in workspace.problems:
         members = class_members(workspace, title)
