@@ -17,7 +17,7 @@ from weakspot.core.seeding import generator
 from weakspot.discover.keywords.candidates import caption_candidates, vocabulary_candidates
 from weakspot.pipeline.models.assistants import CAPTION_COLUMN
 from weakspot.pipeline.preparation import CLIP
-from weakspot.pipeline.suggestions import SuggestionSource, sayable_words
+from weakspot.pipeline.suggestions import SuggestionSource
 from weakspot.web.services.classes.phrases import phrase_method
 from weakspot.web.services.classes.samples import ClassMembers, class_members
 from weakspot.web.services.view import View
@@ -98,8 +98,7 @@ def suggested_words(
 
 def vocabulary_embeddings(workspace: Workspace) -> Mapping[str, FloatArray]:
     """Return the unit vector [d] of every built-in word that may be said, whatever the class: enough to rank many classes."""
-    every = [one.keyword for one in vocabulary_candidates()]
-    words = sayable_words(every, workspace.prepared.assistants.says)
+    words = [one.keyword for one in vocabulary_candidates(workspace.prepared.assistants.says)]
     method = phrase_method(workspace)
     return workspace.once(
         "vocabulary embeddings", lambda: method.phrase_embeddings(words, workspace.embed_texts)
