@@ -9,7 +9,7 @@ from weakspot.core.dataset import METADATA_PREFIX, Split
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.discover.hypothesis import HypothesisDiscoverer
-from weakspot.pipeline.suggestions import SuggestionSource, is_witnessed
+from weakspot.pipeline.suggestions import SuggestionSource, _held_out_scores, is_witnessed
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing, rare
@@ -127,6 +127,17 @@ def test_suggest__reads_nothing_but_the_discovery_half(green):
         samples=replace(first.samples, dataset=dataset.with_predictions(predictions=changed)),
     )
     assert first.suggest() == again.suggest()
+
+
+def test_separation__noise__separates_nothing_on_average(green):
+    """With the best threshold of the same samples, every word of noise would look good."""
+    draws = np.random.default_rng(0)
+    noise = draws.standard_normal((60, len(green.samples(Split.VALIDATION).rows)))
+    one = source(green)
+    fits = noise[:, : len(one.problem.rows)].astype(np.float32)
+    folds = np.arange(fits.shape[1]) % 5
+    assert abs(_held_out_scores(fits, one.problem.failed, folds).mean()) < 0.05
+    assert abs(one._separation(fits).mean()) < 0.05
 
 
 def test_suggest__every_or_no_sample_failed__nothing(green):
