@@ -50,8 +50,9 @@ FEWEST_OF_CLASSES, FEWEST_OF_KIND = 8, 4
 DOMAINS = ("animal", "person", "food", "foodstuff", "produce", "plant", "artifact", "object")
 FEWEST_RELATIVES, MOST_OF_KIND = 10, 300
 WEAK = (
-    "It hardly knows where a thing stands in the image, from where it is seen, or how many there are; rare kinds that nobody taught it are "
-    "not told, and words for a background need a witness.",
+    "It hardly knows where a thing stands in the image, from where it is seen, relations and exact numbers; kinds that nobody taught "
+    "it are not told. Words for surfaces, backgrounds, rain, fog and what is hidden were measured on made images: on photographs they "
+    "may be told less well. Words measured on photographs of classes are told among many classes, which is easier than within one.",
 )
 
 
