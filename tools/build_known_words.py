@@ -3,7 +3,8 @@ r"""Make the known words of the embedded default again: `src/weakspot/backends/w
 Words with their true text embeddings come from a file (`--word-embeddings`) or from a CLIP ViT-B/16 text tower
 (`--text-tower`: name on the hub, folder of a transformers model or of ONNX towers). Less certain ones (`--lent`) only lend to their
 neighbours. Captions say which words the projection has learnt from images; these keep its word. Writing in an image
-and size in the frame are taught by drawn images (`teaching_writing.py`).
+and size in the frame are taught by drawn images (`teaching_writing.py`); backgrounds, surfaces, numbers, weather and what is hidden
+by made scenes (`teaching_scenes.py`).
 
     python tools/build_known_words.py --words WORDS.jsonl --word-embeddings WORDS.npy --lent LENT.json \
         --lent-embeddings LENT.npy --captions TEXTS.jsonl --work WORK --fonts FONTS --out OUT.npz [--withhold-test]
@@ -13,9 +14,23 @@ import argparse
 import collections
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import teaching_scenes
+from known_word_phrases import (
+    COLOUR_PHRASES,
+    KEPT_SCENES,
+    NOUNS,
+    SAID_OF_NOUN,
+    SCENES_OF_NOUN,
+    SIZED,
+    SMALL_WORDS,
+    WRITTEN,
+    scene_phrases,
+)
+from known_word_truths import OF_SCENES, PLAIN
 from teaching_images import NUMBERS, STYLE_TEXTS
 from teaching_writing import LEARN, read_or_embed
 
@@ -37,208 +52,6 @@ from weakspot.lab.align.remembering import (
 
 LEAST_CAPTIONS = 15
 BLEND = 0.5
-SMALL_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "with",
-        "to",
-        "and",
-        "is",
-        "are",
-        "by",
-        "for",
-        "his",
-        "her",
-        "their",
-        "its",
-        "from",
-        "into",
-        "as",
-        "it",
-        "while",
-        "up",
-        "out",
-        "over",
-        "through",
-        "near",
-        "that",
-        "two",
-        "three",
-        "four",
-        "five",
-        "one",
-        "some",
-        "him",
-        "them",
-        "another",
-        "other",
-        "there",
-        "this",
-        "has",
-        "have",
-        "be",
-        "being",
-        "been",
-        "who",
-        "which",
-        "what",
-        "off",
-        "down",
-        "around",
-        "across",
-        "along",
-        "against",
-        "behind",
-        "front",
-        "next",
-        "top",
-        "very",
-    ]
-)
-NOUNS = [
-    "apple",
-    "pear",
-    "orange",
-    "car",
-    "bus",
-    "truck",
-    "bicycle",
-    "motorcycle",
-    "boat",
-    "shirt",
-    "dress",
-    "shoe",
-    "hat",
-    "bag",
-    "flower",
-    "tree",
-    "leaf",
-    "bird",
-    "fish",
-    "dog",
-    "cat",
-    "horse",
-    "cow",
-    "sheep",
-    "butterfly",
-    "frog",
-    "house",
-    "building",
-    "chair",
-    "sofa",
-    "bed",
-    "door",
-    "book",
-    "cup",
-    "bottle",
-    "ball",
-    "box",
-    "phone",
-    "cake",
-    "tomato",
-    "pepper",
-    "banana",
-    "person",
-    "vegetable",
-    "fruit",
-    "food",
-    "animal",
-    "vehicle",
-]
-COLOUR_PHRASES = (
-    "{}",
-    "something {}",
-    "{} object",
-    "{} thing",
-    "the colour {}",
-    "{}-coloured",
-)
-# What is drawn on an image, and how it is said of the image and of a thing.
-WRITTEN = {
-    "text": [
-        "text",
-        "with text",
-        "with text on it",
-        "with writing",
-        "with writing on it",
-        "writing",
-        "lettering",
-        "letters",
-        "with letters",
-        "with a word on it",
-        "with words on it",
-        "words",
-        "written words",
-        "an image with text",
-        "a photo with writing on it",
-        "overlaid text",
-        "a caption in the image",
-    ],
-    "label": [
-        "with a label",
-        "with a label on it",
-        "a label",
-        "a sticker",
-        "with a sticker",
-        "with a price tag",
-        "a price tag",
-        "with a tag",
-    ],
-    "watermark": [
-        "watermark",
-        "with a watermark",
-        "an image with a watermark",
-        "watermarked",
-        "a stock photo with a watermark",
-    ],
-    "date stamp": [
-        "date stamp",
-        "with a date stamp",
-        "with a date",
-        "with a time stamp",
-        "timestamp",
-        "a photo with a date in the corner",
-        "with the date",
-    ],
-}
-SAID_OF_NOUN = {
-    "text": ("{noun} with text on it", "{noun} with writing", "{noun} with text"),
-    "label": ("{noun} with a label",),
-    "watermark": ("{noun} with a watermark",),
-    "date stamp": ("{noun} with a date stamp",),
-}
-SIZED = {
-    "small": [
-        "far away",
-        "distant photo",
-        "a distant photo",
-        "that looks small",
-        "seen from far away",
-        "small in the frame",
-        "tiny in the image",
-    ],
-    "large": [
-        "that looks large",
-        "fills the frame",
-        "that is huge and fills the frame",
-        "large in the frame",
-        "seen from very near",
-    ],
-    "close-up": [
-        "close-up",
-        "a close-up",
-        "close-up photo",
-        "macro shot",
-        "a close-up photo",
-        "an extreme close-up",
-    ],
-}
 
 
 def caption_words(path: Path) -> set[str]:
@@ -277,10 +90,31 @@ def taught_by_images(work: Path, fonts: Path) -> dict[str, dict[str, np.ndarray]
     return found
 
 
+def taught_by_scenes(work: Path) -> dict[str, np.ndarray]:
+    """Return what each word of made scenes adds to an image's embedding, set against the other ways to show the same scene."""
+    names, rows = teaching_scenes.read_or_embed(work)
+    parts, scenes, shown = (np.array([one[place] for one in names]) for place in range(3))
+    found: dict[str, np.ndarray] = {}
+    for family, words in OF_SCENES.items():
+        own = parts == f"{LEARN}-{family}"
+        for word, ways in words.items():
+            is_true = own & np.isin(shown, ways)
+            moved = [
+                rows[is_true & (scenes == scene)].mean(axis=0)
+                - rows[own & ~is_true & (scenes == scene)].mean(axis=0)
+                for scene in np.unique(scenes[is_true])
+            ]
+            found[word] = unit_rows(np.mean(moved, axis=0)[None])[0]
+    plain = (parts == f"{LEARN}-ground") & np.isin(shown, PLAIN)
+    drawn = rows[parts == f"{LEARN}-cartoon"].mean(axis=0) - rows[plain].mean(axis=0)
+    return {**found, "cartoon": unit_rows(drawn[None])[0]}
+
+
 def taught_phrases(
     words: dict[str, np.ndarray],
     frequent: set[str],
     added: dict[str, dict[str, np.ndarray]],
+    scenes: dict[str, np.ndarray],
     encode: EncodeSentences,
     projection: TextProjection,
 ) -> dict[str, np.ndarray]:
@@ -313,7 +147,27 @@ def taught_phrases(
             taught |= combined(own, {what: added["text"][what]}, template)
     for what, phrases in SIZED.items():
         taught |= {bare_phrase(phrase): added["size"][what] for phrase in phrases}
-    return taught
+    return taught | _of_scenes(scenes, own, taught, kept)
+
+
+def _of_scenes(
+    scenes: dict[str, np.ndarray],
+    nouns: dict[str, np.ndarray],
+    taught: dict[str, np.ndarray],
+    kept: Callable[[list[str]], dict[str, np.ndarray]],
+) -> dict[str, np.ndarray]:
+    found: dict[str, np.ndarray] = {}
+    spoken = scene_phrases()
+    for word in sorted(spoken.keys() & scenes.keys()):
+        row = scenes[word]
+        if word in KEPT_SCENES:
+            # Photographs say the same otherwise: what was known before is kept beside it.
+            before = taught.get(word, kept([word])[word])
+            row = unit_rows((row + before)[None])[0]
+        found |= {bare_phrase(phrase): row for phrase in spoken[word]}
+        if word in SCENES_OF_NOUN:
+            found |= combined(nouns, {word: row}, SCENES_OF_NOUN[word])
+    return found
 
 
 def build(options: argparse.Namespace, *, withhold: bool) -> TextMemory:
@@ -346,7 +200,8 @@ def build(options: argparse.Namespace, *, withhold: bool) -> TextMemory:
     encode, projection = sentence_encoder(), TextProjection.load(PROJECTION_PATH)
     added = taught_by_images(options.work, options.fonts)
     frequent = caption_words(options.captions)
-    taught = taught_phrases(words, frequent, added, encode, projection)
+    scenes = taught_by_scenes(options.work)
+    taught = taught_phrases(words, frequent, added, scenes, encode, projection)
     return fit_memory(taught, encode=encode, projection=projection, lent=lent)
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from weakspot.assign.phrases import no_phrases
 from weakspot.assign.planning import Planner
 from weakspot.lexicon.vocabulary import WordedAttribute, WordedValue
@@ -48,12 +50,25 @@ def test_built_in__nouns_of_classes_beside_anything():
 def test_from_answers__known_values_keep_their_words_and_new_ones_get_some():
     plan = _answered(["Crimson"] * 3 + ["green"] + ["beige"] * 2 + ["teal"])
     values = {value.value: value for value in plan.attribute.values}
-    assert list(values) == ["red", "beige", "green"]
+    assert list(values) == ["red", "beige", "green", "teal"]
     assert values["red"].merged == ("crimson",)
     assert values["red"].phrases == ("a photo of a red thing", "a picture of a crimson object")
     assert values["beige"].phrases == ("a photo of a beige thing", "a picture of a beige object")
+    assert plan.notes == ()
+
+
+def test_from_answers__a_rare_answer_that_the_text_side_does_not_know__is_cut():
+    careful = replace(PLANNER, can_be_told=lambda words: [word != "teal" for word in words])
+    plan = careful.from_answers(
+        "colour",
+        ["red"] * 3 + ["beige"] + ["teal"],
+        worded=COLOUR,
+        question="What?",
+        source="built-in",
+    )
+    assert [value.value for value in plan.attribute.values] == ["red", "beige"]
     assert plan.notes == (
-        "Of the answers on 'colour', 1 different ones were too rare or too many to keep.",
+        "Of the answers on 'colour', 1 different ones were rare and could not be told, or too many.",
     )
 
 
@@ -61,13 +76,13 @@ def test_from_answers__one_value_falls_back_to_the_built_in_ones_or_is_left_out(
     plan = _answered(["red"] * 5)
     assert [value.value for value in plan.attribute.values] == ["red", "green"]
     assert plan.notes == (
-        "The attribute 'colour' has its built-in values: the only frequent answer is 'red' (5 answers).",
+        "The attribute 'colour' has its built-in values: the only answer is 'red' (5 answers).",
     )
     unknown = _answered(["calm"] * 5, name="mood", worded=None)
     assert unknown.attribute is None
     assert (
         unknown.left_out.sentence
-        == "The attribute 'mood' is left out: the only frequent answer is 'calm' (5 answers)."
+        == "The attribute 'mood' is left out: the only answer is 'calm' (5 answers)."
     )
 
 

@@ -1,6 +1,6 @@
 import numpy as np
 
-from weakspot.assign.representatives import medoids, spread_rows
+from weakspot.assign.representatives import medoids, most_unlike, spread_rows
 
 
 def _three_bunches():
@@ -37,3 +37,15 @@ def test_medoids__few_or_equal_embeddings():
 def test_spread_rows__evenly():
     assert spread_rows(np.arange(10), 4).tolist() == [0, 2, 5, 7]
     assert spread_rows(np.arange(3), 4).tolist() == [0, 1, 2]
+
+
+def test_most_unlike__what_the_reference_lacks_each_once():
+    bunches = _three_bunches()
+    odd = np.full((1, 8), np.nan, dtype=np.float32)
+    given = np.concatenate([bunches, bunches[:1], odd])
+    found = most_unlike(given, bunches[:20], 2)
+    assert [int(place) // 20 for place in found] == [1, 2]
+    every = most_unlike(given, bunches[:20], 100)
+    assert set(every.tolist()) == set(range(20, 60))
+    assert most_unlike(given, given[:0], 100).tolist()[-1] < 61
+    assert most_unlike(given[:0], bunches, 5).tolist() == []

@@ -57,15 +57,26 @@ def test_proposed_values__merged_by_spelling_and_meaning_most_frequent_word_stan
     assert (found.n_usable, found.n_cut, found.is_yes_no) == (15, 0, False)
 
 
-def test_proposed_values__rare_ones_are_cut_unless_known():
-    answers = ["red"] * 60 + ["blue"] * 38 + ["mauve", "reddish blue"]
-    found = proposed_values(answers, same_meaning=_never, known={"purple": ("mauve",)})
-    assert [(each.value, each.count) for each in found.values] == [
+def test_proposed_values__rare_ones_are_kept_if_they_can_be_told():
+    answers = ["red"] * 60 + ["blue"] * 37 + ["mauve", "green", "reddish blue"]
+    known = {"purple": ("mauve",)}
+    everything = proposed_values(answers, same_meaning=_never, known=known)
+    assert [(each.value, each.count) for each in everything.values] == [
         ("red", 60),
-        ("blue", 38),
+        ("blue", 37),
+        ("green", 1),
         ("purple", 1),
+        ("reddish blue", 1),
     ]
-    assert found.n_cut == 1
+    asked = []
+
+    def can_be_told(words):
+        asked.extend(words)
+        return [word == "green" for word in words]
+
+    found = proposed_values(answers, same_meaning=_never, known=known, can_be_told=can_be_told)
+    assert [each.value for each in found.values] == ["red", "blue", "green", "purple"]
+    assert (found.n_cut, asked) == (1, ["green", "reddish blue"])
 
 
 def test_proposed_values__yes_and_no():
@@ -82,8 +93,9 @@ def test_proposed_values__ten_thousand_different_answers_are_cut():
         same_meaning=_never,
         cut=Cut(least_share=0),
     )
-    assert [each.value for each in found.values] == ["red"]
-    assert found.n_cut == 10_000
+    assert found.values[0].value == "red"
+    assert len(found.values) == Cut().most
+    assert found.n_cut == 10_001 - Cut().most
 
 
 def test_proposed_values__as_many_as_the_cut_allows():

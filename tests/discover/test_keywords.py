@@ -76,6 +76,19 @@ def test_vocabulary_candidates__have_no_captions():
     assert found["green"].prompt == "a photo of a green thing"
     assert found["blurry"].prompt == "a blurry photo"
     assert found["in the snow"].containing is None
+    few = vocabulary_candidates(lambda words: np.array([word == "green" for word in words], float))
+    assert [candidate.keyword for candidate in few] == ["green"]
+    assert len(vocabulary_candidates(lambda _: None)) == len(found)
+
+
+def test_discover__built_in_words_that_are_told_badly__are_not_tried(rare_world):
+    samples = rare_world.samples(Split.VALIDATION)
+    assistants = Assistants(
+        embed_texts=phrase_embeddings,
+        measured=lambda words: np.array([0.9 if word == "dark" else 0.5 for word in words]),
+    )
+    found = QUICK.discover(samples, TOP_1, seed=0, assistants=assistants)
+    assert {item.names[0].contrast for item in found.slices} <= {"dark"}
 
 
 def test_caption_contrast__by_hand():
@@ -256,22 +269,6 @@ def test_discover__caption_budget_keeps_failures(rare_world):
     assert len(asked) == sum(min(40, len(problem.rows)) for problem in problems) == len(set(asked))
     disc = problems[0]
     assert np.isin(disc.rows[disc.failed], asked).sum() == min(20, disc.n_failed)
-
-
-def test_suggestions__ten_best_error_scores(rare_world):
-    samples = rare_world.samples(Split.VALIDATION)
-    found = QUICK.suggestions(samples, TOP_1, "disc", seed=0, assistants=_asking(rare_world))
-    assert len(found) == 10
-    scores = [one.error_score for one in found]
-    assert scores == sorted(scores, reverse=True)
-    assert all("green" in one.keyword for one in found[:3])
-    assert (
-        QUICK.suggestions(
-            samples, TOP_1, "disc", seed=0, assistants=Assistants(captions=rare_world.captions)
-        )
-        == ()
-    )
-    assert QUICK.suggestions(samples, TOP_1, "horse", seed=0, assistants=_asking(rare_world)) == ()
 
 
 @pytest.mark.parametrize(

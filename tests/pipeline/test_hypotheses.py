@@ -8,10 +8,10 @@ import weakspot
 from weakspot.core.assistants import NOBODY
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
-from weakspot.core.failures import FailureCriterion
+from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.online_testing import spending_share
 from weakspot.discover.hypothesis import HypothesisDiscoverer
-from weakspot.pipeline.hypotheses import ClassHalves, ask
+from weakspot.pipeline.hypotheses import NOT_MEASURED, ClassHalves, TextSide, ask
 from weakspot.pipeline.ledger import LEDGER_FILE
 from weakspot.pipeline.phrase_answers import Fit
 from weakspot.project.project import Project
@@ -92,6 +92,34 @@ def test_ask__words_the_text_side_does_not_know__cannot_be_told(project):
     (answer,) = report.answers
     assert answer.fit is Fit.CANNOT_TELL
     assert "0.20 of 1" in answer.advice
+
+
+def test_ask__words_that_nobody_measured__are_marked(project):
+    prepared, criterion = project.prepared(), FailureCriterion()
+
+    def answer(measured):
+        helped = replace(prepared, assistants=replace(prepared.assistants, measured=measured))
+        said = ask(
+            helped,
+            project.settings,
+            criterion,
+            project.store,
+            class_name="disc",
+            phrases=["green discs"],
+        )
+        return said.answers[0]
+
+    def measured(words):
+        return np.array([0.9 if word == "green" else np.nan for word in words])
+
+    assert NOT_MEASURED not in answer(measured).advice
+    nobody = answer(lambda words: np.full(len(words), np.nan))
+    assert (nobody.fit, NOT_MEASURED in nobody.advice) == (Fit.GOOD, True)
+    given = TextSide(embed=prepared.assistants.embed_texts, measured=measured)
+    problem = class_problems(prepared.samples.dataset, prepared.samples.rows, criterion)[0]
+    assert given.is_measured("a green disc", problem)
+    assert not given.is_measured("a tall disc", problem)
+    assert replace(given, measured=None).is_measured("a tall disc", problem)
 
 
 def test_ask__words_that_are_in_no_image(project):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from weakspot.assign.columns import LeftOut
 from weakspot.assign.phrases import NO_NOUN, free_phrases, no_phrases, worded_phrases, yes_phrases
 from weakspot.assign.values import (
+    CanBeTold,
     Cut,
     ProposedValue,
     ProposedValues,
@@ -46,13 +47,15 @@ class Planner:
         class_names: the classes of the task; an attribute whose values are the classes is none.
         same_meaning: whether two words mean the same.
         nouns: what the captions are of, beside anything; see `class_nouns`.
-        cut: which answers are too rare.
+        cut: which answers are rare, and how many values are kept.
+        can_be_told: which of some rare answers the text side knows; None if it cannot say.
     """
 
     class_names: Sequence[str]
     same_meaning: SameMeaning
     nouns: tuple[str, ...] = ()
     cut: Cut = USUAL_CUT
+    can_be_told: CanBeTold | None = None
 
     def built_in(
         self, worded: WordedAttribute, *, source: AttributeSource = "built-in", name: str = ""
@@ -103,7 +106,13 @@ class Planner:
         source: AttributeSource,
     ) -> Plan:
         known = {} if worded is None else {each.value: each.wordings for each in worded.values}
-        found = proposed_values(answers, same_meaning=self.same_meaning, known=known, cut=cut)
+        found = proposed_values(
+            answers,
+            same_meaning=self.same_meaning,
+            known=known,
+            cut=cut,
+            can_be_told=self.can_be_told,
+        )
         obstacle = self._obstacle(found, len(answers))
         if obstacle and worded is not None:
             kept = self.built_in(worded, source=source, name=name)
@@ -119,7 +128,7 @@ class Planner:
         attribute = Attribute(
             name=name, column=name, source=source, question=question, values=values
         )
-        rare = f"Of the answers on {name!r}, {found.n_cut} different ones were too rare or too many to keep."
+        rare = f"Of the answers on {name!r}, {found.n_cut} different ones were rare and could not be told, or too many."
         return Plan(attribute=attribute, notes=(rare,) if found.n_cut else ())
 
     def _obstacle(self, found: ProposedValues, n_answers: int) -> str:
@@ -128,7 +137,7 @@ class Planner:
             return f"none of {n_answers} answers says anything"
         if len(found.values) < FEWEST_VALUES:
             only = (
-                f"the only frequent answer is {found.values[0].value!r}"
+                f"the only answer is {found.values[0].value!r}"
                 if found.values
                 else "no answer is frequent"
             )

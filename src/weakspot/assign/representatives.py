@@ -1,4 +1,4 @@
-"""Samples that stand for the others: medoids of k-means clusters of their embeddings."""
+"""Samples that stand for the others: medoids of k-means clusters of their embeddings; and those that nothing stands for."""
 
 import numpy as np
 
@@ -7,6 +7,8 @@ from weakspot.core.seeding import generator
 
 MAX_ROUNDS = 25
 LARGEST_SAMPLE = 20_000
+BLOCK = 1024
+SAME = 0.9999
 
 
 def spread_rows(rows: IntArray, most: int) -> IntArray:
@@ -37,6 +39,31 @@ def medoids(embeddings: FloatArray, n_clusters: int, *, seed: int) -> IntArray:
         nearest = found
         centres = _means(points, nearest, centres)
     return np.asarray(known[np.unique(_distances(points, centres).argmin(axis=0))], dtype=np.int64)
+
+
+def most_unlike(embeddings: FloatArray, reference: FloatArray, most: int) -> IntArray:
+    """Return the positions, ascending, of embeddings that are least like any reference embedding and any chosen before.
+
+    Args:
+        embeddings: [n, d]; rows that are not finite are nobody's.
+        reference: [m, d].
+        most: how many at most; none that repeats a reference or one chosen before.
+    """
+    known = np.flatnonzero(np.isfinite(embeddings).all(axis=1))
+    points = unit_rows(embeddings[known])
+    others = unit_rows(reference[np.isfinite(reference).all(axis=1)])
+    nearest = np.full(len(points), -1.0, dtype=np.float32)
+    for start in range(0, len(others), BLOCK):
+        nearest = np.maximum(nearest, (points @ others[start : start + BLOCK].T).max(axis=1))
+    chosen: list[int] = []
+    while len(chosen) < min(most, len(points)):
+        place = int(nearest.argmin())
+        if nearest[place] >= SAME:
+            break
+        chosen.append(place)
+        nearest = np.maximum(nearest, points @ points[place])
+        nearest[place] = 1.0
+    return np.asarray(known[np.sort(np.array(chosen, dtype=np.int64))], dtype=np.int64)
 
 
 def _first_centres(points: FloatArray, n_clusters: int, random: np.random.Generator) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Answers of a question answerer or language model to the values of an attribute: cleaned, merged, and the rare ones cut."""
+"""Answers of a question answerer or language model to the values of an attribute: cleaned, merged, and cut where nobody can tell them."""
 
 import re
 from collections import Counter
@@ -9,6 +9,7 @@ from typing import Annotated
 from weakspot.core.bounds import Bounds, Count, check_bounds
 
 SameMeaning = Callable[[str, str], bool]
+CanBeTold = Callable[[Sequence[str]], Sequence[bool]]
 
 MAX_WORDS = 4
 MAX_LETTERS = 40
@@ -38,8 +39,8 @@ class Cut:
     """Which values are kept.
 
     Args:
-        least_count: answers that a value needs.
-        least_share: share of the usable answers that a value needs.
+        least_count: a value with fewer answers is rare: it is kept if it can be told.
+        least_share: so is one with a smaller share of the usable answers.
         most: values that are kept, the most frequent ones.
     """
 
@@ -112,14 +113,19 @@ def proposed_values(
     same_meaning: SameMeaning,
     known: Mapping[str, Sequence[str]] | None = None,
     cut: Cut | None = None,
+    can_be_told: CanBeTold | None = None,
 ) -> ProposedValues:
     """Return the values that answers come to; never an error, however odd the answers.
+
+    What sets failures apart is often rare, so beside frequent answers a rare one is a value too, unless the text side could not tell it in
+    other samples.
 
     Args:
         answers: as given.
         same_meaning: whether two words mean the same.
         known: values with words of their own, by value with other wordings of it; they are kept however rare.
-        cut: which others are kept.
+        cut: which others are rare, and how many are kept.
+        can_be_told: which of some words the text side knows; None if it cannot say.
     """
     counts = Counter(answer for answer in map(cleaned, map(str, answers)) if answer)
     n_usable = counts.total()
@@ -136,9 +142,15 @@ def proposed_values(
     groups = _merge(counts, known or {}, same_meaning)
     rules = cut or Cut()
     fewest = max(rules.least_count, rules.least_share * n_usable)
-    kept = [group for group in groups if group.count >= fewest or group.value in (known or {})][
-        : rules.most
+    rare = [
+        group.value for group in groups if group.count < fewest and group.value not in (known or {})
     ]
+    if len(rare) == len(groups):
+        told: Sequence[bool] = [False] * len(rare)
+    else:
+        told = [True] * len(rare) if can_be_told is None or not rare else can_be_told(rare)
+    untold = {value for value, is_told in zip(rare, told, strict=True) if not is_told}
+    kept = [group for group in groups if group.value not in untold][: rules.most]
     n_left_over = max(0, len(counts) - MOST_ANSWERS)
     return ProposedValues(
         values=tuple(kept), n_usable=n_usable, n_cut=len(groups) + n_left_over - len(kept)

@@ -8,17 +8,31 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.arrays import FloatArray
+from weakspot.core.assistants import LEAST_AREA
 from weakspot.core.text_memory import bare_phrase
 
 CARD_PATH = Path(__file__).parent / "weights" / "word_card.json"
-LEAST_AREA = 0.8
 
 
 @cache
 def measured_areas() -> dict[str, float]:
     """Return the held-out area under the curve of every word that could be measured, by bare phrase."""
-    rows = json.loads(CARD_PATH.read_text(encoding="utf-8"))["words"]
+    return _areas("words")
+
+
+@cache
+def _areas(part: str) -> dict[str, float]:
+    rows = json.loads(CARD_PATH.read_text(encoding="utf-8"))[part]
     return {bare_phrase(row["word"]): row["auc"] for row in rows if row["auc"] is not None}
+
+
+def areas_of(phrases: Sequence[str]) -> FloatArray:
+    """Return the held-out area under the curve of words and kinds [m], not a number for one that was not measured.
+
+    A kind was told from the photographs of its relatives, so it counts only where a kind is meant, and not for what people type.
+    """
+    areas = {**_areas("kinds"), **measured_areas()}
+    return np.array([areas.get(bare_phrase(one), np.nan) for one in phrases], dtype=np.float32)
 
 
 def judged(phrases: Sequence[str], trust: FloatArray) -> FloatArray:

@@ -28,6 +28,7 @@ from weakspot.lexicon.spoken_rules import spoken_rule
 from weakspot.pipeline.ledger import Answer, AskedTest, Ledger
 from weakspot.pipeline.phrase_answers import (
     CERTAIN,
+    Fit,
     HalfAnswer,
     HypothesisReport,
     PhraseAnswer,
@@ -43,6 +44,7 @@ from weakspot.store.project import ProjectStore
 from weakspot.verify.holdout import fresh_samples
 
 ALIGN = " Or learn to compare words with the embeddings: weakspot lab align."
+NOT_MEASURED = "Nobody measured how well these words are told: look at the images."
 FEWEST_SHUFFLES = 100
 MOST_SHUFFLED = 50_000_000
 
@@ -54,10 +56,18 @@ class TextSide:
     Args:
         embed: phrases to unit vectors [m, d].
         trust: phrases to how well each is known [m]; None if that cannot be said.
+        measured: words to the area under the curve with which each told held-out images [m]; None if nothing was measured.
     """
 
     embed: EmbedTexts
     trust: TrustPhrases | None = None
+    measured: TrustPhrases | None = None
+
+    def is_measured(self, phrase: str, problem: ClassProblem) -> bool:
+        """Return whether what a phrase adds to a class was measured; True of a text side of which nothing was."""
+        added = addition_of(phrase, class_noun(problem))
+        found = None if self.measured is None else self.measured([added])
+        return found is None or bool(np.isfinite(found[0]))
 
     def known(self, phrase: str, problem: ClassProblem) -> float | None:
         """Return how well what a phrase adds to a class is known, from 0 to 1; None if that cannot be said."""
@@ -223,7 +233,8 @@ def ask(
     questions = [Question(phrase=phrase) for phrase in wanted if phrase not in rules]
     if questions and embed is not None:
         both = ClassHalves.of(halves, criterion, class_name, method)
-        text_side = TextSide(embed=embed, trust=prepared.assistants.trust)
+        helping = prepared.assistants
+        text_side = TextSide(embed=embed, trust=helping.trust, measured=helping.measured)
         reports.append(asked(both, questions, text_side, ledger, seed=settings.seed))
     known = {answer.phrase: answer for report in reports for answer in report.answers}
     answers = tuple(known[phrase] for phrase in wanted)
@@ -308,6 +319,10 @@ def _answer(  # noqa: PLR0913, PLR0917 - what was asked, of whom, and what was s
     )
     tries = () if said.is_found else better_parts(phrase, measured[0], both, text_side, seed)
     advice = f"{judged.advice} Try: {', '.join(tries)}." if tries else judged.advice
+    if judged.fit is not Fit.CANNOT_TELL and not text_side.is_measured(
+        phrase, both.discovery.problem
+    ):
+        advice = f"{advice} {NOT_MEASURED}"
     return PhraseAnswer(
         class_name=both.discovery.problem.title,
         phrase=phrase,

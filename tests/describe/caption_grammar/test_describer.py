@@ -409,8 +409,30 @@ def test_describe__the_whole_grammar(toy):
     )
     assert named.names[0].contrast == "green"
     assert "a blurry photo of a green apple in a crate" in asked
-    # Plain, 2 adjectives, 15 looks, 2 places; 30 + 4 + 30 pairs; 60 triples.
-    assert len(set(asked)) == 1 + 19 + 64 + 60
+    # Plain, 2 adjectives, 16 looks, 2 places; 32 + 4 + 32 pairs; 64 triples.
+    assert len(set(asked)) == 1 + 20 + 68 + 64
+
+
+def test_describe__built_in_words_only_if_they_were_measured_well(toy):
+    """What people give stays; a built-in word that nobody measured, or measured badly, is not said."""
+    samples = toy.samples()
+    asked = []
+
+    def embed(texts):
+        asked.extend(texts)
+        return toy.embed_texts(texts)
+
+    areas = {"green": 0.99, "red": 0.7}
+    assistants = Assistants(
+        embed_texts=embed,
+        trust=lambda words: np.ones(len(words)),
+        measured=lambda words: np.array([areas.get(word, np.nan) for word in words]),
+    )
+    given = replace(SMALL, adjectives=None, class_words={"apple": {"places": ["in a crate"]}})
+    given.describe([toy.green_slice(samples)], samples, TOP_1, assistants)
+    assert "a photo of a green apple" in asked
+    assert "a photo of an apple in a crate" in asked
+    assert not {"a photo of a red apple", "a photo of a yellow apple"} & set(asked)
 
 
 def test_describe__slices_of_several_classes_keep_their_order(toy):

@@ -13,7 +13,7 @@ from weakspot.pipeline.settings import AttributeSettings, Settings
 from weakspot.testing.fakes import PlantedAnswerer, PlantedTextGenerator
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_features import phrase_embeddings
-from weakspot.testing.planted_problems import nothing
+from weakspot.testing.planted_problems import nothing, rare
 from weakspot.testing.scenes import FACTORS
 
 SETTINGS = Settings(attributes=AttributeSettings(task="Tell shapes apart"))
@@ -74,13 +74,58 @@ def test_planned_attributes__values_of_a_language_model_without_an_answerer(scen
     ]
 
 
-def test_planned_attributes__at_most_a_hundred_representatives_are_asked_about(scenes):
+def test_planned_attributes__at_most_a_hundred_training_and_a_hundred_evaluation_images_are_asked_about(
+    scenes,
+):
     asked = []
     _planned(scenes, answers=lambda rows, question: asked.append(rows) or [""] * len(rows))
     training = set(scenes.dataset.rows_of(Split.TRAIN).tolist())
+    evaluation = set(scenes.dataset.rows_of(Split.VALIDATION, Split.TEST).tolist())
     assert all(rows.tolist() == asked[0].tolist() for rows in asked)
-    assert 50 < len(asked[0]) <= 100
-    assert set(asked[0].tolist()) <= training
+    assert len(set(asked[0].tolist())) == len(asked[0])
+    assert 50 < len(training & set(asked[0].tolist())) <= 100
+    assert 50 < len(evaluation & set(asked[0].tolist())) <= 100
+    assert set(asked[0].tolist()) <= training | evaluation
+
+
+def test_planned_attributes__a_value_that_one_evaluation_image_has__is_kept():
+    """What one looks for is rare: green discs are not in training, and one of many is asked about."""
+    world = plant(rare(0.0), 400, seed=2)
+    colours = world.dataset.metadata("colour").to_numpy(zero_copy_only=False)
+    training = world.dataset.rows_of(Split.TRAIN)
+    said = {"green": 1}
+
+    def answers(rows, _question):
+        """Say green once in all, and only of an evaluation image; else as if it were not there."""
+        left, found = dict(said), []
+        for row in rows:
+            is_new = colours[row] == "green" and row not in training and left["green"] > 0
+            left["green"] -= is_new
+            found.append(
+                "green" if is_new else "yellow" if colours[row] == "green" else colours[row]
+            )
+        return found
+
+    values = {
+        value.value
+        for attribute in _planned(world, answers=answers).attributes
+        if attribute.name == "colour"
+        for value in attribute.values
+    }
+    assert "green" in values
+
+
+def test_planned_attributes__predictions_and_labels_play_no_part(scenes, answers):
+    def asked_of(world):
+        asked = []
+        _planned(
+            world,
+            answers=lambda rows, question: asked.append(rows.tolist()) or answers(rows, question),
+        )
+        return asked
+
+    dataset = scenes.dataset.with_predictions(predictions=np.zeros(len(scenes), dtype=np.int64))
+    assert asked_of(scenes) == asked_of(replace(scenes, dataset=dataset))
 
 
 @pytest.mark.parametrize("answer", ["garbage", {"attributes": 3}, {"attributes": ["disc", ""]}])

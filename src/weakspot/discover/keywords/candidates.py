@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import BoolArray, IntArray
-from weakspot.core.assistants import CaptionRows
+from weakspot.core.assistants import LEAST_TRUST, CaptionRows, TrustPhrases
 from weakspot.core.errors import WeakspotError
 from weakspot.core.failures import ClassProblem
 from weakspot.core.samples import SampleSet
@@ -138,7 +138,12 @@ def prompt_for(keyword: str) -> str:
     return f"a photo of {counted(keyword, keyword)}"
 
 
-def vocabulary_candidates() -> tuple[Candidate, ...]:
+def vocabulary_candidates(says: TrustPhrases | None = None) -> tuple[Candidate, ...]:
+    """Return the built-in words, without those that the text side was not seen to tell.
+
+    Args:
+        says: see `Assistants.says`.
+    """
     words = built_in_vocabulary()
     prompts = {
         **{
@@ -148,4 +153,10 @@ def vocabulary_candidates() -> tuple[Candidate, ...]:
         **{place: Caption(noun=None, place=place).phrase for place in words.places},
         **{shown: Caption(noun=None, look=look).phrase for shown, look in words.looks.items()},
     }
-    return tuple(Candidate(keyword=keyword, prompt=prompt) for keyword, prompt in prompts.items())
+    told = None if says is None else says(list(prompts))
+    known = [True] * len(prompts) if told is None else [one >= LEAST_TRUST for one in told]
+    return tuple(
+        Candidate(keyword=keyword, prompt=prompt)
+        for (keyword, prompt), is_known in zip(prompts.items(), known, strict=True)
+        if is_known
+    )

@@ -7,7 +7,7 @@ import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
-from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts
+from weakspot.core.assistants import NOBODY, Assistants, EmbedTexts, TrustPhrases
 from weakspot.core.bounds import Count, NonNegativeInt, PositiveFraction, check_bounds
 from weakspot.core.class_embeddings import obstacle, with_embeddings
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems
@@ -40,7 +40,6 @@ from weakspot.discover.keywords.wording import (
 
 METHOD = "keywords"
 WITNESS = "captions"
-TOP = 10
 VOCABULARY_USED = "There are no captions of failures and of other samples, so the words of the built-in vocabulary were tried."
 
 
@@ -145,31 +144,6 @@ class KeywordsDiscoverer:
             notes += [ClassNote(class_name=words.problem.title, note=note) for note in said]
         return Discovery(slices=tuple(slices), notes=tuple(notes), n_considered=n_considered)
 
-    def suggestions(
-        self,
-        samples: SampleSet,
-        criterion: FailureCriterion,
-        title: str,
-        *,
-        seed: int,
-        assistants: Assistants,
-    ) -> tuple[Suggestion, ...]:
-        """Return the ten keywords of a class with the largest Error Scores, proven or not, as a start for a person's own words.
-
-        Args:
-            samples: the discovery samples.
-            criterion: what counts as a failure.
-            title: the class, as problems call it: `apple`, or `no apple`.
-            seed: seed of the run.
-            assistants: whom to ask for captions and phrase embeddings; without phrase embeddings there are no suggestions.
-        """
-        embed = _text_side(assistants, self.space)
-        every = self._class_words(samples, criterion, seed=seed, assistants=assistants, only=title)
-        if embed is None or not any(words.candidates for words in every):
-            return ()
-        found = self._score(every[0], _prompt_embeddings(every, embed), seed=seed)
-        return tuple(sorted(found, key=lambda one: (-one.error_score, _rank(one)))[:TOP])
-
     def _class_words(
         self,
         samples: SampleSet,
@@ -177,20 +151,18 @@ class KeywordsDiscoverer:
         *,
         seed: int,
         assistants: Assistants,
-        only: str | None = None,
     ) -> list[_ClassWords]:
         known: list[tuple[ClassProblem, FloatArray, str]] = []
         for problem in class_problems(samples.dataset, samples.rows, criterion):
-            if only in (None, problem.title):
-                kept, raw = with_embeddings(samples, problem, self.space)
-                n_without = len(problem.rows) - len(kept.rows)
-                note = obstacle(
-                    kept,
-                    min_failures=self.min_failures,
-                    min_right=self.min_right,
-                    n_without=n_without,
-                )
-                known.append((kept, unit_rows(raw), note))
+            kept, raw = with_embeddings(samples, problem, self.space)
+            n_without = len(problem.rows) - len(kept.rows)
+            note = obstacle(
+                kept,
+                min_failures=self.min_failures,
+                min_right=self.min_right,
+                n_without=n_without,
+            )
+            known.append((kept, unit_rows(raw), note))
         wanted = [
             self._captioned_rows(problem, seed=seed) for problem, _, note in known if not note
         ]
@@ -198,7 +170,7 @@ class KeywordsDiscoverer:
             samples, wanted, column=self.caption_column, ask=assistants.captions
         )
         return [
-            self._with_candidates(problem, embeddings, captions, note)
+            self._with_candidates(problem, embeddings, captions, note, assistants.says)
             for problem, embeddings, note in known
         ]
 
@@ -214,7 +186,12 @@ class KeywordsDiscoverer:
         return np.concatenate([failures[:n_failures], others[: self.max_captioned - n_failures]])
 
     def _with_candidates(
-        self, problem: ClassProblem, embeddings: FloatArray, captions: Captions, note: str
+        self,
+        problem: ClassProblem,
+        embeddings: FloatArray,
+        captions: Captions,
+        note: str,
+        says: TrustPhrases | None,
     ) -> _ClassWords:
         texts = captions.of(problem.rows)
         has_caption = np.array([bool(text) for text in texts], dtype=np.bool_)
@@ -238,7 +215,7 @@ class KeywordsDiscoverer:
             if found:
                 return replace(plain, candidates=found, notes=())
         said = f"{VOCABULARY_USED} {captions.problem}".strip()
-        return replace(plain, candidates=vocabulary_candidates(), notes=(said,))
+        return replace(plain, candidates=vocabulary_candidates(says), notes=(said,))
 
     def _score(
         self, words: _ClassWords, embeddings: dict[str, FloatArray], *, seed: int

@@ -4,12 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
+import numpy as np
+
 from weakspot.assign.planning import Plan, Planner
 from weakspot.assign.proposals import built_in_attribute, proposed_names, values_from_model
-from weakspot.assign.representatives import medoids
+from weakspot.assign.representatives import medoids, most_unlike, spread_rows
 from weakspot.core.arrays import IntArray
-from weakspot.core.assistants import Assistants
+from weakspot.core.assistants import LEAST_TRUST, Assistants
 from weakspot.core.attributes import Attribute, AttributeSource
+from weakspot.core.dataset import Split
 from weakspot.core.errors import ModelError, UnavailableError, WeakspotError
 from weakspot.core.samples import SampleSet
 from weakspot.lexicon.vocabulary import WordedAttribute, built_in_attributes
@@ -19,6 +22,8 @@ from weakspot.pipeline.settings import Settings
 Found = TypeVar("Found")
 
 N_REPRESENTATIVES = 100
+N_UNLIKE = 50
+MOST_COMPARED = 5000
 ASK_AGAIN = "Remove .weakspot/attributes to ask again."
 
 
@@ -187,17 +192,41 @@ def given_values(
     return tuple(found)
 
 
+def representatives(samples: SampleSet, reference_rows: IntArray, *, seed: int) -> IntArray:
+    """Return the rows that questions are asked about: training samples, and as many evaluation samples.
+
+    A value that training lacks is often the one that fails, so evaluation samples are asked about, half of them those that are least
+    like training. Predictions play no part: values are tested as rules that were made without them.
+    """
+    trained = samples.embeddings("clip", reference_rows)
+    found = [reference_rows[medoids(trained, N_REPRESENTATIVES, seed=seed)]]
+    evaluated = samples.dataset.rows_of(Split.VALIDATION, Split.TEST)
+    fresh = spread_rows(np.setdiff1d(evaluated, reference_rows), MOST_COMPARED)
+    if len(fresh):
+        shown = samples.embeddings("clip", fresh)
+        few = spread_rows(np.arange(len(trained)), MOST_COMPARED)
+        odd = fresh[most_unlike(shown, trained[few], N_UNLIKE)]
+        usual = fresh[medoids(shown, N_REPRESENTATIVES - len(odd), seed=seed)]
+        found += [odd, usual]
+    return np.unique(np.concatenate(found))
+
+
+def _known_words(assistants: Assistants, words: Sequence[str]) -> list[bool]:
+    trust = None if assistants.trust is None else assistants.trust(words)
+    return [True] * len(words) if trust is None else [bool(one >= LEAST_TRUST) for one in trust]
+
+
 def _asking(
     samples: SampleSet, assistants: Assistants, settings: Settings, reference_rows: IntArray
 ) -> _Asking:
-    planner = Planner(class_names=samples.dataset.class_names, same_meaning=are_synonyms)
+    planner = Planner(
+        class_names=samples.dataset.class_names,
+        same_meaning=are_synonyms,
+        can_be_told=lambda words: _known_words(assistants, words),
+    )
     rows = reference_rows[:0]
     if assistants.answers is not None:
-        rows = reference_rows[
-            medoids(
-                samples.embeddings("clip", reference_rows), N_REPRESENTATIVES, seed=settings.seed
-            )
-        ]
+        rows = representatives(samples, reference_rows, seed=settings.seed)
     return _Asking(
         samples=samples, assistants=assistants, settings=settings, rows=rows, planner=planner
     )

@@ -10,7 +10,7 @@ from weakspot.core.rules import LinearRule
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.discover.hypothesis import BLANK, METHOD
-from weakspot.pipeline.hypotheses import ClassHalves, TextSide, asked
+from weakspot.pipeline.hypotheses import ClassHalves, asked
 from weakspot.pipeline.phrase_answers import PhraseAnswer, Question
 from weakspot.pipeline.preparation import CLIP
 from weakspot.pipeline.rule_hypotheses import RuleHalves, ask_rules
@@ -20,6 +20,7 @@ from weakspot.web.services.classes.phrases import (
     phrase_rule,
     phrase_score,
     similarities_to,
+    text_side,
 )
 from weakspot.web.services.slices.changes import OWN_THRESHOLD, evidence_of, with_slices
 from weakspot.web.services.view import View
@@ -64,7 +65,7 @@ def check_phrase(
             asked(
                 class_halves(workspace, title),
                 [question],
-                TextSide(embed=workspace.embed_texts, trust=workspace.prepared.assistants.trust),
+                text_side(workspace),
                 workspace.ledger,
                 seed=project.settings.seed,
                 by=by,

@@ -126,7 +126,7 @@ def phrase_score(
         matching=matching,
         inside=None,
         outside=None,
-        trust=None if is_ruled else _text_side(workspace).known(words, members.problem),
+        trust=None if is_ruled else text_side(workspace).known(words, members.problem),
         wording=LIVE_RULE if is_ruled else LIVE_PHRASE,
     )
     return PhraseScore(
@@ -194,9 +194,10 @@ def phrase_rule(workspace: Workspace, phrase: str) -> Rule | None:
     )
 
 
-def _text_side(workspace: Workspace) -> TextSide:
-    trust = workspace.prepared.assistants.trust
-    return TextSide(embed=workspace.embed_texts, trust=trust)
+def text_side(workspace: Workspace) -> TextSide:
+    """Return phrases to embeddings, and what is known of words."""
+    helping = workspace.prepared.assistants
+    return TextSide(embed=workspace.embed_texts, trust=helping.trust, measured=helping.measured)
 
 
 def _plain_similarities(workspace: Workspace, members: ClassMembers, plain: str) -> FloatArray:
