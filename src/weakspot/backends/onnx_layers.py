@@ -30,7 +30,7 @@ class LayeredGraph:
         self._nodes: list[Any] = []
         self._constants: list[Any] = []
 
-    def convolve(  # noqa: PLR0913 - what a convolution is
+    def convolve(
         self,
         given: str,
         weights: str,

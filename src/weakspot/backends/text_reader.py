@@ -100,7 +100,7 @@ class TextReader(Sendable):
         self._progress = progress
 
     @property
-    def reader_id(self) -> str:
+    def witness_id(self) -> str:
         parts = "+".join(file.sha256[:12] for file in FILES)
         return f"witness:text:{READER}@{parts}+side@{self._side}"
 

@@ -54,7 +54,11 @@ class _View:
         last = self.offset + sum(
             (n - 1) * step for n, step in zip(self.shape, self.steps, strict=True)
         )
-        if self.offset < 0 or min((*self.shape, *self.steps), default=0) < 0 or last >= len(numbers):
+        if (
+            self.offset < 0
+            or min((*self.shape, *self.steps), default=0) < 0
+            or last >= len(numbers)
+        ):
             raise ValueError("an array lies outside its storage")
         size = numbers.itemsize
         return np.lib.stride_tricks.as_strided(
@@ -93,7 +97,14 @@ def read_arrays_of_torch(path: Path) -> dict[str, AnyArray]:
     try:
         with path.open("rb") as stream:
             return _read(stream)
-    except (pickle.UnpicklingError, ValueError, TypeError, EOFError, KeyError, struct.error) as error:
+    except (
+        pickle.UnpicklingError,
+        ValueError,
+        TypeError,
+        EOFError,
+        KeyError,
+        struct.error,
+    ) as error:
         raise ModelError(
             f"This is no table of weights that can be read without running it: {error}.",
             where=str(path),

@@ -1,13 +1,10 @@
-"""A small network that says one thing of images, built once from the arrays of pinned wheels and run with onnxruntime.
-
-It has the form of an embedder, so that the store of embeddings remembers what it said of each image.
-"""
+"""A small network that says one thing of images, built once from the arrays of pinned wheels and run with onnxruntime."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 import numpy as np
 from PIL import Image
@@ -33,18 +30,16 @@ class NetworkSource:
         files: what is fetched; the first holds the weights.
         built: name and number of the graph; another one is built anew.
         images: how images become numbers.
-        dimension: how many numbers it gives for an image.
     """
 
     name: str
     files: tuple[RegistryFile, ...]
     built: str
     images: Preprocessing
-    dimension: int
 
 
 class WitnessNetwork(Sendable, ABC):
-    """Images to numbers in [0, 1]; nothing is fetched or loaded before the first image.
+    """Images to numbers, and to texts that the store keeps; nothing is fetched or loaded before the first image.
 
     Args:
         cache_dir: where weights are kept; by default the user's cache folder.
@@ -69,40 +64,32 @@ class WitnessNetwork(Sendable, ABC):
     def build(self, fetched: Mapping[RegistryFile, Path], target: Path) -> None:
         """Write the ONNX graph from what was fetched."""
 
+    @abstractmethod
+    def write_row(self, numbers: FloatArray) -> str:
+        """Return what is kept of the numbers of one image."""
+
     @property
-    def encoder_id(self) -> str:
+    def witness_id(self) -> str:
         weights = self.source.files[0].sha256[:12]
         images = settings_hash(self.source.images.as_settings())[:8]
         return f"witness:{self.source.name}:{self.source.built}@{weights}+images@{images}"
 
     @property
-    def dimension(self) -> int:
-        return self.source.dimension
-
-    @property
     def image_side(self) -> int | None:
         return self.source.images.needed_side
 
-    @property
-    def has_text(self) -> bool:
-        return False
+    def look(self, images: Sequence[Image.Image]) -> FloatArray:
+        """Return what the network gives for images [n, d], one by one, so that no image depends on its neighbours."""
+        return np.stack([self._numbers(self.source.images.apply(image)) for image in images])
 
-    def prepare(self, image: Image.Image) -> AnyArray:
-        return self.source.images.apply(image)
+    def speak(self, images: Sequence[Image.Image]) -> list[str]:
+        """Return what the network says of each image, as one text."""
+        return [self.write_row(numbers) for numbers in self.look(images)] if images else []
 
-    def embed_prepared(self, prepared: Sequence[AnyArray]) -> FloatArray:
-        """Return what the network says of prepared images [n, d]; they are no unit vectors."""
-        if not prepared:
-            return np.zeros((0, self.dimension), dtype=np.float32)
-        given = run_session(
-            self._session, {INPUT: np.stack(prepared)}, where=f"the {self.source.name} network"
-        )
-        return np.concatenate([np.asarray(one, dtype=np.float32) for one in given], axis=1)
-
-    def embed_texts(self, texts: Sequence[str]) -> NoReturn:
-        raise ModelError(
-            "This network takes no phrases.", where=self.encoder_id, given=list(texts)
-        )
+    def _numbers(self, prepared: AnyArray) -> FloatArray:
+        where = f"the {self.source.name} network"
+        given = run_session(self._session, {INPUT: prepared[None]}, where=where)
+        return np.concatenate([np.asarray(one, dtype=np.float32)[0] for one in given])
 
     @LoadedOnce
     def _session(self) -> Any:
@@ -118,3 +105,17 @@ class WitnessNetwork(Sendable, ABC):
         )
         self.build(fetched, path)
         return make_session(path, threads=self._threads)
+
+
+def likely_ones(probabilities: FloatArray, *, least: float, most: int) -> dict[int, float]:
+    """Return the largest probabilities by place, rounded.
+
+    >>> likely_ones(np.array([0.2, 0.001, 0.799]), least=0.01, most=2)
+    {2: 0.799, 0: 0.2}
+    """
+    order = np.argsort(-probabilities, kind="stable")[:most]
+    return {
+        int(place): round(float(probabilities[place]), 4)
+        for place in order
+        if probabilities[place] >= least
+    }

@@ -179,6 +179,28 @@ def ancestors(noun: str, *, n_senses: int = 1) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words.words(synset)[0] for synset in found))
 
 
+def is_kind_of(thing: str | tuple[str, ...], noun: str) -> bool:
+    """Return whether a thing, by its commonest meaning or by all the words of one meaning, is a kind of another, or that itself.
+
+    >>> is_kind_of(("Cardigan", "Cardigan Welsh corgi"), "dogs"), is_kind_of("cardigan", "dog"), is_kind_of("dog", "person")
+    (True, False, False)
+    """
+    return bool(set(_noun_senses(noun)[:1]) & _kinds(thing))
+
+
+@cache
+def _kinds(thing: str | tuple[str, ...]) -> frozenset[int]:
+    """Return the synset of a thing and all that are above it."""
+    if isinstance(thing, str):
+        own = _noun_senses(thing)[:1]
+    else:
+        nouns, listed = _wordnet()["noun"], [word.lower() for word in thing]
+        senses = nouns.senses_of(listed[0])
+        same = [sense for sense in senses if [one.lower() for one in nouns.words(sense)] == listed]
+        own = sorted(same or senses, key=lambda sense: not _can_be_seen(sense))[:1]
+    return frozenset((*own, *_breadth_first(own, _Above())))
+
+
 def is_known(word: str, part: Part | None = None) -> bool:
     """Return whether WordNet lists a word, or its lemma, as a noun or adjective."""
     single = lemma(word)

@@ -13,7 +13,14 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.assistants import AnswerRows, Assistants, CaptionRows, EmbedTexts, SecondEncoder
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ConfigError, WeakspotError
-from weakspot.core.roles import Captioner, Embedder, Engine, QuestionAnswerer, TextGenerator
+from weakspot.core.roles import (
+    Captioner,
+    Embedder,
+    Engine,
+    QuestionAnswerer,
+    Segmenter,
+    TextGenerator,
+)
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.text_sides import KnowsPhrases
@@ -22,6 +29,8 @@ from weakspot.pipeline.models.embedder_choice import EMBEDDED
 from weakspot.pipeline.models.embedding import KnowsEmbeddings, embed
 from weakspot.pipeline.models.image_texts import ImageTexts, Speaker
 from weakspot.pipeline.models.proposals import Proposer
+from weakspot.pipeline.models.witnesses.building import build_witnesses
+from weakspot.pipeline.models.witnesses.seeing import Seeing
 from weakspot.pipeline.settings import PartSettings, Settings
 from weakspot.pipeline.wiring import build_part, resolved_options
 from weakspot.store.project import ProjectStore
@@ -45,12 +54,14 @@ class AssistantParts:
         answerer: images and a question to short answers.
         language: prompts to text.
         second: an embedder that has no part in finding or naming.
+        segmenter: images to masks of the object.
     """
 
     captioner: Captioner | None = None
     answerer: QuestionAnswerer | None = None
     language: TextGenerator | None = None
     second: Embedder | None = None
+    segmenter: Segmenter | None = None
 
     def ids(self) -> dict[str, str]:
         """Return which models they are, by role; one that is unavailable is left out, and says so when it is asked."""
@@ -128,8 +139,34 @@ def assistants_for(  # noqa: PLR0913 - everything that a project has
         second=None
         if asked.second is None or SECOND not in described.spaces
         else _second_encoder(asked.second),
+        seen=_seeing(settings, asked, embedder, texts),
         trust=embedder.knows if isinstance(embedder, KnowsPhrases) else None,
     )
+
+
+def _seeing(
+    settings: Settings, parts: AssistantParts, embedder: Embedder | None, texts: "_TextsOf"
+) -> Seeing | None:
+    witnesses = build_witnesses(
+        settings.witnesses,
+        embedder=embedder,
+        segmenter=parts.segmenter,
+        progress=texts.progress_of("download weights"),
+    )
+    if not witnesses or not texts.dataset.has_images:
+        return None
+    return Seeing(
+        witnesses=witnesses,
+        dataset=texts.dataset,
+        store=texts.store,
+        engine=texts.engine,
+        progress_of=texts.progress_of,
+    )
+
+
+def witness_ids(assistants: Assistants) -> dict[str, str]:
+    """Return which witnesses can be asked, by kind."""
+    return assistants.seen.ids() if isinstance(assistants.seen, Seeing) else {}
 
 
 def _built(role: str, chosen: PartSettings, folder: Path, *, section: str, **further: Any) -> Any:
