@@ -47,7 +47,6 @@ _SIDE = 224
 _INPUT = Preprocessing(
     height=_SIDE,
     width=_SIDE,
-    resize_side=256,
     mean=(0.485, 0.456, 0.406),
     std=(0.229, 0.224, 0.225),
 )

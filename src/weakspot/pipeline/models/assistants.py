@@ -31,6 +31,7 @@ from weakspot.pipeline.models.image_texts import ImageTexts, Speaker
 from weakspot.pipeline.models.proposals import Proposer
 from weakspot.pipeline.models.witnesses.building import build_witnesses
 from weakspot.pipeline.models.witnesses.seeing import Seeing
+from weakspot.pipeline.models.witnesses.tagging import tag_captions
 from weakspot.pipeline.settings import PartSettings, Settings
 from weakspot.pipeline.wiring import build_part, resolved_options
 from weakspot.store.project import ProjectStore
@@ -129,9 +130,12 @@ def assistants_for(  # noqa: PLR0913 - everything that a project has
         samples, store, asked.second, embedder, engine=engine, progress=progress_of("embed second")
     )
     texts = _TextsOf(dataset=dataset, store=store, engine=engine, progress_of=progress_of)
+    seeing = _seeing(settings, asked, embedder, texts)
     return described, Assistants(
         embed_texts=None if embedder is None or not embedder.has_text else _text_side(embedder),
-        captions=_column_captions(dataset) or texts.captions(asked.captioner),
+        captions=_column_captions(dataset)
+        or texts.captions(asked.captioner)
+        or _tagged_captions(seeing, settings),
         answers=texts.answers(asked.answerer),
         propose=None
         if asked.language is None
@@ -139,7 +143,7 @@ def assistants_for(  # noqa: PLR0913 - everything that a project has
         second=None
         if asked.second is None or SECOND not in described.spaces
         else _second_encoder(asked.second),
-        seen=_seeing(settings, asked, embedder, texts),
+        seen=seeing,
         trust=embedder.knows if isinstance(embedder, KnowsPhrases) else None,
     )
 
@@ -162,6 +166,18 @@ def _seeing(
         engine=texts.engine,
         progress_of=texts.progress_of,
     )
+
+
+def _tagged_captions(seeing: Seeing | None, settings: Settings) -> CaptionRows | None:
+    """Return captions made of what witnesses see, where all images may be looked at."""
+    if seeing is None or settings.witnesses.on != "all":
+        return None
+    return lambda rows: tag_captions(seeing, rows)
+
+
+def witness_notes(assistants: Assistants) -> tuple[str, ...]:
+    """Return which witnesses could not be asked so far, in sentences."""
+    return assistants.seen.notes() if isinstance(assistants.seen, Seeing) else ()
 
 
 def witness_ids(assistants: Assistants) -> dict[str, str]:

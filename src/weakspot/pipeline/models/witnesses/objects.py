@@ -10,7 +10,8 @@ from weakspot.backends.objects_network import ObjectsNetwork, object_words
 from weakspot.lexicon.wordnet import is_kind_of, is_known, lemma
 from weakspot.pipeline.models.witnesses.witness import Judge, Looker, surely
 
-LEAST_PROBABILITY = 0.15
+LEAST_PROBABILITY, LEAST_PER_CLASS = 0.06, 0.002
+"""Many kinds together gather more stray probability than few."""
 LEAST_NAMED = 0.5
 MOST_CLASSES = 420
 _WITH = re.compile(r"(?:with |of |showing |next to |beside )?(?:an? |the |some |several )?(.+)")
@@ -42,9 +43,10 @@ class ObjectsWitness:
         classes = frozenset() if noun is None else classes_of(noun)
         if not classes:
             return None
+        least = LEAST_PROBABILITY + LEAST_PER_CLASS * len(classes)
         return lambda said: surely(
             min(sum(p for place, p in _probabilities(said).items() if place in classes), 1.0),
-            LEAST_PROBABILITY,
+            least,
         )
 
     def tags(self, said: str) -> Mapping[str, str]:

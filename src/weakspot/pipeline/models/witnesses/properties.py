@@ -9,6 +9,7 @@ from PIL import Image
 from weakspot.assign.properties import SIDE, measured
 from weakspot.pipeline.models.witnesses.witness import Judge, Looker, above
 
+CLEARLY = 0.75
 BRIGHTNESS, CONTRAST, SHARPNESS, COLOURFULNESS = 0, 1, 2, 4
 
 
@@ -85,7 +86,4 @@ class PropertiesWitness:
 
     def _is_seen(self, word: str, found: Sequence[float]) -> bool:
         bound = BOUNDS[word]
-        return above(found[bound.measure], bound.least, width=bound.width) >= _CLEAR
-
-
-_CLEAR = 0.75
+        return above(found[bound.measure], bound.least, width=bound.width) >= CLEARLY

@@ -14,12 +14,13 @@ from weakspot.lexicon.wordnet import lemma
 from weakspot.pipeline.models.witnesses.witness import SEEN, Judge, Looker, above, surely
 
 LEAST_PROBABILITY = 0.25
-LEAST_NAMED = 0.5
+LEAST_NAMED, LEAST_SIDE = 0.5, 0.8
 RESPONSE, RESPONSE_WIDTH = -0.4, 0.2
 OUTDOORS, INDOORS = "outdoors", "indoors"
 _SIDES = {"outdoors": True, "outside": True, "indoors": False, "inside": False}
 _PLACE = re.compile(r"(in|on|at|inside|by|near|with|among) (?:an? |the |some )?(.+)")
 _WORDS_FILE = "scene_words.toml"
+_MISTAKEN = frozenset({"ball pit"})  # what a heap of round things is taken for
 _ASIDE = re.compile(r" (indoor|outdoor|exterior|interior|natural|urban|shop|platform)$")
 
 
@@ -53,7 +54,7 @@ class ScenesWitness:
 
     def tags(self, said: str) -> Mapping[str, str]:
         outdoors = _on_side(said, is_outdoors=True)
-        is_sure = max(outdoors, 1.0 - outdoors) >= _SURE
+        is_sure = max(outdoors, 1.0 - outdoors) >= LEAST_SIDE
         side = (OUTDOORS if outdoors >= SEEN else INDOORS) if is_sure else ""
         return {"kind of place": self._named(said), "indoors or outdoors": side}
 
@@ -64,12 +65,12 @@ class ScenesWitness:
     def _named(self, said: str) -> str:
         scenes = _scenes(said)
         place = max(scenes, key=lambda one: scenes[one], default=None)
-        if place is None or scenes[place] < LEAST_NAMED:
-            return ""
-        return _ASIDE.sub("", scene_names().scenes[place])
-
-
-_SURE = 0.8
+        name = "" if place is None else _ASIDE.sub("", scene_names().scenes[place])
+        return (
+            name
+            if place is not None and scenes[place] >= LEAST_NAMED and name not in _MISTAKEN
+            else ""
+        )
 
 
 @cache

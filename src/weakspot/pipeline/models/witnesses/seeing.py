@@ -68,6 +68,15 @@ class Seeing:
             said[places] = self._texts_of(witness, looker).said(rows[places], looker.speak)
         return [str(text) for text in said]
 
+    def try_said(self, witness: Witness, rows: IntArray) -> list[str]:
+        """Return what `said` returns; nothing, and a note, if the witness cannot be asked."""
+        if witness.kind not in self.problems:
+            try:
+                return self.said(witness, rows)
+            except WeakspotError as error:
+                self.problems[witness.kind] = str(error)
+        return [""] * len(rows)
+
     def _texts_of(self, witness: Witness, looker: Looker) -> ImageTexts:
         identity = looker.witness_id
         if identity not in self._texts:
@@ -94,15 +103,20 @@ class Seeing:
     def _judged(self, rows: IntArray, words: str) -> list[tuple[list[str], Judge]]:
         found = []
         for witness in self.witnesses:
-            if witness.kind in self.problems:
-                continue
-            try:
-                judge = witness.judge(words)
-                if judge is not None:
-                    found.append((self.said(witness, rows), judge))
-            except WeakspotError as error:
-                self.problems[witness.kind] = str(error)
+            judge = self._judge(witness, words)
+            if judge is not None:
+                said = self.try_said(witness, rows)
+                found += [(said, judge)] if witness.kind not in self.problems else []
         return found
+
+    def _judge(self, witness: Witness, words: str) -> Judge | None:
+        if witness.kind in self.problems:
+            return None
+        try:
+            return witness.judge(words)
+        except WeakspotError as error:
+            self.problems[witness.kind] = str(error)
+            return None
 
     def _groups(self, witness: Witness, rows: IntArray) -> list[tuple[str, IntArray]]:
         """Return class names and the places of their rows; one group for a witness that looks at all classes alike."""
