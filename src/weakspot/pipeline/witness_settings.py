@@ -22,7 +22,7 @@ class WitnessSettings(Section):
         description="Who is asked; masks needs a segmenter. Weights are fetched when one is first asked.",
     )
     most_images: int = Field(
-        default=5000,
+        default=2000,
         ge=0,
         description="With `asked`, attributes of data sets with more images are made without the witnesses that need a network.",
     )

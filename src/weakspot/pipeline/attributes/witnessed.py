@@ -41,7 +41,7 @@ def _column(name: str, values: Sequence[str]) -> AssignedColumn | LeftOut:
         value for value, count in counts.most_common(MOST_VALUES) if count >= LEAST_SAMPLES
     )
     if len(kept) < 2:  # noqa: PLR2004 - two values to tell apart
-        return LeftOut(name=name, why="all images are alike in it")
+        return LeftOut(name=name, why="hardly any image has a second value of it")
     codes = {value: code for code, value in enumerate(kept)}
     attribute = Attribute(
         name=name,

@@ -96,6 +96,7 @@ def assistant_parts(
         second=_built(
             "embedders", settings.second_embedder, folder, section="second_embedder", **progress_of
         ),
+        segmenter=_segmenter(settings, folder),
     )
 
 
@@ -190,6 +191,14 @@ def _built(role: str, chosen: PartSettings, folder: Path, *, section: str, **fur
         return None
     options = resolved_options(chosen.options, folder) | further
     return build_part(role, chosen.name, options, where=f"[{section}] options")
+
+
+def _segmenter(settings: Settings, folder: Path) -> Segmenter | None:
+    chosen: PartSettings | None = getattr(settings, "segmenter", None)
+    found: Segmenter | None = (
+        None if chosen is None else _built("segmenters", chosen, folder, section="segmenter")
+    )
+    return found
 
 
 def _text_side(embedder: Embedder) -> EmbedTexts:

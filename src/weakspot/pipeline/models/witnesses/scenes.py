@@ -14,7 +14,7 @@ from weakspot.lexicon.wordnet import lemma
 from weakspot.pipeline.models.witnesses.witness import SEEN, Judge, Looker, above, surely
 
 LEAST_PROBABILITY = 0.25
-LEAST_NAMED, LEAST_SIDE = 0.5, 0.8
+LEAST_NAMED, LEAST_SIDE = 0.8, 0.8
 RESPONSE, RESPONSE_WIDTH = -0.4, 0.2
 OUTDOORS, INDOORS = "outdoors", "indoors"
 _SIDES = {"outdoors": True, "outside": True, "indoors": False, "inside": False}
