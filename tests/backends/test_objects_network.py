@@ -54,7 +54,9 @@ def _by_torch(arrays, images):
             torch.nn.functional.pad(x, pads), kernel, stride=stride, groups=groups
         )
         names = ("running_mean", "running_var", "weight", "bias")
-        x = torch.nn.functional.batch_norm(x, *(tensors[f"{norm}.{one}"] for one in names), eps=1e-3)
+        x = torch.nn.functional.batch_norm(
+            x, *(tensors[f"{norm}.{one}"] for one in names), eps=1e-3
+        )
         return x.clamp(0, 6) if active else x
 
     x = layer(torch.from_numpy(images), "_conv_stem", "_bn0", stride=2)

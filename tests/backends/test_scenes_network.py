@@ -41,9 +41,7 @@ def _by_torch(arrays, responses, images):
 
     def layer(x, conv, norm, stride=1):
         kernel = tensors[f"{conv}.weight"]
-        x = torch.nn.functional.conv2d(
-            x, kernel, stride=stride, padding=(kernel.shape[2] - 1) // 2
-        )
+        x = torch.nn.functional.conv2d(x, kernel, stride=stride, padding=(kernel.shape[2] - 1) // 2)
         names = ("running_mean", "running_var", "weight", "bias")
         return torch.nn.functional.batch_norm(x, *(tensors[f"{norm}.{one}"] for one in names))
 

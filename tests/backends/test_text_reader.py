@@ -20,9 +20,7 @@ def reader():
 
 def _written(word, *, angle=0.0):
     image = Image.new("RGB", (320, 320), (70, 110, 80))
-    ImageDraw.Draw(image).text(
-        (70, 140), word, fill="white", font=ImageFont.load_default(size=42)
-    )
+    ImageDraw.Draw(image).text((70, 140), word, fill="white", font=ImageFont.load_default(size=42))
     return image.rotate(angle, resample=Image.Resampling.BICUBIC, fillcolor=(70, 110, 80))
 
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PIL import Image
+from scipy import ndimage
 
 from weakspot.assign.properties import COLOUR_NAMES, GREY_WEIGHTS, colour_codes
 from weakspot.core.arrays import BoolArray, FloatArray
@@ -13,6 +14,7 @@ SIDE = 128
 INSIDE, OUTSIDE = 0.5, 0.1
 LEAST_PIXELS = 20
 EDGE = 24.0
+OUTLINE = 2
 
 
 class ObjectMeasures(Record):
@@ -88,4 +90,5 @@ def _clutter(scene: _Scene) -> float:
     grey = np.asarray(scene.image, dtype=np.float64) @ GREY_WEIGHTS
     down, across = np.gradient(grey) if min(grey.shape) > 1 else (np.zeros_like(grey),) * 2
     steep = np.hypot(down, across) * 2 > EDGE
-    return round(float(steep[scene.outside].mean()), 4)
+    apart = ndimage.binary_erosion(scene.outside, iterations=OUTLINE, border_value=1)
+    return round(float(steep[apart].mean()), 4) if apart.any() else 0.0

@@ -197,7 +197,7 @@ def _kinds(thing: str | tuple[str, ...]) -> frozenset[int]:
         nouns, listed = _wordnet()["noun"], [word.lower() for word in thing]
         senses = nouns.senses_of(listed[0])
         same = [sense for sense in senses if [one.lower() for one in nouns.words(sense)] == listed]
-        own = sorted(same or senses, key=lambda sense: not _can_be_seen(sense))[:1]
+        own = sorted(same or senses, key=_oddness)[:1]
     return frozenset((*own, *_breadth_first(own, _Above())))
 
 
@@ -253,6 +253,12 @@ def _noun_senses(noun: str) -> list[int]:
         if senses:
             return sorted(senses, key=lambda sense: not _can_be_seen(sense))
     return []
+
+
+def _oddness(synset: int) -> tuple[bool, bool]:
+    """Return what puts a meaning behind others of the same words: it cannot be seen, or is a region, as Chihuahua is in Mexico."""
+    above = {_wordnet()["noun"].words(one)[0] for one in _breadth_first([synset], _Above())}
+    return _VISIBLE not in above, "location" in above
 
 
 def _can_be_seen(synset: int) -> bool:
