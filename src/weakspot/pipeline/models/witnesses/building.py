@@ -1,8 +1,9 @@
 """Which witnesses a project has."""
 
+from weakspot.backends import text_reader
 from weakspot.backends.objects_network import ObjectsNetwork
+from weakspot.backends.registry_source import RegistryFile
 from weakspot.backends.scenes_network import ScenesNetwork
-from weakspot.backends.text_reader import TextReader
 from weakspot.core.roles import Embedder, Segmenter
 from weakspot.core.run import Progress
 from weakspot.pipeline.models.embedding import KnowsEmbeddings
@@ -12,9 +13,15 @@ from weakspot.pipeline.models.witnesses.properties import PropertiesWitness
 from weakspot.pipeline.models.witnesses.scenes import ScenesWitness
 from weakspot.pipeline.models.witnesses.text import TextWitness
 from weakspot.pipeline.models.witnesses.witness import Witness
-from weakspot.pipeline.witness_settings import WitnessSettings
+from weakspot.pipeline.witness_settings import WitnessKind, WitnessSettings
 
 OWN_MODELS = "weakspot.backends."
+WITNESS_FILES: dict[WitnessKind, tuple[RegistryFile, ...]] = {
+    "text": text_reader.FILES,
+    "objects": ObjectsNetwork.source.files,
+    "scenes": ScenesNetwork.source.files,
+}
+"""What is fetched when a witness is first asked."""
 
 
 def build_witnesses(
@@ -44,7 +51,7 @@ def build_witnesses(
     if settings.on == "none" or (settings.on == "asked" and not is_ours):
         return ()
     every: dict[str, Witness] = {
-        "text": TextWitness(reader=TextReader(progress=progress)),
+        "text": TextWitness(reader=text_reader.TextReader(progress=progress)),
         "objects": ObjectsWitness(network=ObjectsNetwork(progress=progress)),
         "scenes": ScenesWitness(network=ScenesNetwork(progress=progress)),
         "properties": PropertiesWitness(),
