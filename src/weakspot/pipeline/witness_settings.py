@@ -21,6 +21,11 @@ class WitnessSettings(Section):
         default=WITNESS_KINDS,
         description="Who is asked; masks needs a segmenter. Weights are fetched when one is first asked.",
     )
+    most_asked: int = Field(
+        default=240,
+        ge=1,
+        description="With `asked`, of more images that a word is asked about only so many are looked at, at even steps.",
+    )
     most_images: int = Field(
         default=2000,
         ge=0,

@@ -166,6 +166,7 @@ def _seeing(
         store=texts.store,
         engine=texts.engine,
         progress_of=texts.progress_of,
+        most_asked=settings.witnesses.most_asked if settings.witnesses.on == "asked" else None,
     )
 
 

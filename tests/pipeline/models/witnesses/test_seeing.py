@@ -106,6 +106,18 @@ def test_seeing__words_that_nobody_can_tell_cost_nothing(store):
     assert witness.n_seen["images"] == 0
 
 
+def test_seeing__of_many_rows_only_some_at_even_steps(store):
+    witness = Counting()
+    seeing = _seeing(store, witness)
+    every = seeing(np.arange(9), "dark")
+    seeing.most_asked = 3
+
+    found = seeing(np.arange(9), "dark")
+
+    assert np.flatnonzero(np.isfinite(found)).tolist() == [0, 4, 8]
+    assert np.array_equal(found[[0, 4, 8]], every[[0, 4, 8]])
+
+
 def test_seeing__no_rows(store):
     assert _seeing(store, Counting())(np.arange(0), "dark").shape == (0,)
 

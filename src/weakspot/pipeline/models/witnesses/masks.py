@@ -13,12 +13,12 @@ from weakspot.pipeline.models.witnesses.witness import SEEN, Judge, Looker, abov
 Measure = Callable[[ObjectMeasures], float]
 NOT_TOLD = float("nan")
 LEAST_COLOUR, LEAST_BEHIND = 0.3, 0.45
-SMALL, LARGE = 0.08, 0.5
+SMALL, LARGE = 0.05, 0.5
 PLAIN, CLUTTERED = 0.06, 0.2
 _SPELLED = {"gray": "grey", "violet": "purple", "golden": "yellow"}
 _BACKGROUND = "background"
 _WORDS: dict[str, Measure] = {
-    "small in the frame": lambda one: above(one.share, SMALL, width=-0.02),
+    "small in the frame": lambda one: above(one.share, SMALL, width=-0.015),
     "fills the frame": lambda one: above(one.share, LARGE, width=0.06),
     "on the left": lambda one: above(one.across, 0.4, width=-0.03),
     "on the right": lambda one: above(one.across, 0.6, width=0.03),

@@ -30,6 +30,7 @@ class Seeing:
         store: the project's data.
         engine: reads and decodes images, and asks the models.
         progress_of: gives the progress callback of a step.
+        most_asked: of more rows than this, so many at even steps are looked at and the others stay unknown; None for no end.
         problems: why a witness cannot be asked, by kind.
     """
 
@@ -38,6 +39,7 @@ class Seeing:
     store: ProjectStore
     engine: Engine
     progress_of: Callable[[str], Progress]
+    most_asked: int | None = None
     problems: dict[str, str] = field(default_factory=dict)
     _texts: dict[str, ImageTexts] = field(default_factory=dict, init=False, repr=False)
 
@@ -46,15 +48,17 @@ class Seeing:
 
         Of several witnesses the surest counts; an image that none could look at is not a number.
         """
+        chosen = _even_steps(len(rows), self.most_asked)
         found = [
             np.array([judge(said) if said else np.nan for said in texts], dtype=np.float64)
-            for texts, judge in self._judged(rows, words)
+            for texts, judge in self._judged(rows[chosen], words)
         ]
-        if not found or not len(rows):
-            return None if not found else np.zeros(0, dtype=np.float32)
-        every = np.stack(found)
-        known = np.where(np.isnan(every), -np.inf, every).max(axis=0)
-        return np.where(np.isinf(known), np.nan, known).astype(np.float32)
+        if not found:
+            return None
+        every = np.where(np.isnan(found), -np.inf, found).max(axis=0)
+        scores = np.full(len(rows), np.nan, dtype=np.float32)
+        scores[chosen] = np.where(np.isinf(every), np.nan, every)
+        return scores
 
     def said(self, witness: Witness, rows: IntArray) -> list[str]:
         """Return what a witness says of images, one text a row; empty where it could not look.
@@ -125,3 +129,9 @@ class Seeing:
         names = (*self.dataset.class_names, ANYTHING)
         codes = self.dataset.labels[rows]
         return [(names[code], np.flatnonzero(codes == code)) for code in np.unique(codes)]
+
+
+def _even_steps(n_rows: int, most: int | None) -> IntArray:
+    if most is None or n_rows <= most:
+        return np.arange(n_rows)
+    return np.linspace(0, n_rows - 1, most).round().astype(np.int64)
