@@ -74,7 +74,7 @@ def test_speak__broken_graph_is_built_anew(tmp_path, wheels):
 
 
 def test_speak__travels_without_what_it_loaded(tmp_path, wheels):
-    network = Redness(cache_dir=tmp_path / "cache")
+    network = Redness(cache_dir=tmp_path / "cache", progress=lambda done, total: None)
     network.speak([Image.new("RGB", (8, 8))])
 
     other = pickle.loads(pickle.dumps(network))

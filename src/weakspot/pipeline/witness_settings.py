@@ -22,7 +22,7 @@ class WitnessSettings(Section):
         description="Who is asked; masks needs a segmenter. Weights are fetched when one is first asked.",
     )
     most_asked: int = Field(
-        default=240,
+        default=120,
         ge=1,
         description="With `asked`, of more images that a word is asked about only so many are looked at, at even steps.",
     )
