@@ -239,7 +239,7 @@ def test_assistants_for__no_images_nobody_to_ask_about_them(store):
 def test_assistants_for__witnesses_stand_beside_encoders_that_learnt_their_words(store):
     told = []
     _, planted = _assistants(store, embedder=PlantedEmbedder())
-    _, learnt = _assistants(store, embedder=EmbeddedDefault(), told=told)
+    _, learnt = _assistants(store, embedder=EmbeddedDefault(), told=told, parts=AssistantParts())
 
     assert planted.seen is None
     assert witness_ids(planted) == {}
