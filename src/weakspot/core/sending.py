@@ -3,6 +3,8 @@
 from functools import cached_property
 from typing import Any, Self
 
+_PROGRESS = "_progress"
+
 
 class LeftBehind:
     """Base of descriptors that keep something under their own name in an object; a `Sendable` leaves that behind."""
@@ -11,8 +13,9 @@ class LeftBehind:
 class Sendable:
     """Base of parts that hold a session, a network or a connection.
 
-    Pickled, such a part loses what its cached properties keep, and loads that again on the other side, on first use. Everything
-    else must be able to travel: no lock, no open file, no function inside a function.
+    Pickled, such a part loses what its cached properties keep, and loads that again on the other side, on first use; and it loses
+    `_progress`, because whoever is told the progress of a download is on this side. Everything else must be able to travel: no
+    lock, no open file, no function inside a function.
 
     >>> class Part(Sendable):
     ...     def __init__(self, *, name: str) -> None:
@@ -28,7 +31,7 @@ class Sendable:
     def __getstate__(self) -> dict[str, Any]:
         """Return what the part was built from."""
         return {
-            name: value
+            name: None if name == _PROGRESS else value
             for name, value in vars(self).items()
             if not _is_left_behind(type(self), name)
         }

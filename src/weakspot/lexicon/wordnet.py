@@ -179,6 +179,28 @@ def ancestors(noun: str, *, n_senses: int = 1) -> tuple[str, ...]:
     return tuple(dict.fromkeys(words.words(synset)[0] for synset in found))
 
 
+def is_kind_of(thing: str | tuple[str, ...], noun: str) -> bool:
+    """Return whether a thing, by its commonest meaning or by all the words of one meaning, is a kind of another, or that itself.
+
+    >>> is_kind_of(("Cardigan", "Cardigan Welsh corgi"), "dogs"), is_kind_of("cardigan", "dog"), is_kind_of("dog", "person")
+    (True, False, False)
+    """
+    return bool(set(_noun_senses(noun)[:1]) & _kinds(thing))
+
+
+@cache
+def _kinds(thing: str | tuple[str, ...]) -> frozenset[int]:
+    """Return the synset of a thing and all that are above it."""
+    if isinstance(thing, str):
+        own = _noun_senses(thing)[:1]
+    else:
+        nouns, listed = _wordnet()["noun"], [word.lower() for word in thing]
+        senses = nouns.senses_of(listed[0])
+        same = [sense for sense in senses if [one.lower() for one in nouns.words(sense)] == listed]
+        own = sorted(same or senses, key=_oddness)[:1]
+    return frozenset((*own, *_breadth_first(own, _Above())))
+
+
 def is_known(word: str, part: Part | None = None) -> bool:
     """Return whether WordNet lists a word, or its lemma, as a noun or adjective."""
     single = lemma(word)
@@ -231,6 +253,12 @@ def _noun_senses(noun: str) -> list[int]:
         if senses:
             return sorted(senses, key=lambda sense: not _can_be_seen(sense))
     return []
+
+
+def _oddness(synset: int) -> tuple[bool, bool]:
+    """Return what puts a meaning behind others of the same words: it cannot be seen, or is a region, as Chihuahua is in Mexico."""
+    above = {_wordnet()["noun"].words(one)[0] for one in _breadth_first([synset], _Above())}
+    return _VISIBLE not in above, "location" in above
 
 
 def _can_be_seen(synset: int) -> bool:

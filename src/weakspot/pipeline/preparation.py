@@ -18,7 +18,7 @@ from weakspot.core.slices import FailureSlice
 from weakspot.ingest.prediction_columns import with_extra_classes, with_thresholds
 from weakspot.pipeline.attributes.assignment import with_attributes
 from weakspot.pipeline.halves import Halves, are_found_on, split_in_halves
-from weakspot.pipeline.models.assistants import assistant_parts, assistants_for
+from weakspot.pipeline.models.assistants import assistant_parts, assistants_for, witness_ids
 from weakspot.pipeline.models.classification import Classified, ClassifyStage, classify
 from weakspot.pipeline.models.embedding import cached_embedder, embed, is_embedded
 from weakspot.pipeline.models.embedding_classifiers import classify_embeddings, reads_embeddings
@@ -174,7 +174,7 @@ class Preparation:
             embedder=embedder,
             classifier=classifier,
             summary=summary,
-            inputs=self._inputs(summary) | parts.ids(),
+            inputs=self._inputs(summary) | parts.ids() | witness_ids(assistants),
         )
 
     def _with_groups(self, samples: SampleSet) -> SampleSet:

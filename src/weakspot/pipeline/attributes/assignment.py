@@ -42,8 +42,10 @@ from weakspot.pipeline.attributes.edited_columns import (
     has_new_embeddings,
     reference_of,
 )
+from weakspot.pipeline.attributes.witnessed import witnessed_columns
 from weakspot.pipeline.attributes.words import planned_attributes
 from weakspot.pipeline.models.embedding import EmbedSettings, embed
+from weakspot.pipeline.models.witnesses.seeing import Seeing
 from weakspot.pipeline.settings import Settings
 from weakspot.store.columns import ColumnCache, ShelvedColumns
 from weakspot.store.project import ProjectStore
@@ -202,6 +204,11 @@ class _Attributing:
             found += _kept(self._words(notes), notes)
         if wishes.use_properties:
             found += _kept(self._properties(notes), notes)
+        seeing = self.assistants.seen
+        if isinstance(seeing, Seeing):
+            found += _kept(
+                witnessed_columns(seeing, dataset, self.settings.witnesses, notes), notes
+            )
         named = with_free_names(found, dataset.metadata_names)
         columns = {
             METADATA_PREFIX + each.attribute.column: each.column
@@ -344,5 +351,7 @@ def _key(
         "has_text": assistants.embed_texts is not None,
         "metadata": list(samples.dataset.metadata_names),
     }
+    if isinstance(assistants.seen, Seeing):
+        content["witnesses"] = [settings.witnesses.model_dump(mode="json"), assistants.seen.ids()]
     digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
     return group, f"{group}-{digest}"

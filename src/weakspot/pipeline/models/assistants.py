@@ -13,7 +13,14 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.assistants import AnswerRows, Assistants, CaptionRows, EmbedTexts, SecondEncoder
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import ConfigError, WeakspotError
-from weakspot.core.roles import Captioner, Embedder, Engine, QuestionAnswerer, TextGenerator
+from weakspot.core.roles import (
+    Captioner,
+    Embedder,
+    Engine,
+    QuestionAnswerer,
+    Segmenter,
+    TextGenerator,
+)
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.text_sides import KnowsPhrases, MeasuredWords
@@ -22,6 +29,9 @@ from weakspot.pipeline.models.embedder_choice import EMBEDDED
 from weakspot.pipeline.models.embedding import KnowsEmbeddings, embed
 from weakspot.pipeline.models.image_texts import ImageTexts, Speaker
 from weakspot.pipeline.models.proposals import Proposer
+from weakspot.pipeline.models.witnesses.building import build_witnesses
+from weakspot.pipeline.models.witnesses.seeing import Seeing
+from weakspot.pipeline.models.witnesses.tagging import tag_captions
 from weakspot.pipeline.settings import PartSettings, Settings
 from weakspot.pipeline.wiring import build_part, resolved_options
 from weakspot.store.project import ProjectStore
@@ -45,12 +55,14 @@ class AssistantParts:
         answerer: images and a question to short answers.
         language: prompts to text.
         second: an embedder that has no part in finding or naming.
+        segmenter: images to masks of the object.
     """
 
     captioner: Captioner | None = None
     answerer: QuestionAnswerer | None = None
     language: TextGenerator | None = None
     second: Embedder | None = None
+    segmenter: Segmenter | None = None
 
     def ids(self) -> dict[str, str]:
         """Return which models they are, by role; one that is unavailable is left out, and says so when it is asked."""
@@ -84,6 +96,7 @@ def assistant_parts(
         second=_built(
             "embedders", settings.second_embedder, folder, section="second_embedder", **progress_of
         ),
+        segmenter=_segmenter(settings, folder),
     )
 
 
@@ -118,9 +131,12 @@ def assistants_for(  # noqa: PLR0913 - everything that a project has
         samples, store, asked.second, embedder, engine=engine, progress=progress_of("embed second")
     )
     texts = _TextsOf(dataset=dataset, store=store, engine=engine, progress_of=progress_of)
+    seeing = _seeing(settings, asked, embedder, texts)
     return described, Assistants(
         embed_texts=None if embedder is None or not embedder.has_text else _text_side(embedder),
-        captions=_column_captions(dataset) or texts.captions(asked.captioner),
+        captions=_column_captions(dataset)
+        or texts.captions(asked.captioner)
+        or _tagged_captions(seeing, settings),
         answers=texts.answers(asked.answerer),
         propose=None
         if asked.language is None
@@ -128,9 +144,48 @@ def assistants_for(  # noqa: PLR0913 - everything that a project has
         second=None
         if asked.second is None or SECOND not in described.spaces
         else _second_encoder(asked.second),
+        seen=seeing,
         trust=embedder.knows if isinstance(embedder, KnowsPhrases) else None,
         measured=embedder.measured if isinstance(embedder, MeasuredWords) else None,
     )
+
+
+def _seeing(
+    settings: Settings, parts: AssistantParts, embedder: Embedder | None, texts: "_TextsOf"
+) -> Seeing | None:
+    witnesses = build_witnesses(
+        settings.witnesses,
+        embedder=embedder,
+        segmenter=parts.segmenter,
+        progress=texts.progress_of("download weights"),
+    )
+    if not witnesses or not texts.dataset.has_images:
+        return None
+    return Seeing(
+        witnesses=witnesses,
+        dataset=texts.dataset,
+        store=texts.store,
+        engine=texts.engine,
+        progress_of=texts.progress_of,
+        most_asked=settings.witnesses.most_asked if settings.witnesses.on == "asked" else None,
+    )
+
+
+def _tagged_captions(seeing: Seeing | None, settings: Settings) -> CaptionRows | None:
+    """Return captions made of what witnesses see, where all images may be looked at."""
+    if seeing is None or settings.witnesses.on != "all":
+        return None
+    return lambda rows: tag_captions(seeing, rows)
+
+
+def witness_notes(assistants: Assistants) -> tuple[str, ...]:
+    """Return which witnesses could not be asked so far, in sentences."""
+    return assistants.seen.notes() if isinstance(assistants.seen, Seeing) else ()
+
+
+def witness_ids(assistants: Assistants) -> dict[str, str]:
+    """Return which witnesses can be asked, by kind."""
+    return assistants.seen.ids() if isinstance(assistants.seen, Seeing) else {}
 
 
 def _built(role: str, chosen: PartSettings, folder: Path, *, section: str, **further: Any) -> Any:
@@ -138,6 +193,14 @@ def _built(role: str, chosen: PartSettings, folder: Path, *, section: str, **fur
         return None
     options = resolved_options(chosen.options, folder) | further
     return build_part(role, chosen.name, options, where=f"[{section}] options")
+
+
+def _segmenter(settings: Settings, folder: Path) -> Segmenter | None:
+    chosen: PartSettings | None = getattr(settings, "segmenter", None)
+    found: Segmenter | None = (
+        None if chosen is None else _built("segmenters", chosen, folder, section="segmenter")
+    )
+    return found
 
 
 def _text_side(embedder: Embedder) -> EmbedTexts:
