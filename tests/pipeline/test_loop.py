@@ -60,6 +60,17 @@ def test_discover_slices__what_several_methods_say_alike_is_said_once(samples):
     assert len(record.notes) == len(set(record.notes)) >= 4
 
 
+def test_discover_slices__words_beside_other_methods__explain_instead_of_being_tests(samples):
+    tested = {}
+    for methods in (("keywords",), ("directions", "keywords")):
+        settings = _settings(*methods)
+        record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
+        keywords = next(one for one in record.methods if one.method == "keywords")
+        tested[methods] = keywords.n_tested, keywords.n_found
+    assert tested["keywords",] == (25, 25)
+    assert tested["directions", "keywords"] == (3, 25)
+
+
 def test_discover_slices__a_baseline_is_never_put_forward(samples):
     settings = _settings("directions", "loss")
     record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
