@@ -1,7 +1,7 @@
 """The stages of the loop as functions of a run record, samples and settings."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -39,6 +39,7 @@ from weakspot.pipeline.wiring import (
     build_label_checker,
     build_verifier,
 )
+from weakspot.pipeline.worth_naming import worth_naming
 from weakspot.store.project import ProjectStore
 from weakspot.verify.elsewhere import with_elsewhere
 from weakspot.verify.folds import merge_folds
@@ -211,7 +212,7 @@ def _told_apart(
     ]
 
 
-def describe_slices(
+def describe_slices(  # noqa: PLR0913 - what is named, by what, and who may be asked
     record: RunRecord,
     samples: SampleSet,
     settings: Settings,
@@ -219,7 +220,9 @@ def describe_slices(
     assistants: Assistants,
     *,
     halves: Halves | None = None,
+    only: Collection[str] | None = None,
 ) -> RunRecord:
+    """Name the slices of a run that are worth it, or only those with some ids; words are chosen on the discovery half."""
     describer = build_describer(settings)
     named: dict[str, FailureSlice] = {}
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
@@ -227,9 +230,13 @@ def describe_slices(
         own = _found_on(record.slices, discovery)
         # Words are chosen where predictions may be looked at, also for rules that were made without.
         shown = discovery if len(discovery) else pairs[0][0]
-        named |= {
-            found.slice_id: found for found in describer.describe(own, shown, criterion, assistants)
-        }
+        chosen = (
+            worth_naming(own, shown, criterion)
+            if only is None
+            else tuple(found for found in own if found.slice_id in only)
+        )
+        described = describer.describe(chosen, shown, criterion, assistants)
+        named |= {found.slice_id: found for found in described}
     return record.model_copy(
         update={"slices": tuple(named.get(found.slice_id, found) for found in record.slices)}
     )
