@@ -8,7 +8,7 @@ from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 
-MOST_NAMED = 20
+MOST_NAMED = 10
 """Of one half. Words for a slice cost more than its proof, and of hundreds of candidates most are chance."""
 
 

@@ -12,7 +12,7 @@ from weakspot.discover.keywords.candidates import Candidate
 
 HALF = 0.5
 PER_CENT = 100.0
-MOST_SHUFFLED = 2_000
+MOST_SHUFFLED = 1_000
 """Chance is measured on a random part of more samples than this; a keyword that is worth a test stands out there, too."""
 
 
