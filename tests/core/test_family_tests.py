@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 
+from weakspot.core import family_tests
+from weakspot.core.dealt_scores.dealing import DealtScores
 from weakspot.core.family_tests import family_test
 from weakspot.core.statistics import fisher_p
 
@@ -59,3 +61,34 @@ def test_family_test__nothing_to_find__the_best_is_as_rare_as_it_says(has_groups
     for level in (0.1, 0.3):
         assert np.mean(np.array(smallest) <= level) <= level + 2.5 * np.sqrt(level / 150)
     assert np.mean(np.array(smallest) <= 0.3) >= 0.12
+
+
+@pytest.mark.parametrize("n_inside", [12, 2])
+def test_family_test__what_is_plainly_chance__draws_no_further(monkeypatch, n_inside):
+    draws = np.random.default_rng(3)
+    failed = np.arange(120) < 24
+    insides = [
+        (np.arange(120) < n_inside) | (np.arange(120) >= 110),
+        *[draws.random(120) < 0.2 for _ in range(9)],
+    ]
+    made = []
+    original = DealtScores.sums
+
+    def counted(self, n_draws, random):
+        for sums in original(self, n_draws, random):
+            made.append(len(sums))
+            yield sums
+
+    monkeypatch.setattr(DealtScores, "sums", counted)
+    found = family_tests._family_test(failed, None, insides, np.ones(10))
+    n_made, made[:] = sum(made), []
+    monkeypatch.setattr(family_tests, "HOPELESS", 1.0)
+    whole = family_tests._family_test(failed, None, insides, np.ones(10))
+    assert sum(made) == family_tests.MOST_DRAWS
+    if n_inside == 2:
+        assert n_made == 2 * 512
+        np.testing.assert_allclose(found.among_all, whole.among_all, atol=0.05)
+    else:
+        assert found.among_all.min() < 0.2
+        assert n_made == family_tests.MOST_DRAWS
+        np.testing.assert_array_equal(found.among_all, whole.among_all)

@@ -6,7 +6,7 @@ import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.failures import FailureCriterion, Side
+from weakspot.core.failures import FailureCriterion, Side, unjudged_classes
 from weakspot.core.rules import AllOfRule, ColumnRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.statistics import fisher_p
@@ -41,6 +41,16 @@ def _fruit(n_samples=600, seed=0):
         "light": ("dark", "bright", "soft"),
     }
     return {name: draws.choice(values, n_samples) for name, values in words.items()}, draws
+
+
+def test_blind_candidates__rare_values_count_more_and_predictions_have_no_part():
+    colour = np.repeat(["red", "green", "yellow"], [64, 16, 4])
+    samples = _samples({"colour": colour}, np.arange(84) < 9)
+    (problem,) = unjudged_classes(samples.dataset, samples.rows)
+    listed = AttributesDiscoverer(min_support=10).blind_candidates(samples, problem, seed=0)
+    weights = {one.found.rule.values[0]: one.weight for one in listed}
+    # Four samples are too few.
+    assert weights == {"red": 1 / 8, "green": 1 / 4}
 
 
 def test_discover__one_value_is_one_slice_with_its_words():

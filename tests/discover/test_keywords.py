@@ -8,7 +8,7 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.errors import ConfigError, UnavailableError
 from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.discover.keywords import KeywordsDiscoverer
+from weakspot.discover.keywords import KeywordsDiscoverer, scoring
 from weakspot.discover.keywords.candidates import (
     caption_candidates,
     prompt_for,
@@ -335,3 +335,36 @@ def test_scored__shuffles_keep_groups_whole():
     )
     assert images.family_p == 1 / 200
     assert told.family_p > 0.05
+
+
+def test_scored__chance_in_a_large_class__is_measured_on_a_part(monkeypatch):
+    draws = np.random.default_rng(0)
+    similarities = draws.normal(size=(1, 400)).astype(np.float32)
+    failed = similarities[0] + draws.normal(size=400) > 1.5
+    candidates = (next(iter(vocabulary_candidates())),)
+    sizes = []
+    original = scoring.error_score_null
+
+    def looked(values, wrong, **given):
+        sizes.append((values.shape, wrong.shape, given["groups"].shape))
+        return original(values, wrong, **given)
+
+    monkeypatch.setattr(scoring, "error_score_null", looked)
+
+    def measured():
+        return scored(
+            candidates,
+            similarities,
+            failed,
+            np.zeros(400, dtype=np.bool_),
+            n_permutations=99,
+            draws=np.random.default_rng(0),
+            groups=np.arange(400),
+        )[0]
+
+    whole = measured()
+    monkeypatch.setattr(scoring, "MOST_SHUFFLED", 200)
+    part = measured()
+    assert sizes == [((1, 400), (400,), (400,)), ((1, 200), (200,), (200,))]
+    assert part.p_value == whole.p_value == 0.01
+    assert (part.error_score, part.threshold) == (whole.error_score, whole.threshold)

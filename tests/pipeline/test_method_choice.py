@@ -50,6 +50,12 @@ def test_choose_methods__parameters_of_methods_that_cannot_work_are_left_out():
     assert chosen.parameters == {"attributes": {"max_order": 1}}
 
 
+def test_choose_methods__what_auto_sets_stays_where_some_cannot_work():
+    chosen = choose_methods(_settings("auto"), Material(spaces=frozenset({"clip"}))).settings
+    assert "words" not in chosen.discover.methods
+    assert chosen.discover.parameters["mixture"] == {"max_samples": 2_000}
+
+
 def test_choose_methods__named_ones_that_cannot_work_get_one_sentence():
     with pytest.raises(ConfigError) as refused:
         choose_methods(_settings("directions", "clusters", "mixture"), COLUMNS)

@@ -124,3 +124,9 @@ def test_build_discoverers__auto_is_cheap_ones_first_and_takes_further_ones():
     assert list(built)[:2] == ["clusters", "attributes"]
     assert list(built)[-1] == "uncommon-attributes"
     assert built["spotlight"].n_spots == 1
+    # Beside others a part of a large class is enough; whoever names a method, or sets it, is not second-guessed.
+    assert built["spotlight"].max_samples == built["mixture"].max_samples == 2_000
+    named = Settings(discover=DiscoverSettings(methods=("auto", "mixture")))
+    assert build_discoverers(named)["mixture"].max_samples == 200_000
+    several = DiscoverSettings(methods=("auto",), parameters={"mixture": {"max_samples": 9}})
+    assert build_discoverers(Settings(discover=several))["mixture"].max_samples == 9

@@ -52,7 +52,7 @@ def test_judge_blind__the_best_of_each_class_with_weights_by_failures():
         ("apple", "early"),
         ("pear", "early"),
     ]
-    assert [test.weight for test in told] == [400.0, 100.0]
+    assert [test.weight for test in told] == [80.0, 10.0]
     assert all(test.p_value >= test.own_p for test in told)
 
 

@@ -7,6 +7,7 @@ from weakspot.core.rules import ColumnRule, PredictionRule
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.verify import screening
+from weakspot.verify.holdout import HoldoutVerifier
 from weakspot.verify.screening import screened
 
 TOP_1 = FailureCriterion()
@@ -103,3 +104,88 @@ def test_screened__what_stands_out_by_far_is_not_cut(monkeypatch):
     assert slices[0] in _screened(slices, many, most=2, largest_p=1.0).kept
     monkeypatch.setattr(screening, "MOST_OTHERS", 0)
     assert _screened(slices, many, most=3, largest_p=1.0).kept == (slices[1], slices[2])
+
+
+@pytest.fixture(scope="module")
+def apples():
+    """Two halves of 240 apples in which 30 green ones fail at 30 %, the others at 10 %, and ten words that each take a third of the
+    green ones and as many others; on the discovery half these words fit the failures among the others, too.
+    """
+    places = np.arange(480)
+    half, place = places >= 240, places % 240
+    green = place < 30
+    failed = np.where(green, place % 10 < 3, place % 10 == 0)
+    columns = {"green": green, "wide": place < 60, "late": (place >= 200) & (place % 20 < 5)}
+    for word in range(10):
+        of_green = green & ((place + word) % 3 == 0)
+        fitted = failed & ~green & ((place // 10 + word) % 4 == 0) & ~half
+        columns[f"word{word}"] = of_green | fitted | (~green & ((place + 7 * word) % 24 == 1))
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * 480,
+        predictions=failed.astype(np.int64),
+        metadata={name: column.tolist() for name, column in columns.items()},
+    )
+    return tuple(SampleSet(dataset=dataset, rows=places[half == side]) for side in (False, True))
+
+
+def _confirmed(slices, apples, **limits):
+    discovery, confirmation = apples
+    kept = _screened(slices, discovery, **{"most": 100, "largest_p": 0.5, **limits}).kept
+    evidence = HoldoutVerifier().verify(
+        kept, discovery=discovery, confirmation=confirmation, criterion=TOP_1
+    )
+    return {
+        found.rule.column: (entry.verdict.value, round(entry.q_value, 4), entry.n_tested)
+        for found, entry in zip(kept, evidence, strict=True)
+    }
+
+
+OWN = [_slice("green", "directions"), _slice("wide", "mixture"), _slice("late", "spotlight")]
+WORDS = [_slice(f"word{word}", "keywords") for word in range(10)]
+
+
+def test_screened__words_for_what_others_hold__are_no_tests(apples):
+    alone = _confirmed(OWN[:1], apples)
+    assert alone["green"][::2] == ("confirmed", 1)
+    # Ten words make the others pay although all of them speak of the same apples.
+    assert _confirmed([*OWN, *WORDS], apples)["green"][::2] == ("not confirmed", 13)
+    explained = _confirmed([*OWN, *WORDS], apples, words={"keywords"})
+    assert explained["green"][0] == "confirmed"
+    assert set(explained) == {"green", "wide", "late", "word1"}
+    assert _screened([*OWN, *WORDS], apples[0], most=100, largest_p=0.5, words={"keywords"}) == (
+        screening.Screened(kept=(*OWN, WORDS[1]), n_dropped=9, n_repeated=0, n_explaining=9)
+    )
+
+
+def test_screened__words_that_nothing_else_covers__are_tests(samples):
+    five, others = _slice("five"), _slice("others")
+    word, same = _slice("nine", "keywords"), _slice("five", "keywords")
+    assert _screened([five, same], samples, words={"keywords"}).kept == (five,)
+    # Four of its nine failures are in nothing else, and nothing else fails there.
+    assert _screened([five, word], samples, words={"keywords"}).kept == (five, word)
+    assert _screened([others, word, same], samples, words={"keywords"}, largest_p=1.0).kept == (
+        others,
+        word,
+    )
+
+
+def test_screened__a_severe_word_inside_a_broad_slice__is_a_test():
+    places = np.arange(400)
+    severe = places < 30
+    dataset = dataset_from_columns(
+        class_names=["apple", "pear"],
+        labels=[0] * 400,
+        predictions=np.where(severe, places % 10 < 8, (places < 150) & (places % 5 < 2)).astype(
+            np.int64
+        ),
+        metadata={
+            "broad": (places < 150).tolist(),
+            "severe": severe.tolist(),
+            "part": ((places >= 60) & (places < 90)).tolist(),
+        },
+    )
+    many = SampleSet(dataset=dataset, rows=places)
+    slices = [_slice("broad"), _slice("severe", "keywords"), _slice("part", "keywords")]
+    assert _screened(slices, many, words={"keywords"}).kept == tuple(slices[:2])
+    assert _screened(slices, many).kept == tuple(slices)

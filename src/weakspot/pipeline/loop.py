@@ -1,18 +1,15 @@
 """The stages of the loop as functions of a run record, samples and settings."""
 
 import os
-import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 
 from weakspot.core.assistants import Assistants, CaptionRows
 from weakspot.core.dataset import Split, Task
-from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
+from weakspot.core.errors import ConfigError, StoreError
 from weakspot.core.evidence import Evidence
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.roles import Discoverer, Discovery
 from weakspot.core.run import ClassNote, MethodRecord, Progress, RunRecord, no_progress
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
@@ -30,6 +27,7 @@ from weakspot.pipeline.classifier_facts import classifier_facts
 from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves, used_rows
 from weakspot.pipeline.ingestion import IngestSummary, ingest
 from weakspot.pipeline.method_choice import fitting_settings
+from weakspot.pipeline.method_runs import MethodRun, run_method, word_methods
 from weakspot.pipeline.models.run_models import RunModels
 from weakspot.pipeline.settings import BoxSettings, DataSettings, Settings
 from weakspot.pipeline.verdicts import Asking, judged
@@ -41,6 +39,7 @@ from weakspot.pipeline.wiring import (
     build_label_checker,
     build_verifier,
 )
+from weakspot.pipeline.worth_naming import worth_naming
 from weakspot.store.project import ProjectStore
 from weakspot.verify.elsewhere import with_elsewhere
 from weakspot.verify.folds import merge_folds
@@ -161,11 +160,11 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
     notes: list[ClassNote] = []
     methods: list[MethodRecord] = []
     for fold, discovery in enumerate(folds):
-        found: list[_MethodResult] = []
+        found: list[MethodRun] = []
         for name, part in discoverers.items():
             progress(len(methods) + len(found), n_runs)
             found.append(
-                _discover(
+                run_method(
                     name,
                     part,
                     discovery,
@@ -181,6 +180,7 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
             criterion,
             largest_p=settings.discover.screen_p,
             most=settings.discover.max_tested,
+            words=word_methods(every.items()),
         )
         slices += _told_apart(screen.kept, slices, fold)
         notes += [note for result in found for note in result.discovery.notes]
@@ -212,55 +212,7 @@ def _told_apart(
     ]
 
 
-@dataclass(frozen=True, kw_only=True)
-class _MethodResult:
-    method: str
-    discovery: Discovery
-    seconds: float
-    note: str = ""
-
-    def recorded(self, kept: Sequence[FailureSlice]) -> MethodRecord:
-        """Return what the run remembers of it."""
-        own = {found.slice_id for found in self.discovery.slices}
-        return MethodRecord(
-            method=self.method,
-            seconds=round(self.seconds, 3),
-            n_considered=max(self.discovery.n_considered, len(own)),
-            n_found=len(own),
-            n_tested=sum(found.slice_id in own for found in kept),
-            note=self.note,
-        )
-
-
-def _discover(  # noqa: PLR0913 - what a method needs, and whether others can stand in for it
-    name: str,
-    part: Discoverer,
-    samples: SampleSet,
-    criterion: FailureCriterion,
-    settings: Settings,
-    assistants: Assistants,
-    *,
-    alone: bool,
-) -> _MethodResult:
-    """Run one method; where several are asked for, one that cannot work here becomes a note."""
-    begun = time.perf_counter()
-    try:
-        found = part.discover(samples, criterion, seed=settings.seed, assistants=assistants)
-    except (DataError, ModelError, NotEnoughDataError) as error:
-        if alone:
-            raise
-        return _MethodResult(
-            method=name,
-            discovery=Discovery(slices=()),
-            seconds=time.perf_counter() - begun,
-            note=str(error),
-        )
-    if part.is_baseline:
-        found = replace(found, slices=())
-    return _MethodResult(method=name, discovery=found, seconds=time.perf_counter() - begun)
-
-
-def describe_slices(
+def describe_slices(  # noqa: PLR0913 - what is named, by what, and who may be asked
     record: RunRecord,
     samples: SampleSet,
     settings: Settings,
@@ -268,7 +220,9 @@ def describe_slices(
     assistants: Assistants,
     *,
     halves: Halves | None = None,
+    only: Collection[str] | None = None,
 ) -> RunRecord:
+    """Name the slices of a run that are worth it, or only those with some ids; words are chosen on the discovery half."""
     describer = build_describer(settings)
     named: dict[str, FailureSlice] = {}
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
@@ -276,9 +230,13 @@ def describe_slices(
         own = _found_on(record.slices, discovery)
         # Words are chosen where predictions may be looked at, also for rules that were made without.
         shown = discovery if len(discovery) else pairs[0][0]
-        named |= {
-            found.slice_id: found for found in describer.describe(own, shown, criterion, assistants)
-        }
+        chosen = (
+            worth_naming(own, shown, criterion)
+            if only is None
+            else tuple(found for found in own if found.slice_id in only)
+        )
+        described = describer.describe(chosen, shown, criterion, assistants)
+        named |= {found.slice_id: found for found in described}
     return record.model_copy(
         update={"slices": tuple(named.get(found.slice_id, found) for found in record.slices)}
     )

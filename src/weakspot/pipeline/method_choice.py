@@ -11,7 +11,7 @@ from weakspot.ingest.one_table import PredictionsSource
 from weakspot.ingest.source import SampleSource
 from weakspot.pipeline.changed_settings import with_methods
 from weakspot.pipeline.settings import DiscoverSettings, Settings
-from weakspot.pipeline.wiring import AUTO, build_discoverers
+from weakspot.pipeline.wiring import AUTO, automatic_parameters, build_discoverers
 
 CHOICE_STAGE = "methods"
 """Stage of a run whose summary says what is used and what would add more."""
@@ -51,8 +51,14 @@ def choose_methods(settings: Settings, material: Material) -> MethodChoice:
         return _only_classes(settings, material)
     if not fitting:
         raise _nothing_fits(settings, material, missing)
-    chosen = settings if len(fitting) == len(methods) else with_methods(settings, tuple(fitting))
+    chosen = settings if len(fitting) == len(methods) else _with_only(settings, tuple(fitting))
     return MethodChoice(settings=chosen, sentence=_sentence(fitting, missing, material))
+
+
+def _with_only(settings: Settings, methods: Sequence[str]) -> Settings:
+    parameters = automatic_parameters(settings.discover)
+    discover = settings.discover.model_copy(update={"parameters": parameters})
+    return with_methods(settings.model_copy(update={"discover": discover}), methods)
 
 
 def _only_classes(settings: Settings, material: Material) -> MethodChoice:

@@ -28,6 +28,11 @@ AUTO_METHODS = (
     "spotlight",
     "mixture",
 )
+AUTO_PARAMETERS: dict[str, dict[str, JsonValue]] = {
+    "spotlight": {"max_samples": 2_000},
+    "mixture": {"max_samples": 2_000},
+}
+"""Beside other methods these need not see every sample of a large class; named alone they do."""
 
 
 def build_part(role: str, name: str, options: Mapping[str, JsonValue], *, where: str) -> Any:
@@ -156,6 +161,7 @@ def build_discoverers(settings: Settings) -> dict[str, Discoverer]:
         ConfigError: if parameters are given for a method that is not among them.
     """
     chosen = settings.discover
+    given = automatic_parameters(chosen)
     wanted = _wanted_methods(chosen)
     unused = sorted(set(chosen.parameters) - set(wanted))
     if unused:
@@ -171,7 +177,7 @@ def build_discoverers(settings: Settings) -> dict[str, Discoverer]:
             build_part(
                 "discoverers",
                 name,
-                chosen.parameters.get(name, {}),
+                given.get(name, {}),
                 where=f"[discover] parameters.{name}",
             ),
         )
@@ -181,6 +187,16 @@ def build_discoverers(settings: Settings) -> dict[str, Discoverer]:
         name: part
         for name, part in built.items()
         if "all" not in chosen.methods or not part.is_baseline
+    }
+
+
+def automatic_parameters(chosen: DiscoverSettings) -> dict[str, dict[str, JsonValue]]:
+    """Return the parameters of methods, with those of `auto` for what it chose and nobody named or set."""
+    own = AUTO_PARAMETERS if AUTO in chosen.methods else {}
+    added = {name: own[name] for name in own if name not in chosen.methods}
+    return {
+        name: {**added.get(name, {}), **chosen.parameters.get(name, {})}
+        for name in [*added, *(one for one in chosen.parameters if one not in added)]
     }
 
 

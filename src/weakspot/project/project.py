@@ -36,6 +36,7 @@ from weakspot.pipeline.reporting import write_report
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.settings_file import load_settings
 from weakspot.pipeline.verdicts import Asking, open_ledger
+from weakspot.pipeline.worth_naming import confirmed_without_words
 from weakspot.project.new_settings import recommended_settings, with_inputs, write_settings
 from weakspot.project.session import ProjectSession
 from weakspot.repair.advice.stage import Advisor
@@ -213,6 +214,9 @@ class Project(ProjectSession):
             captions=prepared.assistants.captions,
             asking=asking,
         )
+        if unnamed := confirmed_without_words(record):
+            given = prepared.samples, self.settings, self.criterion, prepared.assistants
+            record = loop.describe_slices(record, *given, halves=halves, only=unnamed)
         return tell_classes(record, classes, asking.ledger, prepared, self.settings, halves)
 
     def ledger(self) -> Ledger:

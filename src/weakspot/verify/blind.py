@@ -29,7 +29,7 @@ class BlindTest:
         found: the slice.
         own_p: p-value of this rule alone.
         p_value: corrected for all rules of its class, and for the rules of other classes that are not told.
-        weight: of its test among those of all classes, which the number of failures of a class decides.
+        weight: of its test among those of all classes, which the number and rate of failures of a class decide.
     """
 
     found: FailureSlice
@@ -48,7 +48,7 @@ def judge_blind(
     """Return the rules of all classes that are worth telling, with p-values that allow for all that were tried.
 
     Of each class at most three rules with different members count as tests, the best one far more than the others. A class weighs by
-    the square of its number of failures, which dealing them out anew within the class leaves as it is.
+    the square of its number of failures and by its failure rate, which dealing them out anew within the class leaves as they are.
 
     Args:
         classes: samples with failures, and rules that were made without them.
@@ -112,10 +112,14 @@ def _best(
             found=chosen[place].found,
             own_p=float(result.own[place]),
             p_value=float(result.among_all[place]),
-            weight=float(problem.n_failed) ** 2 * (LATER_WEIGHT if rank else 1.0),
+            weight=_class_weight(problem) * (LATER_WEIGHT if rank else 1.0),
         )
         for rank, place in enumerate(kept)
     ]
+
+
+def _class_weight(problem: ClassProblem) -> float:
+    return float(problem.n_failed) ** 3 / len(problem.rows)
 
 
 def _weights(candidates: Sequence[BlindCandidate]) -> DoubleArray:

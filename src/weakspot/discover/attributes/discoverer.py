@@ -93,7 +93,10 @@ class AttributesDiscoverer:
     def blind_candidates(
         self, samples: SampleSet, problem: ClassProblem, *, seed: int
     ) -> tuple[BlindCandidate, ...]:
-        """Return every single value that enough samples of the class have, and enough have not."""
+        """Return every single value that enough samples of the class have, and enough have not; rare ones count more.
+
+        A slice is rarely a third of its class, and a frequent value has more power anyway.
+        """
         table = attribute_table(
             samples.dataset, problem.rows, tuple(self.columns), max_values=self.max_values
         )
@@ -106,7 +109,7 @@ class AttributesDiscoverer:
             for code in range(1, len(words) + 1)
         ]
         return tuple(
-            BlindCandidate(found=slicing.value_of(problem, pair, n_inside))
+            BlindCandidate(found=slicing.value_of(problem, pair, n_inside), weight=n_inside**-0.5)
             for pair, n_inside in counted
             if self.min_support <= n_inside <= most
         )

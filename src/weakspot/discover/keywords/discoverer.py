@@ -18,6 +18,7 @@ from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.statistics import overlap
 from weakspot.discover.keywords.candidates import (
     Candidate,
     Captions,
@@ -109,6 +110,10 @@ class KeywordsDiscoverer:
     @property
     def is_baseline(self) -> bool:
         return False
+
+    @property
+    def is_explaining(self) -> bool:
+        return True
 
     @property
     def needs(self) -> tuple[Need, ...]:
@@ -251,7 +256,7 @@ class KeywordsDiscoverer:
             )
             inside = rule.members(samples, words.problem.rows)
             is_old = any(
-                _says_more(found.keyword, other) or _overlap(inside, members) > self.max_overlap
+                _says_more(found.keyword, other) or overlap(inside, members) > self.max_overlap
                 for other, members in kept.items()
             )
             if inside.any() and not is_old and len(slices) < self.n_keywords:
@@ -355,11 +360,6 @@ def _contrasts(words: _ClassWords) -> dict[str, CaptionContrast]:
 def _says_more(keyword: str, other: str) -> bool:
     """Return whether a keyword only narrows another, as `small green` does `green`."""
     return set(other.split()) < set(keyword.split())
-
-
-def _overlap(first: BoolArray, second: BoolArray) -> float:
-    union = int((first | second).sum())
-    return int((first & second).sum()) / union if union else 1.0
 
 
 def _prompt_embeddings(

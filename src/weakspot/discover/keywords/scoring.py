@@ -12,6 +12,8 @@ from weakspot.discover.keywords.candidates import Candidate
 
 HALF = 0.5
 PER_CENT = 100.0
+MOST_SHUFFLED = 1_000
+"""Chance is measured on a random part of more samples than this; a keyword that is worth a test stands out there, too."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,6 +113,12 @@ def meaning_cut(
     )
 
 
+def _random_part(n_samples: int, draws: np.random.Generator) -> IntArray | slice:
+    if n_samples <= MOST_SHUFFLED:
+        return slice(None)
+    return np.sort(draws.permutation(n_samples)[:MOST_SHUFFLED])
+
+
 def scored(  # noqa: PLR0913 - what is measured of a keyword
     candidates: Sequence[Candidate],
     similarities: FloatArray,
@@ -142,8 +150,13 @@ def scored(  # noqa: PLR0913 - what is measured of a keyword
     single: list[float | None] = [None] * len(candidates)
     family: list[float | None] = [None] * len(candidates)
     if n_permutations:
+        part = _random_part(len(failed), draws)
         null = error_score_null(
-            similarities, failed, n_permutations=n_permutations, generator=draws, groups=groups
+            similarities[:, part],
+            failed[part],
+            n_permutations=n_permutations,
+            generator=draws,
+            groups=None if groups is None else groups[part],
         )
         single, family = (
             [float(value) for value in null.p_value],
