@@ -17,7 +17,7 @@ from weakspot.backends.onnx_session import make_session, run_session
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.backends.registry_source import RegistryFile, cache_folder, fetch, file_sha256
 from weakspot.backends.sentence_encoder import SentenceEncoder
-from weakspot.backends.word_card import judged
+from weakspot.backends.word_card import areas_of, judged
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError
 from weakspot.core.projection import TextProjection, read_arrays
@@ -206,6 +206,10 @@ class EmbeddedDefault(Sendable):
         trust = self._recall(texts)[1]
         is_shipped = self._memory_path == MEMORY_PATH
         return judged(texts, trust) if is_shipped else trust
+
+    def measured(self, texts: Sequence[str]) -> FloatArray | None:
+        """Return the held-out area under the curve of words [m] by the card; None with words of your own."""
+        return areas_of(texts) if self._memory_path == MEMORY_PATH else None
 
     def _recall(self, texts: Sequence[str]) -> tuple[FloatArray, FloatArray]:
         if not texts:

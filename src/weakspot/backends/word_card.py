@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from weakspot.core.arrays import FloatArray
+from weakspot.core.assistants import LEAST_AREA
 from weakspot.core.text_memory import bare_phrase
 
 CARD_PATH = Path(__file__).parent / "weights" / "word_card.json"
-LEAST_AREA = 0.8
 
 
 @cache
@@ -19,6 +19,12 @@ def measured_areas() -> dict[str, float]:
     """Return the held-out area under the curve of every word that could be measured, by bare phrase."""
     rows = json.loads(CARD_PATH.read_text(encoding="utf-8"))["words"]
     return {bare_phrase(row["word"]): row["auc"] for row in rows if row["auc"] is not None}
+
+
+def areas_of(phrases: Sequence[str]) -> FloatArray:
+    """Return the held-out area under the curve of each phrase [m], not a number for one that was not measured."""
+    areas = measured_areas()
+    return np.array([areas.get(bare_phrase(one), np.nan) for one in phrases], dtype=np.float32)
 
 
 def judged(phrases: Sequence[str], trust: FloatArray) -> FloatArray:

@@ -7,6 +7,7 @@ is configured into these functions, with caching. No answer depends on labels or
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from pydantic import JsonValue
 
 from weakspot.core.arrays import FloatArray, IntArray
@@ -14,6 +15,8 @@ from weakspot.core.arrays import FloatArray, IntArray
 EmbedTexts = Callable[[Sequence[str]], FloatArray]
 # Below this a text side does not know a phrase: the true embeddings of such withheld words were at a mean cosine of 0.39.
 LEAST_TRUST = 0.45
+# A built-in word may be said if it tells images that took no part in teaching it at least so well.
+LEAST_AREA = 0.8
 TrustPhrases = Callable[[Sequence[str]], FloatArray | None]
 CaptionRows = Callable[[IntArray], list[str]]
 AnswerRows = Callable[[IntArray, str], list[str]]
@@ -49,6 +52,8 @@ class Assistants:
             reading, object and scene networks, measured properties) see that in each image [n], from 0 to 1, not a number where an
             image was not looked at; None where no witness can tell such words.
         trust: phrases to how well the text side knows each [m], from 0 to 1, or None; None where it cannot say.
+        measured: words to the area under the curve with which the text side told held-out images by each [m], not a number where
+            nobody measured it, or None; None where nothing was measured.
     """
 
     embed_texts: EmbedTexts | None = None
@@ -58,6 +63,17 @@ class Assistants:
     second: SecondEncoder | None = None
     seen: SeenInRows | None = None
     trust: TrustPhrases | None = None
+    measured: TrustPhrases | None = None
+
+    @property
+    def says(self) -> TrustPhrases | None:
+        """Return what built-in words are judged by: 1 if measured well enough, else 0; the trust where nothing was measured."""
+        measured = self.measured
+        return self.trust if measured is None else lambda words: _well_measured(measured(words))
+
+
+def _well_measured(areas: FloatArray | None) -> FloatArray | None:
+    return None if areas is None else np.asarray(areas >= LEAST_AREA, dtype=np.float32)
 
 
 NOBODY = Assistants()

@@ -15,6 +15,14 @@ class KnowsPhrases(Protocol):
         """Return how well phrases are known [m], from 0 to 1; None if this cannot be said."""
 
 
+@runtime_checkable
+class MeasuredWords(Protocol):
+    """An embedder whose words were put to images that took no part in teaching them."""
+
+    def measured(self, texts: Sequence[str]) -> FloatArray | None:
+        """Return the area under the curve of each word [m], not a number where nobody measured it; None if nothing was measured."""
+
+
 def text_id_of(embedder: Embedder) -> str:
     """Return the name of the text side: `text_id` where phrases can change without the images, else the encoder's id."""
     return str(getattr(embedder, "text_id", embedder.encoder_id))

@@ -133,7 +133,7 @@ class CaptionGrammarDescriber:
             problem.class_name,
             assistants.propose,
             is_absent=problem.side is Side.ABSENT,
-            trust=assistants.trust,
+            trust=assistants.says,
         )
         for found in slices:
             seen = SliceView.of(found.rule, samples, view, self.space) if len(view.rows) else None

@@ -16,7 +16,7 @@ from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.roles import Captioner, Embedder, Engine, QuestionAnswerer, TextGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import SampleSet
-from weakspot.core.text_sides import KnowsPhrases
+from weakspot.core.text_sides import KnowsPhrases, MeasuredWords
 from weakspot.embed.phrases import embed_phrases
 from weakspot.pipeline.models.embedder_choice import EMBEDDED
 from weakspot.pipeline.models.embedding import KnowsEmbeddings, embed
@@ -129,6 +129,7 @@ def assistants_for(  # noqa: PLR0913 - everything that a project has
         if asked.second is None or SECOND not in described.spaces
         else _second_encoder(asked.second),
         trust=embedder.knows if isinstance(embedder, KnowsPhrases) else None,
+        measured=embedder.measured if isinstance(embedder, MeasuredWords) else None,
     )
 
 

@@ -76,14 +76,28 @@ def test_suggestions__vocabulary__keep_their_scores_when_used(world_workspace):
     found = suggestions(world_workspace, "disc")
     assert (found.source, found.is_complete) == ("vocabulary", True)
     assert 1 <= len(found.words) <= 10
-    assert "green" in {one.words for one in found.words}
-    assert [one.score for one in found.words] == sorted(
-        (one.score for one in found.words), reverse=True
-    )
     best = found.words[0]
+    assert best.words == "colour = green"
     assert phrase_score(world_workspace, "disc", best.words, limit=0).score == pytest.approx(
         best.score, abs=0.02
     )
+
+
+def test_suggestions__no_witness__no_backgrounds(world_workspace):
+    words = [one.words for one in suggestions(world_workspace, "disc").words]
+    assert not [word for word in words if word.endswith("background")]
+
+
+def test_suggestions__words_measured_below_the_floor__are_not_among_them(open_world):
+    embed = PlantedEmbedder().embed_texts
+
+    def measured(words):
+        return np.array([0.7 if word == "green" else 0.9 for word in words])
+
+    assistants = Assistants(embed_texts=embed, measured=measured)
+    found = suggestions(open_world(assistants=assistants), "disc")
+    assert found.words
+    assert "green" not in {one.words for one in found.words}
 
 
 def test_suggestions__captions__are_preferred(open_world, green_world):
@@ -91,7 +105,7 @@ def test_suggestions__captions__are_preferred(open_world, green_world):
     found = suggestions(
         open_world(assistants=Assistants(embed_texts=embed, captions=green_world.captions)), "disc"
     )
-    assert "green" in {one.words for one in found.words}
+    assert (found.source, found.words[0].words) == ("captions", "small green")
     assert all("disc" not in one.words for one in found.words)
 
 

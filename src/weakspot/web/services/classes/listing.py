@@ -1,6 +1,7 @@
 """All classes, those first of which something can be learnt, and words to start from."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -16,19 +17,18 @@ from weakspot.core.seeding import generator
 from weakspot.discover.keywords.candidates import caption_candidates, vocabulary_candidates
 from weakspot.pipeline.models.assistants import CAPTION_COLUMN
 from weakspot.pipeline.preparation import CLIP
+from weakspot.pipeline.suggestions import SuggestionSource
 from weakspot.web.services.classes.phrases import phrase_method
 from weakspot.web.services.classes.samples import ClassMembers, class_members
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace, make_beside
 
-TOP = 10
 MOST_CAPTIONED = 2000
 MOST_ASKED = 200
 MOST_WORDS = 3
 FEWEST_CAPTIONS = 5
 MOST_KEYWORDS = 300
 WAIT_SECONDS = 2.0
-WORDS_AT_ONCE = 8
 CAPTIONS, VOCABULARY = "captions", "vocabulary"
 
 
@@ -75,15 +75,25 @@ def suggestions(workspace: Workspace, title: str) -> Suggestions:
         if found:
             return Suggestions(title=title, words=found, source=CAPTIONS, is_complete=True)
     words = workspace.once(
-        f"vocabulary keywords {title}", lambda: vocabulary_words(workspace, members)
+        f"vocabulary keywords {title}", lambda: suggested_words(workspace, members)
     )
     return Suggestions(title=title, words=words, source=VOCABULARY, is_complete=is_complete)
 
 
-def vocabulary_words(workspace: Workspace, members: ClassMembers) -> list[SuggestedWord]:
-    words = [one.keyword for one in vocabulary_candidates()]
-    prompts = _as_typed(workspace, words, members.problem)
-    return _best(members, list(prompts), np.stack(list(prompts.values())))
+def suggested_words(
+    workspace: Workspace, members: ClassMembers, spoken: Sequence[str] = ()
+) -> list[SuggestedWord]:
+    """Return suggestions from the vocabulary, the user's columns and words of captions."""
+    assistants = workspace.prepared.assistants
+    source = SuggestionSource(
+        samples=workspace.samples,
+        problem=members.comparable,
+        embeddings=members.embeddings,
+        method=phrase_method(workspace),
+        assistants=replace(assistants, embed_texts=workspace.embed_texts),
+        seed=workspace.project.settings.seed,
+    )
+    return [SuggestedWord(words=one.words, score=one.score) for one in source.suggest(spoken)]
 
 
 def vocabulary_embeddings(workspace: Workspace) -> Mapping[str, FloatArray]:
@@ -113,10 +123,8 @@ def _from_captions(workspace: Workspace, members: ClassMembers) -> list[Suggeste
     found = caption_candidates(
         texts, problem, max_words=MOST_WORDS, min_captions=FEWEST_CAPTIONS, most=MOST_KEYWORDS
     )
-    if not found:
-        return []
-    embeddings = _as_typed(workspace, [one.keyword for one in found], problem)
-    return _best(members, list(embeddings), np.stack(list(embeddings.values())))
+    words = [one.keyword for one in found]
+    return suggested_words(workspace, members, words) if words else []
 
 
 def _captioned(workspace: Workspace, members: ClassMembers) -> IntArray:
@@ -133,33 +141,6 @@ def _captioned(workspace: Workspace, members: ClassMembers) -> IntArray:
     wrong, right = (draws.permutation(np.flatnonzero(failed == side)) for side in (True, False))
     n_wrong = max(min(most // 2, len(wrong)), most - len(right))
     return np.sort(np.concatenate([wrong[:n_wrong], right[: most - n_wrong]]))
-
-
-def _as_typed(
-    workspace: Workspace, words: Sequence[str], problem: ClassProblem
-) -> dict[str, FloatArray]:
-    """Return what words add to a class, put to the encoder as a person's words are."""
-    method, found = phrase_method(workspace), dict[str, FloatArray]()
-    for start in range(0, len(words), WORDS_AT_ONCE):
-        # Few at a time: somebody who types a phrase meanwhile waits for one such piece at most.
-        found |= method.phrase_directions(
-            words[start : start + WORDS_AT_ONCE], workspace.embed_texts, problem
-        )
-    return found
-
-
-def _best(members: ClassMembers, words: Sequence[str], prompts: FloatArray) -> list[SuggestedWord]:
-    assert members.embeddings is not None
-    scores = phrase_scores(prompts, members.embeddings, members.failed).score
-    order = sorted(
-        range(len(words)),
-        key=lambda place: (-round(float(scores[place]), 6), len(words[place]), words[place]),
-    )
-    return [
-        SuggestedWord(words=words[place], score=float(scores[place]))
-        for place in order[:TOP]
-        if scores[place] > 0
-    ]
 
 
 LEAST_ACCURACY, MOST_ACCURACY = 0.2, 0.8
