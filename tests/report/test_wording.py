@@ -16,7 +16,7 @@ def _unnamed(**changes):
 def test_slice_words__without_a_name():
     assert (
         wording.slice_words(_unnamed())
-        == "one kind of “apple” images, for which no words were found,"
+        == "one kind of “apple” images, for which no words are sure,"
     )
 
 

@@ -31,11 +31,11 @@ from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves, 
 from weakspot.pipeline.ingestion import IngestSummary, ingest
 from weakspot.pipeline.method_choice import fitting_settings
 from weakspot.pipeline.models.run_models import RunModels
+from weakspot.pipeline.naming import found_on
 from weakspot.pipeline.settings import BoxSettings, DataSettings, Settings
 from weakspot.pipeline.verdicts import Asking, judged
 from weakspot.pipeline.wiring import (
     build_cause_finder,
-    build_describer,
     build_discoverers,
     build_engine,
     build_label_checker,
@@ -260,35 +260,6 @@ def _discover(  # noqa: PLR0913 - what a method needs, and whether others can st
     return _MethodResult(method=name, discovery=found, seconds=time.perf_counter() - begun)
 
 
-def describe_slices(
-    record: RunRecord,
-    samples: SampleSet,
-    settings: Settings,
-    criterion: FailureCriterion,
-    assistants: Assistants,
-    *,
-    halves: Halves | None = None,
-) -> RunRecord:
-    describer = build_describer(settings)
-    named: dict[str, FailureSlice] = {}
-    pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
-    for discovery, _ in pairs:
-        own = _found_on(record.slices, discovery)
-        # Words are chosen where predictions may be looked at, also for rules that were made without.
-        shown = discovery if len(discovery) else pairs[0][0]
-        named |= {
-            found.slice_id: found for found in describer.describe(own, shown, criterion, assistants)
-        }
-    return record.model_copy(
-        update={"slices": tuple(named.get(found.slice_id, found) for found in record.slices)}
-    )
-
-
-def _found_on(slices: Sequence[FailureSlice], discovery: SampleSet) -> tuple[FailureSlice, ...]:
-    digest = discovery.digest()
-    return tuple(found for found in slices if found.found_on.digest == digest)
-
-
 def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and who else may be asked
     record: RunRecord,
     samples: SampleSet,
@@ -305,7 +276,7 @@ def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and wh
     """
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
     settings = fitting_settings(settings, samples)
-    own = [_found_on(record.slices, discovery) for discovery, _ in pairs]
+    own = [found_on(record.slices, discovery) for discovery, _ in pairs]
     if sum(map(len, own)) < len(record.slices):
         raise StoreError(
             "The slices of this run were found on other samples than the project holds now.",

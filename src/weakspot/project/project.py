@@ -29,6 +29,7 @@ from weakspot.pipeline.ingestion import IngestSummary
 from weakspot.pipeline.ledger import Ledger
 from weakspot.pipeline.method_choice import CHOICE_STAGE, check_methods, choose_methods
 from weakspot.pipeline.models.run_models import RunModels
+from weakspot.pipeline.naming import describe_slices
 from weakspot.pipeline.phrase_answers import HypothesisReport
 from weakspot.pipeline.preparation import EmbedSummary, Prepared
 from weakspot.pipeline.reporting import write_report
@@ -163,7 +164,7 @@ class Project(ProjectSession):
             )
             facts["summary"] = f"{len(record.slices)} candidate slices"
         with self._clock.stage("describe") as facts:
-            record = loop.describe_slices(
+            record = describe_slices(
                 record,
                 prepared.samples,
                 self.settings,
@@ -171,7 +172,9 @@ class Project(ProjectSession):
                 prepared.assistants,
                 halves=prepared.halves(self.settings, self.criterion),
             )
-            facts["summary"] = f"{sum(bool(found.names) for found in record.slices)} slices named"
+            facts["summary"] = (
+                f"{sum(found.name is not None for found in record.slices)} slices named"
+            )
         return self._save(record)
 
     def _note_choice(self, prepared: Prepared) -> None:
