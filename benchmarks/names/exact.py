@@ -30,7 +30,7 @@ ASKED = {
     "lighting": ("bright", "dark"),
     "size": ("small", "large"),
 }
-ALSO_RIGHT = {"grassy": ("grass",), "dark": ("night",), "bright": ("sunlight",)}
+ALSO_RIGHT = {"dotted": ("spotted",), "grassy": ("grass",), "dark": ("night",), "bright": ("sunlight",)}
 SETTINGS = Settings(
     discover=DiscoverSettings(methods=("directions",)),
     verify=VerifySettings(splits=("validation", "test")),
