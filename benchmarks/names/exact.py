@@ -30,7 +30,12 @@ ASKED = {
     "lighting": ("bright", "dark"),
     "size": ("small", "large"),
 }
-ALSO_RIGHT = {"dotted": ("spotted",), "grassy": ("grass",), "dark": ("night",), "bright": ("sunlight",)}
+ALSO_RIGHT = {
+    "dotted": ("spotted",),
+    "grassy": ("grass",),
+    "dark": ("night",),
+    "bright": ("sunlight",),
+}
 SETTINGS = Settings(
     discover=DiscoverSettings(methods=("directions",)),
     verify=VerifySettings(splits=("validation", "test")),
@@ -71,13 +76,26 @@ def answer_of(problem: PlantedProblem, seed: int) -> Answer:
         best, agreement = (found, value) if value > agreement else (best, agreement)
     key, kind = f"{problem.class_name} {problem.value}", problem.factor
     if best is None or agreement < LEAST_AGREEMENT:
-        return Answer(key=key, kind_of_word=kind, verdict="not found", agreement=round(agreement, 2))
+        return Answer(
+            key=key, kind_of_word=kind, verdict="not found", agreement=round(agreement, 2)
+        )
     right = (problem.value, *ALSO_RIGHT.get(problem.value, ()))
     words = tuple(name.contrast for name in best.names)
     said = best.name or (best.names[0] if best.names else None)
     is_good = said is not None and is_right(said.contrast.replace(" background", ""), right)
-    verdict = ("right" if is_good else "wrong") if best.name else f"unsure ({'right' if is_good else 'wrong'})"
-    return Answer(key=key, kind_of_word=kind, verdict=verdict, title=best.title, words=words, agreement=round(agreement, 2))
+    verdict = (
+        ("right" if is_good else "wrong")
+        if best.name
+        else f"unsure ({'right' if is_good else 'wrong'})"
+    )
+    return Answer(
+        key=key,
+        kind_of_word=kind,
+        verdict=verdict,
+        title=best.title,
+        words=words,
+        agreement=round(agreement, 2),
+    )
 
 
 def _without_columns(world: PlantedWorld) -> SampleSet:

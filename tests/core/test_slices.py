@@ -303,6 +303,7 @@ def test_title__words_that_are_not_sure_are_never_in_it(rule):
     assert _named(rule, unsure).title == "a: unnamed (m)"
     both = _named(rule, unsure, _word("black", title="black as"), number=2)
     assert both.title == "black as"
+    assert both.plain_title == "a: black"
     assert both.name.contrast == "black"
     assert both.nearest_words == (unsure,)
 

@@ -46,7 +46,9 @@ def halves_of(*, holds=True, groups=None):
         predictions=is_member.astype(np.int64),
         groups=groups,
     )
-    space = EmbeddingSpace(encoder_id="toy", embeddings=embeddings.astype(np.float32), has_text=True)
+    space = EmbeddingSpace(
+        encoder_id="toy", embeddings=embeddings.astype(np.float32), has_text=True
+    )
     samples = SampleSet(dataset=dataset, rows=np.arange(N), spaces={"clip": space}, name="toy")
     return samples.only(np.flatnonzero(HALVES)), samples.only(np.flatnonzero(~HALVES))
 
@@ -200,7 +202,7 @@ def test_check__all_words_of_a_run_are_one_family():
 def test_check__images_of_one_group_count_once():
     groups = [f"g{number // 8}" for number in range(N)]
     found = checked(name_of("green"), groups=groups)
-    assert [name.held for name in found.names][0].n_members == 10
+    assert found.names[0].held.n_members == 10
     shared = [f"g{(number // 2) % 4 == 0}{number // 16}" for number in range(N)]
     assert checked(name_of("green"), groups=shared).names[0].held.n_members == 5
 

@@ -86,7 +86,8 @@ def _word(contrast, **changes):
 
 def test_nearest_sentence__says_that_words_are_not_sure_and_why():
     words = tuple(
-        _word(word, is_unsure=True, doubt="it does not hold") for word in ("metal", "wet", "old", "new")
+        _word(word, is_unsure=True, doubt="it does not hold")
+        for word in ("metal", "wet", "old", "new")
     )
     found = _unnamed(names=words, number=3)
     assert wording.nearest_sentence(found) == "Not sure: “metal”, “wet”, “old” (it does not hold)."
@@ -99,7 +100,13 @@ def test_nearest_sentence__says_that_words_are_not_sure_and_why():
 
 def test_held_sentence__counts_of_the_other_half():
     held = HeldName(
-        auc=0.97, p_value=0.001, q_value=0.004, n_members=20, n_fitting=18, n_others=60, n_others_fitting=3
+        auc=0.97,
+        p_value=0.001,
+        q_value=0.004,
+        n_members=20,
+        n_fitting=18,
+        n_others=60,
+        n_others_fitting=3,
     )
     assert wording.held_sentence(_word("green", held=held)) == (
         "“green” fits 18 of 20 members and 3 of 60 others among the samples that took no part in choosing words "

@@ -225,11 +225,19 @@ class FailureSlice(Record):
         return tuple(one for one in self.names if one.is_unsure)
 
     @property
+    def plain_title(self) -> str:
+        """Return class and words side by side, as earlier versions called every slice; empty without sure words."""
+        return "" if self.name is None else f"{self._label}: {self.name.contrast}"
+
+    @property
+    def _label(self) -> str:
+        return f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
+
+    @property
     def title(self) -> str:
-        label = f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
-        name = self.name
+        label, name = self._label, self.name
         if name is not None:
-            return name.title or f"{label}: {name.contrast}"
+            return name.title or self.plain_title
         return (
             f"{label}, group {self.number}" if self.number else f"{label}: unnamed ({self.method})"
         )

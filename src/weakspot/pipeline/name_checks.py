@@ -113,13 +113,14 @@ class NameChecker:
         first, second = (_Members.of(found, one, self.space, is_easy=is_easy) for one in pair)
         measured = self._directions(name, found, parts, first.centre)
         fits = [RankSum.of(first.embeddings @ one, first.inside).auc for one in measured]
-        asked = [self._held(one, first, second) for one in measured]
+        asked = [held for one in measured if (held := self._held(one, first, second)) is not None]
         seen = [self._seen(part, second) for part in parts]
         return _Asked(
             place=place,
             name=name,
             is_easy=is_easy,
-            held=min(asked, key=lambda one: (-one.p_value, one.auc)) if all(asked) else None,
+            # Every part must hold: the one that does so least speaks for all.
+            held=min(asked, key=lambda one: (-one.p_value, one.auc), default=None),
             fits_found=min(fits),
             is_backed=all(one is True for one in seen),
             is_denied=any(one is False for one in seen),
@@ -302,4 +303,4 @@ def numbered(slices: Sequence[FailureSlice]) -> tuple[FailureSlice, ...]:
 
 
 def _rounded(values: FloatArray) -> DoubleArray:
-    return np.round(np.asarray(values, dtype=np.float64), 9)
+    return np.asarray(np.round(values.astype(np.float64), 9), dtype=np.float64)

@@ -128,9 +128,7 @@ class ShiftNamer:
 
         return (
             _trusted([one for one in named.names if sayable(one) and fits(one, 1)], noun),
-            _trusted(
-                [one for one in named.easy_names if sayable(one) and fits(one, -1)], noun
-            ),
+            _trusted([one for one in named.easy_names if sayable(one) and fits(one, -1)], noun),
         )
 
     def _described(self, class_name: str, sides: TwoSides) -> FailureSlice:
