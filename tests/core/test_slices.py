@@ -280,3 +280,44 @@ def test_slice_name__words_that_are_not_true_of_half_are_not_its_words(
         phrase="p", contrast="c", score=1.0, describer="d", n_true=n_true, n_told=n_told
     )
     assert (name.is_untrue, name.said_of) == (is_untrue, said_of)
+
+
+def _named(rule, *names, **changes):
+    return _slice(rule).model_copy(update={"names": names, **changes})
+
+
+def _word(contrast, **changes):
+    return SliceName(
+        **{"phrase": contrast, "contrast": contrast, "score": 1.0, "describer": "d", **changes}
+    )
+
+
+@pytest.fixture
+def rule():
+    return LinearRule(encoder_id="e", direction=(1.0, 0.0))
+
+
+def test_title__words_that_are_not_sure_are_never_in_it(rule):
+    unsure = _word("metal", is_unsure=True, title="metal dogs")
+    assert _named(rule, unsure, number=2).title == "a, group 2"
+    assert _named(rule, unsure).title == "a: unnamed (m)"
+    both = _named(rule, unsure, _word("black", title="black as"), number=2)
+    assert both.title == "black as"
+    assert both.plain_title == "a: black"
+    assert both.name.contrast == "black"
+    assert both.nearest_words == (unsure,)
+
+
+def test_title__words_without_a_title_of_their_own_stand_after_the_class(rule):
+    assert _named(rule, _word("green"), number=2).title == "a: green"
+    absent = _named(rule, _word("metal", is_unsure=True), side=Side.ABSENT, number=1)
+    assert absent.title == "no a, group 1"
+
+
+def test_names_of_earlier_versions__open_and_keep_their_titles(rule):
+    stored = _named(rule, _word("green", is_doubtful=True)).model_dump(mode="json")
+    for name in stored["names"]:
+        for later in ("title", "measured", "held", "is_unsure", "doubt"):
+            name.pop(later)
+    del stored["number"]
+    assert FailureSlice.model_validate(stored).title == "a: green"

@@ -13,6 +13,7 @@ from weakspot.core.errors import ModelError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.samples import SampleSet
 from weakspot.pipeline import loop
+from weakspot.pipeline.naming import describe_slices
 from weakspot.pipeline.settings import DiscoverSettings, PartSettings, Settings, VerifySettings
 from weakspot.pipeline.stage_clock import new_record
 from weakspot.project.project import Project
@@ -59,7 +60,7 @@ def samples() -> SampleSet:
 def _run(samples, assistants=ASKING):
     record = new_record(SETTINGS, inputs={}, criterion="wrong")
     record = loop.discover_slices(record, samples, SETTINGS, CRITERION, assistants)
-    record = loop.describe_slices(record, samples, SETTINGS, CRITERION, assistants)
+    record = describe_slices(record, samples, SETTINGS, CRITERION, assistants)
     return loop.verify_slices(record, samples, SETTINGS, CRITERION)
 
 

@@ -7,6 +7,7 @@ from weakspot.core.failures import FailureCriterion
 from weakspot.core.slices import DataUse
 from weakspot.pipeline import blind, loop
 from weakspot.pipeline.halves import split_in_halves
+from weakspot.pipeline.naming import describe_slices
 from weakspot.pipeline.settings import DiscoverSettings, Settings, VerifySettings
 from weakspot.pipeline.stage_clock import new_record
 from weakspot.testing.planted import plant
@@ -68,7 +69,7 @@ def test_verify_slices__a_value_is_confirmed_on_all_samples(samples):
     assert {"attributes", "clusters"} >= {one.method for one in made_blind}
     assert made_blind
     assert [one.method for one in record.methods].count("clusters") == 1
-    named = loop.describe_slices(record, samples, settings, CRITERION, ASKING)
+    named = describe_slices(record, samples, settings, CRITERION, ASKING)
     verified = loop.verify_slices(named, samples, settings, CRITERION)
     everything = _everything(samples, settings)
     entries = {entry.slice_id: entry for entry in verified.evidence}

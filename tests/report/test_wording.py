@@ -1,7 +1,7 @@
 from weakspot.core.evidence import Cause, Verdict, effect_size
 from weakspot.core.failures import Side
 from weakspot.core.rules import ColumnRule
-from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.slices import DataUse, FailureSlice, HeldName, SliceName
 from weakspot.core.statistics import CORRECTIONS
 from weakspot.report import wording
 
@@ -16,7 +16,7 @@ def _unnamed(**changes):
 def test_slice_words__without_a_name():
     assert (
         wording.slice_words(_unnamed())
-        == "one kind of “apple” images, for which no words were found,"
+        == "one kind of “apple” images, for which no words are sure,"
     )
 
 
@@ -76,3 +76,41 @@ def test_words__for_every_verdict_cause_and_control():
     assert set(wording.VERDICT_WORDS) == set(Verdict)
     assert set(wording.CAUSE_WORDS) == set(Cause)
     assert set(wording.CORRECTION_WORDS) == set(CORRECTIONS)
+
+
+def _word(contrast, **changes):
+    return SliceName(
+        **{"phrase": contrast, "contrast": contrast, "score": 1.0, "describer": "d", **changes}
+    )
+
+
+def test_nearest_sentence__says_that_words_are_not_sure_and_why():
+    words = tuple(
+        _word(word, is_unsure=True, doubt="it does not hold")
+        for word in ("metal", "wet", "old", "new")
+    )
+    found = _unnamed(names=words, number=3)
+    assert wording.nearest_sentence(found) == "Not sure: “metal”, “wet”, “old” (it does not hold)."
+    assert wording.nearest_sentence(_unnamed(names=(_word("green"),))) == ""
+    assert wording.slice_words(found) == (
+        "one kind of “apple” images (group 3), for which no words are sure,"
+    )
+    assert wording.title_with_method(found).startswith("apple, group 3 (")
+
+
+def test_held_sentence__counts_of_the_other_half():
+    held = HeldName(
+        auc=0.97,
+        p_value=0.001,
+        q_value=0.004,
+        n_members=20,
+        n_fitting=18,
+        n_others=60,
+        n_others_fitting=3,
+    )
+    assert wording.held_sentence(_word("green", held=held)) == (
+        "“green” fits 18 of 20 members and 3 of 60 others among the samples that took no part in choosing words "
+        "(AUC 0.97, q = 0.004)."
+    )
+    assert wording.held_sentence(_word("green", held=held, is_unsure=True)) == ""
+    assert wording.held_sentence(_word("green")) == ""

@@ -18,6 +18,7 @@ from weakspot.report.wording import (
     explanation_sentence,
     groups_sentence,
     measurement_words,
+    nearest_sentence,
     percent,
     title_with_method,
 )
@@ -126,8 +127,11 @@ def _refused(entry: Evidence, record: RunRecord) -> str:
 def _finding(slice_: FailureSlice, evidence: Evidence, record: RunRecord) -> Iterator[str]:
     inside, outside = evidence.interval_inside, evidence.interval_outside
     yield f"  {slice_.title}  (by {slice_.method})"
-    if slice_.names:
-        yield f"    in words: {', '.join(name.phrase + _doubt(name) for name in slice_.names[:3])}"
+    sure = [name for name in slice_.names if not name.is_unsure]
+    if sure:
+        yield f"    in words: {', '.join(name.phrase + _doubt(name) for name in sure[:3])}"
+    if slice_.nearest_words:
+        yield f"    {nearest_sentence(slice_)}"
     yield (
         f"    wrong on {percent(evidence.rate_inside)} of {evidence.n_inside} "
         f"(interval {percent(inside.low)} to {percent(inside.high)}), "

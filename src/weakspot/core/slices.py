@@ -18,6 +18,28 @@ from weakspot.core.samples import SampleSet
 LEAST_TOLD = 5
 
 
+class HeldName(Record):
+    """What samples that took no part in choosing words say of them; no prediction of theirs is read.
+
+    Args:
+        auc: how well the words tell members from the rest of the class, 0 to 1.
+        p_value: chance of telling them so well if they fit members no better.
+        q_value: corrected for all words that were asked about in the run.
+        n_members: members, counted as groups where samples have groups.
+        n_fitting: of these, those that the words fit.
+        n_others: others of the class.
+        n_others_fitting: of these, those that the words fit.
+    """
+
+    auc: float
+    p_value: float
+    q_value: float = 1.0
+    n_members: int = 0
+    n_fitting: int = 0
+    n_others: int = 0
+    n_others_fitting: int = 0
+
+
 class SliceName(Record):
     """Words for a slice.
 
@@ -33,6 +55,12 @@ class SliceName(Record):
         is_doubtful: whether a second witness disagrees.
         n_true: of the members with a caption, those whose caption says so; None if the words are the rule itself or nothing tells.
         n_told: members with a caption.
+        title: the class with these words as a person would say it, for example `green apples`; empty if they stand after the class.
+        measured: how well the text side told held-out images by these words, 0 to 1; None where nobody measured it.
+        held: what the confirmation half says; None where words were not asked about there, because they are the rule itself or an
+            earlier version gave them.
+        is_unsure: whether the words may not be called the slice's name.
+        doubt: why not, in words.
     """
 
     phrase: str
@@ -46,6 +74,11 @@ class SliceName(Record):
     is_doubtful: bool = False
     n_true: int | None = None
     n_told: int = 0
+    title: str = ""
+    measured: float | None = None
+    held: HeldName | None = None
+    is_unsure: bool = False
+    doubt: str = ""
 
     @property
     def is_untrue(self) -> bool:
@@ -149,8 +182,9 @@ class FailureSlice(Record):
         strength: how consistent the failure is on the data it was found on, in the method's own measure.
         strength_p: chance of at least this strength when there is nothing to find, or None.
         n_found: members among the samples it was found on.
-        names: words, best first.
+        names: words, sure ones first, then best first.
         easy_names: words for the samples at the other end, best first.
+        number: its place among the slices of its class in its run, from 1 on; 0 if it was found otherwise.
     """
 
     class_name: str
@@ -165,6 +199,7 @@ class FailureSlice(Record):
     n_found: int = 0
     names: tuple[SliceName, ...] = ()
     easy_names: tuple[SliceName, ...] = ()
+    number: int = 0
 
     @property
     def slice_id(self) -> str:
@@ -180,12 +215,31 @@ class FailureSlice(Record):
         )
 
     @property
+    def name(self) -> SliceName | None:
+        """Return the words that it may be called by; None if there are none that are sure."""
+        return next((one for one in self.names if not one.is_unsure), None)
+
+    @property
+    def nearest_words(self) -> tuple[SliceName, ...]:
+        """Return words that may fit, and may not be said of it as if they did."""
+        return tuple(one for one in self.names if one.is_unsure)
+
+    @property
+    def plain_title(self) -> str:
+        """Return class and words side by side, as earlier versions called every slice; empty without sure words."""
+        return "" if self.name is None else f"{self._label}: {self.name.contrast}"
+
+    @property
+    def _label(self) -> str:
+        return f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
+
+    @property
     def title(self) -> str:
-        label = f"no {self.class_name}" if self.side is Side.ABSENT else self.class_name
+        label, name = self._label, self.name
+        if name is not None:
+            return name.title or self.plain_title
         return (
-            f"{label}: {self.names[0].contrast}"
-            if self.names
-            else f"{label}: unnamed ({self.method})"
+            f"{label}, group {self.number}" if self.number else f"{label}: unnamed ({self.method})"
         )
 
     def members(self, samples: SampleSet, rows: IntArray | None = None) -> IntArray:

@@ -84,6 +84,25 @@ def built_in_vocabulary() -> Vocabulary:
 
 
 @cache
+def _hard_words() -> frozenset[str]:
+    content = tomllib.loads(
+        files(__package__).joinpath("vocabulary.toml").read_text(encoding="utf-8")
+    )
+    return frozenset(
+        word for group in ("material", "state") for word in content["adjectives"][group]
+    )
+
+
+def hard_to_tell(words: str) -> bool:
+    """Return whether the embedding of a whole image tells badly what words say: backgrounds, materials, states.
+
+    >>> hard_to_tell("on a green background"), hard_to_tell("metal"), hard_to_tell("green")
+    (True, True, False)
+    """
+    return words.endswith(" background") or words in _hard_words()
+
+
+@cache
 def ancestry(noun: str) -> tuple[str, ...]:
     """Return a class itself and what it is a kind of, nearest first.
 

@@ -1,7 +1,7 @@
 """The stages of the loop as functions of a run record, samples and settings."""
 
 import os
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
@@ -29,17 +29,16 @@ from weakspot.pipeline.ingestion import IngestSummary, ingest
 from weakspot.pipeline.method_choice import fitting_settings
 from weakspot.pipeline.method_runs import MethodRun, run_method, word_methods
 from weakspot.pipeline.models.run_models import RunModels
+from weakspot.pipeline.naming import found_on
 from weakspot.pipeline.settings import BoxSettings, DataSettings, Settings
 from weakspot.pipeline.verdicts import Asking, judged
 from weakspot.pipeline.wiring import (
     build_cause_finder,
-    build_describer,
     build_discoverers,
     build_engine,
     build_label_checker,
     build_verifier,
 )
-from weakspot.pipeline.worth_naming import worth_naming
 from weakspot.store.project import ProjectStore
 from weakspot.verify.elsewhere import with_elsewhere
 from weakspot.verify.folds import merge_folds
@@ -212,41 +211,6 @@ def _told_apart(
     ]
 
 
-def describe_slices(  # noqa: PLR0913 - what is named, by what, and who may be asked
-    record: RunRecord,
-    samples: SampleSet,
-    settings: Settings,
-    criterion: FailureCriterion,
-    assistants: Assistants,
-    *,
-    halves: Halves | None = None,
-    only: Collection[str] | None = None,
-) -> RunRecord:
-    """Name the slices of a run that are worth it, or only those with some ids; words are chosen on the discovery half."""
-    describer = build_describer(settings)
-    named: dict[str, FailureSlice] = {}
-    pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
-    for discovery, _ in pairs:
-        own = _found_on(record.slices, discovery)
-        # Words are chosen where predictions may be looked at, also for rules that were made without.
-        shown = discovery if len(discovery) else pairs[0][0]
-        chosen = (
-            worth_naming(own, shown, criterion)
-            if only is None
-            else tuple(found for found in own if found.slice_id in only)
-        )
-        described = describer.describe(chosen, shown, criterion, assistants)
-        named |= {found.slice_id: found for found in described}
-    return record.model_copy(
-        update={"slices": tuple(named.get(found.slice_id, found) for found in record.slices)}
-    )
-
-
-def _found_on(slices: Sequence[FailureSlice], discovery: SampleSet) -> tuple[FailureSlice, ...]:
-    digest = discovery.digest()
-    return tuple(found for found in slices if found.found_on.digest == digest)
-
-
 def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and who else may be asked
     record: RunRecord,
     samples: SampleSet,
@@ -263,7 +227,7 @@ def verify_slices(  # noqa: PLR0913 - what is measured, on which samples, and wh
     """
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
     settings = fitting_settings(settings, samples)
-    own = [_found_on(record.slices, discovery) for discovery, _ in pairs]
+    own = [found_on(record.slices, discovery) for discovery, _ in pairs]
     if sum(map(len, own)) < len(record.slices):
         raise StoreError(
             "The slices of this run were found on other samples than the project holds now.",

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from weakspot.core.arrays import DoubleArray, IntArray, unit_rows
-from weakspot.core.assistants import Assistants
+from weakspot.core.assistants import LEAST_TRUST, Assistants
 from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.dataset import Dataset, Split, Task, dataset_from_columns
 from weakspot.core.errors import ModelError, UnavailableError
@@ -121,9 +121,14 @@ class ShiftNamer:
             found = RankSum.of(depth, checked.is_here)
             return found.auc >= LEAST_AUC and found.p_value <= LARGEST_P
 
+        def sayable(name: SliceName) -> bool:
+            says = self.assistants.says
+            told = None if says is None else says([name.contrast])
+            return told is None or told[0] >= LEAST_TRUST or (name.witness_score or 0.0) > 0
+
         return (
-            _trusted([one for one in named.names if fits(one, 1)], noun),
-            _trusted([one for one in named.easy_names if fits(one, -1)], noun),
+            _trusted([one for one in named.names if sayable(one) and fits(one, 1)], noun),
+            _trusted([one for one in named.easy_names if sayable(one) and fits(one, -1)], noun),
         )
 
     def _described(self, class_name: str, sides: TwoSides) -> FailureSlice:

@@ -30,6 +30,7 @@ from weakspot.pipeline.ledger import Ledger
 from weakspot.pipeline.method_choice import CHOICE_STAGE, check_methods, choose_methods
 from weakspot.pipeline.models.assistants import witness_notes
 from weakspot.pipeline.models.run_models import RunModels
+from weakspot.pipeline.naming import describe_slices
 from weakspot.pipeline.phrase_answers import HypothesisReport
 from weakspot.pipeline.preparation import EmbedSummary, Prepared
 from weakspot.pipeline.reporting import write_report
@@ -165,7 +166,7 @@ class Project(ProjectSession):
             )
             facts["summary"] = f"{len(record.slices)} candidate slices"
         with self._clock.stage("describe") as facts:
-            record = loop.describe_slices(
+            record = describe_slices(
                 record,
                 prepared.samples,
                 self.settings,
@@ -173,7 +174,7 @@ class Project(ProjectSession):
                 prepared.assistants,
                 halves=prepared.halves(self.settings, self.criterion),
             )
-            named = f"{sum(bool(found.names) for found in record.slices)} slices named"
+            named = f"{sum(found.name is not None for found in record.slices)} slices named"
             facts["summary"] = " ".join([named, *witness_notes(prepared.assistants)])
         return self._save(record)
 
@@ -216,7 +217,7 @@ class Project(ProjectSession):
         )
         if unnamed := confirmed_without_words(record):
             given = prepared.samples, self.settings, self.criterion, prepared.assistants
-            record = loop.describe_slices(record, *given, halves=halves, only=unnamed)
+            record = describe_slices(record, *given, halves=halves, only=unnamed)
         return tell_classes(record, classes, asking.ledger, prepared, self.settings, halves)
 
     def ledger(self) -> Ledger:

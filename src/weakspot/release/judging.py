@@ -97,7 +97,7 @@ def _names(figures: Figures) -> Mapping[str, set[str]]:
     names: dict[str, set[str]] = {}
     for tally in figures.of(SubjectKind.SLICE, SubjectKind.NAMED):
         key = tally.slice_id or tally.subject
-        names.setdefault(key, {key}).add(tally.subject)
+        names.setdefault(key, {key}).update({tally.subject, tally.also_called} - {""})
     for pair in figures.pairs or ():
         if pair.slice_id:
             names.setdefault(pair.slice_id, {pair.slice_id}).add(pair.subject)

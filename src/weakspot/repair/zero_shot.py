@@ -128,8 +128,9 @@ def _groups(
 ) -> Iterator[tuple[int, str]]:
     """Yield class and thing of the best name of every slice; of samples that lack a label there is nothing to name."""
     for found in slices:
-        if found.names and found.side is not Side.ABSENT and found.class_name in class_names:
-            phrase = found.names[0].phrase.strip()
+        name = found.name
+        if name is not None and found.side is not Side.ABSENT and found.class_name in class_names:
+            phrase = name.phrase.strip()
             thing = phrase[len(OPENING) :] if phrase.lower().startswith(OPENING) else phrase
             yield class_names.index(found.class_name), thing
 

@@ -22,6 +22,7 @@ class SliceSentences:
         proof: how it was tested.
         effect: how large the gap is.
         strength: how consistent it was where it was found.
+        not_sure: words that may fit and may not.
         doubts: what a second witness said of names, where it disagrees or could be asked.
         cause: the probable cause.
         confused_with: what its samples are taken for.
@@ -34,6 +35,7 @@ class SliceSentences:
     proof: str = ""
     effect: str = ""
     strength: str = ""
+    not_sure: str = ""
     doubts: tuple[str, ...] = ()
     cause: tuple[str, ...] = ()
     confused_with: str = ""
@@ -130,11 +132,11 @@ def finding(
         slice_id=found.slice_id,
         title=found.title,
         method=found.method,
-        phrase=found.names[0].phrase if found.names else "",
+        phrase="" if found.name is None else found.name.phrase,
         evidence=evidence,
         names=found.names,
         easy_names=found.easy_names,
-        curve=curve_chart(found.names, found.easy_names),
+        curve=curve_chart([name for name in found.names if not name.is_unsure], found.easy_names),
         has_suspect_labels=labels is not None and labels.is_flagged,
         elsewhere=evidence.elsewhere,
         also_found=tuple(_also_found(found.slice_id, record)),
@@ -147,9 +149,16 @@ def slice_sentences(
     slice_: FailureSlice, evidence: Evidence | None, record: RunRecord
 ) -> SliceSentences:
     """Word a slice; of one that was not measured only what is known of its names."""
-    doubts = tuple(wording.witness_sentence(name) for name in slice_.names if name.witness)
+    doubts = tuple(
+        sentence
+        for sentence in (
+            *(wording.held_sentence(name) for name in slice_.names),
+            *(wording.witness_sentence(name) for name in slice_.names if name.witness),
+        )
+        if sentence
+    )
     if evidence is None:
-        return SliceSentences(doubts=doubts)
+        return SliceSentences(doubts=doubts, not_sure=wording.nearest_sentence(slice_))
     cause, labels = evidence.cause, evidence.labels
     causes = () if cause is None else (wording.CAUSE_WORDS[cause.cause], cause.sentence)
     confused_with = None if cause is None else cause.confused_with
@@ -158,6 +167,7 @@ def slice_sentences(
         proof=wording.proof_sentence(evidence),
         effect=wording.effect_sentence(evidence),
         strength=_strength(slice_),
+        not_sure=wording.nearest_sentence(slice_),
         doubts=doubts,
         cause=tuple(sentence for sentence in causes if sentence),
         confused_with="" if confused_with is None else confused_with.sentence,

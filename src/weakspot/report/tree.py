@@ -49,8 +49,9 @@ class TreeRow:
     @property
     def words(self) -> str:
         """Return what is said of it beside the row above: only what it adds to the parent's values."""
-        words = self.slice_.names[0].contrast if self.slice_.names else self.slice_.title
-        if self.parent is None or not self.slice_.names:
+        name = self.slice_.name
+        words = self.slice_.title if name is None else name.contrast
+        if self.parent is None or name is None:
             return words
         parts, rules = words.split(BY_SIDE), single_rules(self.slice_.rule)
         around = single_rules(self.parent.slice_.rule)
@@ -61,8 +62,8 @@ class TreeRow:
     @property
     def sentence(self) -> str:
         """Return the row in words, for example `82 % of 63 wrong where at night`."""
-        entry, names = self.evidence, self.slice_.names
-        said = f" ({names[0].said_of})" if names and names[0].said_of else ""
+        entry, name = self.evidence, self.slice_.name
+        said = f" ({name.said_of})" if name is not None and name.said_of else ""
         start = f"{percent(entry.rate_inside)} of {entry.n_inside:,} wrong where {self.words}{said}"
         if self.node.kind is NodeKind.EXPLAINED:
             return f"{start} (explained by the above)"

@@ -9,6 +9,7 @@ SMALLEST_SHOWN = 0.0001
 LEAST_P = 1e-300
 CERTAIN = 0.05
 HALF_POINT = 0.005
+MOST_NEAREST = 3
 
 ARM_NAMES = {
     "plain": "retrained only",
@@ -110,19 +111,41 @@ def class_words(found: FailureSlice) -> str:
 def _shows_images(found: FailureSlice) -> bool:
     """Return whether a slice may be called images: not one of column values whose name, as in a table, speaks of none."""
     reads_columns = bool(found.rule.parts) and all(part.columns for part in found.rule.parts)
-    phrase = found.names[0].phrase if found.names else ""
+    phrase = "" if found.name is None else found.name.phrase
     return not (reads_columns and phrase) or "photo" in phrase or "image" in phrase
 
 
 def title_with_method(found: FailureSlice) -> str:
     """Return a slice with who found it; an unnamed one says so itself."""
-    return f"{found.title} ({found.method})" if found.names else found.title
+    has_own = found.name is None and not found.number
+    return found.title if has_own else f"{found.title} ({found.method})"
 
 
 def slice_words(found: FailureSlice) -> str:
-    if not found.names:
-        return f"one kind of {class_words(found)}, for which no words were found,"
-    return f"{class_words(found)} that fit “{found.names[0].contrast}”"
+    if found.name is None:
+        group = f" (group {found.number})" if found.number else ""
+        return f"one kind of {class_words(found)}{group}, for which no words are sure,"
+    return f"{class_words(found)} that fit “{found.name.contrast}”"
+
+
+def nearest_sentence(found: FailureSlice) -> str:
+    """Return the words that may fit a slice as not sure, with why; empty without any."""
+    words = found.nearest_words[:MOST_NEAREST]
+    if not words:
+        return ""
+    listed = ", ".join(f"“{name.contrast}”" for name in words)
+    return f"Not sure: {listed} ({words[0].doubt or 'nobody checked them'})."
+
+
+def held_sentence(name: SliceName) -> str:
+    """Return how words did on samples that took no part in choosing them; empty if they were not asked about."""
+    held = name.held
+    if held is None or name.is_unsure:
+        return ""
+    return (
+        f"“{name.contrast}” fits {held.n_fitting} of {held.n_members} members and {held.n_others_fitting} of {held.n_others} others "
+        f"among the samples that took no part in choosing words (AUC {held.auc:.2f}, {exact_p(held.q_value, name='q')})."
+    )
 
 
 def finding_sentence(found: FailureSlice, evidence: Evidence) -> str:

@@ -90,6 +90,10 @@ class PlantedEmbedder:
         """Return unit vectors [m, 64] of phrases."""
         return phrase_embeddings(texts)
 
+    def measured(self, texts: Sequence[str]) -> FloatArray | None:
+        """Return 1 for every phrase [m]: images are embedded by what is in them."""
+        return np.ones(len(texts), dtype=np.float32)
+
 
 @dataclass(frozen=True, kw_only=True)
 class PlantedCaptioner:

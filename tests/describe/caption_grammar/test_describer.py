@@ -39,7 +39,7 @@ def test_describe__names_the_added_word_and_the_other_end(toy, ranking):
     assert named[0].names[0].score > 0
     assert not named[0].names[0].is_doubtful
     assert named[0].easy_names[0].contrast == "red"
-    assert named[0].title == "apple: green"
+    assert named[0].title == "green apples"
     assert named[0].slice_id == found.slice_id
 
 
@@ -409,8 +409,8 @@ def test_describe__the_whole_grammar(toy):
     )
     assert named.names[0].contrast == "green"
     assert "a blurry photo of a green apple in a crate" in asked
-    # Plain, 2 adjectives, 16 looks, 2 places; 32 + 4 + 32 pairs; 64 triples.
-    assert len(set(asked)) == 1 + 20 + 68 + 64
+    # Plain, 2 adjectives, 16 looks, 2 places; 32 + 4 + 32 pairs; 64 triples; each as a whole phrase and its words alone.
+    assert len(set(asked)) == 1 + 2 * (20 + 68 + 64)
 
 
 def test_describe__built_in_words_only_if_they_were_measured_well(toy):

@@ -13,6 +13,7 @@ from weakspot.generation.generated_folder import generated_samples
 from weakspot.lab.sweep.sweeping import sweep, sweep_synthetic
 from weakspot.lab.sweep.table import SweepTable
 from weakspot.pipeline import loop
+from weakspot.pipeline.naming import describe_slices
 from weakspot.pipeline.preparation import Preparation
 from weakspot.pipeline.settings import DataSettings, Settings
 from weakspot.pipeline.stage_clock import StageClock, new_record
@@ -137,9 +138,7 @@ def repairable(world, manifest, tmp_path_factory):
     record = loop.discover_slices(
         record, prepared.samples, settings, CRITERION, prepared.assistants
     )
-    record = loop.describe_slices(
-        record, prepared.samples, settings, CRITERION, prepared.assistants
-    )
+    record = describe_slices(record, prepared.samples, settings, CRITERION, prepared.assistants)
     record = loop.verify_slices(record, prepared.samples, settings, CRITERION)
     # So small a world confirms nothing; what is swept here is the slice that is known to be there.
     discs = {found.slice_id for found in record.slices if found.class_name == "disc"}

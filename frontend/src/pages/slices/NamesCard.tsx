@@ -5,11 +5,14 @@ import { CHART, curveChart, heightOf, type Chart, type Name } from "./curves";
 
 /** Words for a slice and for the other end, with how accurate the classifier is on the samples nearest to them. */
 export function NamesCard({ slice }: { slice: Schemas["SlicePageView"] }) {
-  const chart = curveChart(slice.names, slice.easy_names);
+  const sure = slice.names.filter((name) => !name.is_unsure);
+  const unsure = slice.names.filter((name) => name.is_unsure);
+  const chart = curveChart(sure, slice.easy_names);
   return (
     <Card title="Words">
       {chart && <CurveFigure chart={chart} />}
-      {slice.names.length ? <NameList names={slice.names} title="Fails on" /> : <p className="quiet">No words were found. Look at the images and write your own.</p>}
+      {sure.length ? <NameList names={sure} title="Fails on" /> : <p className="quiet">No words are sure. Look at the images and write your own.</p>}
+      {unsure.length > 0 && <NameList names={unsure} title="Not sure" />}
       {slice.easy_names.length > 0 && <NameList names={slice.easy_names} title="Does better on" />}
     </Card>
   );
@@ -24,6 +27,8 @@ function NameList({ names, title }: { names: Name[]; title: string }) {
           <li key={`${name.describer} ${name.phrase}`}>
             {name.contrast} <span className="quiet">{name.describer === "person" ? "in a person’s words" : name.describer}{name.accuracy_nearest !== null && `, ${percent(name.accuracy_nearest)} right nearby`}</span>
             {name.is_doubtful && <span className="slice-doubt"> doubtful</span>}
+            {name.doubt && <span className="quiet slice-below">{name.doubt}</span>}
+            {name.held_sentence && <span className="quiet slice-below">{name.held_sentence}</span>}
             {name.witness_sentence && <span className="quiet slice-below">{name.witness_sentence}</span>}
           </li>
         ))}

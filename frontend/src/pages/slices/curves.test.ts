@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { CHART, curveChart, heightOf, type Name } from "./curves";
 
 function name(sizes: number[], accuracies: number[]): Name {
-  return { phrase: "p", contrast: "green", score: 1, describer: "d", accuracy_nearest: null, curve: sizes.map((size, place) => [size, accuracies[place] ?? 0]), witness: "", witness_score: null, witness_sentence: "", is_doubtful: false, n_true: null, n_told: 0 };
+  return { phrase: "p", contrast: "green", score: 1, describer: "d", accuracy_nearest: null, curve: sizes.map((size, place) => [size, accuracies[place] ?? 0]), witness: "", witness_score: null, witness_sentence: "", is_doubtful: false, n_true: null, n_told: 0, title: "", measured: null, held: null, is_unsure: false, doubt: "", held_sentence: "" };
 }
 
 test("curveChart: nothing to draw without two points", () => {

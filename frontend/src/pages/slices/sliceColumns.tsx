@@ -36,8 +36,9 @@ function titleCell(line: SliceLine, depth: number) {
     <div style={{ paddingInlineStart: `${1.25 * depth}rem` }}>
       {depth > 0 && <span aria-hidden="true">↳ </span>}
       <Link href={`/slices/${line.slice_id}`} className="slice-title">
-        <span className="quiet">{line.class_title}:</span> {line.words || "unnamed"}
+        {line.words ? <><span className="quiet">{line.class_title}:</span> {line.words}</> : line.title}
       </Link>
+      {!line.words && line.nearest_words.length > 0 && <span className="quiet slice-below">not sure: {line.nearest_words.join(", ")}</span>}
       {line.is_doubtful && <span className="slice-below slice-doubt">words doubtful</span>}
       {line.has_suspect_labels && <span className="slice-below slice-doubt">look at labels first</span>}
       {line.explained_by && <span className="quiet slice-below">explained by {line.explained_by.title}</span>}

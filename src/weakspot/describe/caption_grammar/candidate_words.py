@@ -90,6 +90,15 @@ def known_words(words: ClassWords, trust: TrustPhrases | None) -> ClassWords:
     )
 
 
+def sayable_words(words: ClassWords, says: TrustPhrases | None) -> frozenset[str] | None:
+    """Return the words that were seen to be told well on other images; None if nobody can say."""
+    every = [*words.adjectives, *words.nouns, *words.places, *built_in_vocabulary().looks]
+    found = None if says is None else says(every)
+    if found is None:
+        return None
+    return frozenset(word for word, one in zip(every, found, strict=True) if one >= LEAST_TRUST)
+
+
 def without_own_words(words: ClassWords, noun: str) -> ClassWords:
     """Return words without those that only repeat the noun: no orange orange."""
     own = {lemma(word) for word in content_words(noun)}

@@ -1,6 +1,7 @@
 """The samples of a class as captions are compared with them."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -60,6 +61,12 @@ class ClassView:
             if chosen.all()
             else ClassView.made(self.rows[chosen], self.embeddings[chosen], self.failed[chosen])
         )
+
+    @cached_property
+    def centre(self) -> FloatArray:
+        """Return the mean embedding [d]; zeros without samples."""
+        none = np.zeros(self.embeddings.shape[1], dtype=np.float32)
+        return self.embeddings.mean(axis=0) if len(self.embeddings) else none
 
     @property
     def accuracy(self) -> float:

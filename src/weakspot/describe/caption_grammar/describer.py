@@ -9,7 +9,12 @@ from weakspot.core.bounds import Bounds, Count, NonNegative, check_bounds
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, SliceName, matches
-from weakspot.describe.caption_grammar.candidate_words import Words, WordSources, without_own_words
+from weakspot.describe.caption_grammar.candidate_words import (
+    Words,
+    WordSources,
+    sayable_words,
+    without_own_words,
+)
 from weakspot.describe.caption_grammar.class_view import ClassView, SliceView
 from weakspot.describe.caption_grammar.judging import Best, Judge, Judged, Ranking, TextSide
 from weakspot.describe.caption_grammar.witnesses import Claim, Witnesses
@@ -24,9 +29,11 @@ from weakspot.lexicon.captions import (
 )
 from weakspot.lexicon.matching import same_contrast
 from weakspot.lexicon.sentence_words import words_in_sentences
+from weakspot.lexicon.titles import title_of
 from weakspot.lexicon.vocabulary import ClassWords, built_in_vocabulary
 
 DESCRIBER = "caption-grammar"
+BACKGROUND = "background"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +57,7 @@ class CaptionGrammarDescriber:
         combinations: which captions add more than one thing. `best`: pairs of the best single additions; `all`: the whole grammar,
             as in the paper.
         n_names: names kept for the slice.
+        n_sayable: names kept of words that were seen to be told well on other images, beside those.
         n_easy_names: names kept for the other end.
         n_combined: best single additions that are also tried in pairs.
         longer_gain: how much better, relatively, a name must be for every further content word it has.
@@ -77,6 +85,7 @@ class CaptionGrammarDescriber:
     ranking: Ranking = "both"
     combinations: Literal["best", "all"] = "best"
     n_names: Count = 5
+    n_sayable: int = 3
     n_easy_names: int = 3
     n_combined: int = 6
     longer_gain: NonNegative = 0.35
@@ -133,8 +142,9 @@ class CaptionGrammarDescriber:
             problem.class_name,
             assistants.propose,
             is_absent=problem.side is Side.ABSENT,
-            trust=assistants.says,
+            trust=assistants.trust,
         )
+        sayable = sayable_words(words, assistants.says)
         for found in slices:
             seen = SliceView.of(found.rule, samples, view, self.space) if len(view.rows) else None
             if seen is None:
@@ -148,7 +158,7 @@ class CaptionGrammarDescriber:
                 n_captioned=self.n_captioned,
                 n_asked=self.n_asked,
             )
-            yield self._describe(found, words, seen, witnesses, texts)
+            yield self._describe(found, words, seen, witnesses, texts, sayable)
 
     def _describe(
         self,
@@ -157,6 +167,7 @@ class CaptionGrammarDescriber:
         seen: SliceView,
         witnesses: Witnesses,
         texts: TextSide,
+        sayable: frozenset[str] | None,
     ) -> FailureSlice:
         plain = plain_caption(found.class_name, is_absent=found.side is Side.ABSENT)
         if witnesses.captions and self.n_caption_words:
@@ -165,10 +176,15 @@ class CaptionGrammarDescriber:
             )
             words = without_own_words(words.joined(said), noun_of(found.class_name))
         hard, easy = self._best(
-            plain, words, Judge(seen, texts, plain, self.ranking, self.chunk_size)
+            plain, words, Judge(seen, texts, plain, self.ranking, self.chunk_size), sayable
         )
         naming = _Naming(
-            plain=plain, seen=seen, witnesses=witnesses, texts=texts, n_nearest=self.n_nearest
+            class_name=found.class_name,
+            plain=plain,
+            seen=seen,
+            witnesses=witnesses,
+            texts=texts,
+            n_nearest=self.n_nearest,
         )
         given = [
             naming.given(name, may_question=place < self.n_questioned)
@@ -177,12 +193,11 @@ class CaptionGrammarDescriber:
         new = [
             one
             for one in hard
-            if not any(same_contrast(one.caption.contrast, name.contrast) for name in given)
+            if not any(_say_the_same(one.caption.contrast, name.contrast) for name in given)
         ]
-        n_left = max(0, self.n_names - len(given))
         names = given + [
             naming.name(one, may_question=place < self.n_questioned - len(given))
-            for place, one in enumerate(new[:n_left])
+            for place, one in enumerate(new)
         ]
         names = [name for name in names if not name.is_untrue]
         easy_names = found.easy_names or tuple(
@@ -191,28 +206,45 @@ class CaptionGrammarDescriber:
         return found.model_copy(update={"names": tuple(names), "easy_names": easy_names})
 
     def _best(
-        self, plain: Caption, words: ClassWords, judge: Judge
+        self, plain: Caption, words: ClassWords, judge: Judge, sayable: frozenset[str] | None
     ) -> tuple[list[Judged], list[Judged]]:
-        """Return the best captions of both ends, without those that only add to a better one."""
+        """Return the best captions of both ends, without those that only add to a better one.
+
+        Of the slice's own end, the best of words that were seen to be told well are kept too.
+        """
         built_in = built_in_vocabulary()
         hard = Best(sign=1, most=self.n_names, longer_gain=self.longer_gain)
         easy = Best(sign=-1, most=self.n_easy_names, longer_gain=self.longer_gain)
         combined = [Best(sign=sign, most=self.n_combined) for sign in (1, -1)]
-        judge.run(single_additions(plain, words, built_in), [hard, easy, *combined])
+        told = Best(
+            sign=1,
+            most=0 if sayable is None else self.n_sayable,
+            longer_gain=self.longer_gain,
+            allowed=sayable,
+        )
+        judge.run(single_additions(plain, words, built_in), [hard, easy, told, *combined])
         if self.combinations == "all":
             longer: Iterable[Caption] = all_combinations(plain, words, built_in)
         else:
             longer = (
                 pair for end in combined for pair in pairs_of([one.caption for one in end.kept])
             )
-        judge.run(longer, [hard, easy])
-        return hard.kept, easy.kept
+        judge.run(longer, [hard, easy, told])
+        both = {one.caption.phrase: one for one in (*hard.kept, *told.kept)}
+        ranked = sorted(both.values(), key=lambda one: (-hard.rank(one), one.position))
+        return ranked, easy.kept
+
+
+def _say_the_same(contrast: str, other: str) -> bool:
+    """Return whether two contrasts mean the same; the colour of a background is not the colour of the thing."""
+    return same_contrast(contrast, other) and (BACKGROUND in contrast) == (BACKGROUND in other)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Naming:
     """Makes names of captions, and completes those that a method gave itself."""
 
+    class_name: str
     plain: Caption
     seen: SliceView
     witnesses: Witnesses
@@ -246,6 +278,7 @@ class _Naming:
             is_doubtful=judged.data * judged.direction < 0 or not is_as_expected or said.disagrees,
             n_true=n_true,
             n_told=n_told,
+            title=title_of(caption, self.class_name),
         )
 
     def given(self, name: SliceName, *, may_question: bool) -> SliceName:

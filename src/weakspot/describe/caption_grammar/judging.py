@@ -10,6 +10,7 @@ import numpy as np
 from weakspot.core.arrays import DoubleArray, FloatArray, unit_rows
 from weakspot.core.assistants import EmbedTexts
 from weakspot.core.errors import ModelError
+from weakspot.core.word_directions import word_directions
 from weakspot.describe.caption_grammar.class_view import SliceView
 from weakspot.lexicon.captions import Caption, reference_phrase
 
@@ -78,11 +79,13 @@ class Best:
         most: how many are kept.
         longer_gain: how much better, relatively, a caption must be for every further content word; captions that only add to a
             better one are then dropped. With None the score alone counts and nothing is dropped.
+        allowed: words that may be added; any if None.
     """
 
     sign: int
     most: int
     longer_gain: float | None = None
+    allowed: frozenset[str] | None = None
     kept: list[Judged] = field(default_factory=list)
 
     def add(
@@ -95,8 +98,12 @@ class Best:
     ) -> None:
         """Take what is good enough of a chunk whose first caption has the given position."""
         # Discounts only lower a score, so what is below the worst kept one before it cannot enter.
-        floor = self._rank(self.kept[-1]) if self.kept and len(self.kept) >= self.most else 0.0
-        candidates = np.flatnonzero(self.sign * scores > floor).tolist()
+        floor = self.rank(self.kept[-1]) if self.kept and len(self.kept) >= self.most else 0.0
+        candidates = [
+            place
+            for place in np.flatnonzero(self.sign * scores > floor).tolist()
+            if self._may_say(captions[place])
+        ]
         found = [
             Judged(
                 caption=captions[place],
@@ -109,10 +116,14 @@ class Best:
         ]
         if found:
             self.kept = self._sift(
-                sorted(self.kept + found, key=lambda one: (-self._rank(one), one.position))
+                sorted(self.kept + found, key=lambda one: (-self.rank(one), one.position))
             )
 
-    def _rank(self, judged: Judged) -> float:
+    def _may_say(self, caption: Caption) -> bool:
+        return self.allowed is None or all(words in self.allowed for _, words in caption.added)
+
+    def rank(self, judged: Judged) -> float:
+        """Return what captions are ordered by: the score, less for every further word."""
         discount = 1 + (self.longer_gain or 0.0) * (judged.caption.n_content_words - 1)
         return round(self.sign * judged.score / discount, DIGITS)
 
@@ -124,7 +135,7 @@ class Best:
             if len(kept) >= self.most:
                 break
             added = set(one.caption.added)
-            if self._rank(one) > 0 and not any(
+            if self.rank(one) > 0 and not any(
                 set(better.caption.added) <= added for better in kept
             ):
                 kept.append(one)
@@ -189,7 +200,12 @@ class Judge:
         found = self._texts.embeddings(different)[
             [different.index(phrase) for phrase in references]
         ]
-        additions = self._texts.embeddings([caption.phrase for caption in captions]) - found
+        additions = word_directions(
+            self._texts.embeddings([caption.phrase for caption in captions]),
+            found,
+            self._texts.embeddings([caption.contrast.replace(",", "") for caption in captions]),
+            self._slice_view.view.centre,
+        )
         return self._slice_view.agreement(additions), self._slice_view.alignment(additions)
 
     def _scores(

@@ -91,9 +91,9 @@ def fails_elsewhere(
 
 def judge_name(found: FailureSlice, truth: KnownSlice, same_meaning: SameMeaning) -> NameVerdict:
     """Compare the first name's contrast with the right words."""
-    if not found.names:
+    if found.name is None:
         return NameVerdict()
-    said = words_of(found.names[0].contrast)
+    said = words_of(found.name.contrast)
     right = [word for phrase in truth.words for word in words_of(phrase)]
     beside = [word for phrase in truth.same_attribute for word in words_of(phrase)]
     is_exact = any(word in right for word in said)

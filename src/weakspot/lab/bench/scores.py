@@ -111,7 +111,7 @@ def _truth_score(
     is_confirmed = best is not None and best[0] >= LEAST_AGREEMENT
     named = (
         judge_name(best[2], truth, same_meaning)
-        if best is not None and is_confirmed and best[2].names and truth.words
+        if best is not None and is_confirmed and best[2].name is not None and truth.words
         else None
     )
     return TruthScore(

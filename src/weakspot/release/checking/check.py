@@ -240,6 +240,7 @@ def _slice_tallies(record: RunRecord) -> tuple[Tally, ...]:
             n_outside=entry.n_outside,
             failed_outside=entry.failures_outside,
             slice_id=found.slice_id,
+            also_called=found.plain_title,
             is_finding=entry.explained is None,
         )
         for found, entry in record.published()

@@ -112,7 +112,7 @@ class KindFinder:
                 title=slice_.title,
                 class_name=slice_.class_name,
                 side=slice_.side,
-                words=tuple(name.contrast for name in slice_.names),
+                words=tuple(name.contrast for name in slice_.names if not name.is_unsure),
                 slice_=slice_,
                 evidence=entry,
                 discovery=discovery,

@@ -113,7 +113,8 @@ def commonest_names(
 ) -> tuple[SliceName, ...]:
     """Return the names of the slices of one class, those with most failures first; no contrast twice.
 
-    The failures of a slice are counted for its best name. Second names follow after all best names, third ones after those.
+    Words that are not sure are left out. The failures of a slice are counted for its best name. Second names follow after all best
+    names, third ones after those.
     """
     failures: Counter[str] = Counter()
     ranked: dict[str, tuple[int, SliceName]] = {}
@@ -123,7 +124,7 @@ def commonest_names(
             if found.slice_id in evidence
             else found.n_found
         )
-        for rank, name in enumerate(found.names):
+        for rank, name in enumerate(name for name in found.names if not name.is_unsure):
             key = name.contrast.strip().lower()
             failures[key] += counted if rank == 0 else 0
             ranked[key] = min(ranked.get(key, (rank, name)), (rank, name), key=lambda one: one[0])

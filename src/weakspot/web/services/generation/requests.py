@@ -237,10 +237,9 @@ def _starts(workspace: Workspace) -> tuple[CaptionStart, ...]:
     if record is None:
         return ()
     found = [
-        CaptionStart(class_name=one.class_name, title=one.title, caption=name.contrast)
+        CaptionStart(class_name=one.class_name, title=one.title, caption=one.name.contrast)
         for one, _ in record.published()
-        for name in one.names[:1]
-        if name.contrast
+        if one.name is not None and one.name.contrast
     ]
     return tuple(found[:MOST_STARTS])
 

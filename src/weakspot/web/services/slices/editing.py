@@ -59,12 +59,12 @@ def rename(
 
     def change(record: RunRecord) -> RunRecord:
         found = changes.slice_of(record, slice_id)
-        if found.names and found.names[0].contrast == words:
+        if found.name is not None and found.name.contrast == words:
             raise DataError("These are the words that the slice has already.", given=words)
         name = spoken_name(workspace, found.class_name, found.side, words)
         others = [one for one in found.names if one.describer != name.describer]
         renamed = found.model_copy(update={"names": (name, *others)})
-        before = f"Before: “{found.names[0].contrast}”" if found.names else "It had no words."
+        before = "It had no words." if found.name is None else f"Before: “{found.name.contrast}”"
         return _add_decisions(
             _replace_slice(record, renamed),
             [changes.decision(slice_id, DecisionKind.RENAMED, by=by, reason=before)],
@@ -305,7 +305,7 @@ def _derive(
 
 
 def _narrowed_names(workspace: Workspace, found: FailureSlice, words: str) -> tuple[SliceName, ...]:
-    before = found.names[0].contrast if found.names else ""
+    before = "" if found.name is None else found.name.contrast
     return (
         spoken_name(
             workspace, found.class_name, found.side, f"{before}, {words}" if before else words

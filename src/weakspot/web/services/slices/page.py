@@ -25,14 +25,16 @@ MOST_ANSWERS = 12
 
 
 class NameView(SliceName, View):
-    """Words for a slice, and what a second witness says of them; empty if nobody was asked."""
+    """Words for a slice, how they did on samples that did not choose them, and what a second witness says; empty if nobody was asked."""
 
     witness_sentence: str
+    held_sentence: str
 
     @classmethod
     def of(cls, name: SliceName) -> "NameView":
         sentence = wording.witness_sentence(name) if name.witness else ""
-        return cls(**dict(name), witness_sentence=sentence)
+        held = wording.held_sentence(name)
+        return cls(**dict(name), witness_sentence=sentence, held_sentence=held)
 
 
 class AnswerCount(View):

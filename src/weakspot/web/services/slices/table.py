@@ -83,6 +83,7 @@ class SliceLine(View):
         method: who found it.
         words: its best name, empty without one.
         is_doubtful: whether a second witness disagrees with that name.
+        nearest_words: words that may fit and may not: none of them is sure.
         inside: failures of its members on the confirmation half; null before it was measured.
         outside: failures of the rest of the class.
         gap: rate inside minus rate outside.
@@ -113,6 +114,7 @@ class SliceLine(View):
     method: str
     words: str
     is_doubtful: bool
+    nearest_words: list[str]
     inside: Share | None
     outside: Share | None
     gap: float | None
@@ -251,8 +253,9 @@ class _Context:
             title=found.title,
             class_title=class_title(found),
             method=found.method,
-            words=found.names[0].contrast if found.names else "",
-            is_doubtful=bool(found.names) and found.names[0].is_doubtful,
+            words="" if found.name is None else found.name.contrast,
+            is_doubtful=found.name is not None and found.name.is_doubtful,
+            nearest_words=[name.contrast for name in found.nearest_words[: wording.MOST_NEAREST]],
             inside=None
             if entry is None
             else share_with(entry.failures_inside, entry.n_inside, entry.interval_inside),
