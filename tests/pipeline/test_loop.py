@@ -8,7 +8,7 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import FailureCriterion
-from weakspot.pipeline import loop, worth_naming
+from weakspot.pipeline import loop
 from weakspot.pipeline.halves import split_in_halves
 from weakspot.pipeline.settings import DataSettings, DiscoverSettings, Settings, VerifySettings
 from weakspot.pipeline.stage_clock import new_record
@@ -92,28 +92,6 @@ def test_discover_slices__parameters_of_unused_methods_are_refused(samples):
     settings = _settings("directions", parameters={"mixture": {"n_slices": 3}})
     with pytest.raises(ConfigError, match="not used"):
         loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
-
-
-def test_describe_slices__of_many_the_ones_that_stand_out__and_only_those_asked_for(
-    samples, monkeypatch
-):
-    settings = _settings("mixture", "spotlight")
-    record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
-    everything = loop.describe_slices(record, samples, settings, CRITERION, ASKING)
-    assert all(found.names for found in everything.slices)
-    monkeypatch.setattr(worth_naming, "MOST_NAMED", 2)
-    some = loop.describe_slices(record, samples, settings, CRITERION, ASKING)
-    chosen = [place for place, found in enumerate(some.slices) if found.names]
-    assert len(chosen) == 2 < len(some.slices)
-    # The planted problem is in discs; words are the same as among all.
-    assert {some.slices[place].class_name for place in chosen} == {"disc"}
-    assert [some.slices[place] for place in chosen] == [
-        everything.slices[place] for place in chosen
-    ]
-    last = record.slices[-1].slice_id
-    named = loop.describe_slices(some, samples, settings, CRITERION, ASKING, only={last})
-    assert [bool(found.names) for found in named.slices].count(True) == 3
-    assert named.slices[-1].names
 
 
 def test_halves__cross_fitting_swaps_them(samples):

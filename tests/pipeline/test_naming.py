@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+
+from weakspot.core.assistants import Assistants
+from weakspot.core.failures import FailureCriterion
+from weakspot.pipeline import loop, worth_naming
+from weakspot.pipeline.naming import describe_slices
+from weakspot.pipeline.settings import DiscoverSettings, Settings, VerifySettings
+from weakspot.pipeline.stage_clock import new_record
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.testing.planted_problems import rare
+
+CRITERION = FailureCriterion()
+ASKING = Assistants(embed_texts=phrase_embeddings)
+
+
+@pytest.fixture(scope="module")
+def samples():
+    world = plant(rare(0.02), 2400, seed=5)
+    return world.samples().only(np.arange(len(world)))
+
+
+def _settings(*methods):
+    return Settings(
+        discover=DiscoverSettings(methods=methods),
+        verify=VerifySettings(splits=("validation", "test"), scheme="halves"),
+    )
+
+
+def _record(settings):
+    return new_record(settings, inputs={}, criterion="wrong")
+
+
+def test_describe_slices__of_many_the_ones_that_stand_out__and_only_those_asked_for(
+    samples, monkeypatch
+):
+    settings = _settings("mixture", "spotlight")
+    record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
+    everything = describe_slices(record, samples, settings, CRITERION, ASKING)
+    assert all(found.names for found in everything.slices)
+    monkeypatch.setattr(worth_naming, "MOST_NAMED", 2)
+    some = describe_slices(record, samples, settings, CRITERION, ASKING)
+    chosen = [place for place, found in enumerate(some.slices) if found.names]
+    assert len(chosen) == 2 < len(some.slices)
+    # The planted problem is in discs; words are the same as among all.
+    assert {some.slices[place].class_name for place in chosen} == {"disc"}
+    assert [some.slices[place] for place in chosen] == [
+        everything.slices[place] for place in chosen
+    ]
+    last = record.slices[-1].slice_id
+    named = describe_slices(some, samples, settings, CRITERION, ASKING, only={last})
+    assert [bool(found.names) for found in named.slices].count(True) == 3
+    assert named.slices[-1].names
