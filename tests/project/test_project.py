@@ -7,7 +7,7 @@ import pytest
 import weakspot
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
-from weakspot.pipeline import worth_naming
+from weakspot.project import project as project_module
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import plant
@@ -56,18 +56,18 @@ def test_run__evidence_is_from_samples_that_discovery_did_not_see(record, projec
     assert {item.measured_on.name for item in record.evidence} == {"validation, confirmation half"}
 
 
-def test_verify__confirmed_slices_that_were_not_worth_words_before__get_them(
+def test_verify__slices_that_were_not_worth_words_before__get_them_when_confirmed(
     project, record, monkeypatch
 ):
+    named = {found.slice_id: found.names for found in record.slices if found.names}
+    chosen = frozenset(list(named)[:1])
+    monkeypatch.setattr(project_module, "confirmed_without_words", lambda _: chosen)
     bare = tuple(found.model_copy(update={"names": ()}) for found in record.slices)
-    unnamed = record.model_copy(update={"slices": bare, "evidence": ()})
-    assert record.published()
-    monkeypatch.setattr(worth_naming, "MOST_NAMED", 0)
-    again = project._measure(unnamed)
-    confirmed = {found.slice_id for found, _ in again.published()}
-    assert {found.slice_id for found in again.slices if found.names} == confirmed
-    named = {found.slice_id: found.names for found in record.slices}
-    assert all(found.names == named[found.slice_id] for found, _ in again.published())
+    again = project._measure(record.model_copy(update={"slices": bare, "evidence": ()}))
+    assert {found.slice_id: found.names for found in again.slices if found.names} == {
+        name: named[name] for name in chosen
+    }
+    assert chosen
 
 
 def test_run__predictions_equal_those_of_the_world(project, world):
