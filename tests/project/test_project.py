@@ -7,6 +7,7 @@ import pytest
 import weakspot
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
+from weakspot.project import project as project_module
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import plant
@@ -53,6 +54,20 @@ def test_run__evidence_is_from_samples_that_discovery_did_not_see(record, projec
     assert halves[0].isdisjoint(halves[1])
     assert {found.found_on.name for found in record.slices} == {"validation, discovery half"}
     assert {item.measured_on.name for item in record.evidence} == {"validation, confirmation half"}
+
+
+def test_verify__slices_that_were_not_worth_words_before__get_them_when_confirmed(
+    project, record, monkeypatch
+):
+    named = {found.slice_id: found.names for found in record.slices if found.names}
+    chosen = frozenset(list(named)[:1])
+    monkeypatch.setattr(project_module, "confirmed_without_words", lambda _: chosen)
+    bare = tuple(found.model_copy(update={"names": ()}) for found in record.slices)
+    again = project._measure(record.model_copy(update={"slices": bare, "evidence": ()}))
+    assert {found.slice_id: found.names for found in again.slices if found.names} == {
+        name: named[name] for name in chosen
+    }
+    assert chosen
 
 
 def test_run__predictions_equal_those_of_the_world(project, world):

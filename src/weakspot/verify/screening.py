@@ -17,7 +17,7 @@ BY_FAR = 1e-9
 MOST_OTHERS = 200
 MOSTLY = 0.5
 CLEARLY = 0.001
-"""Words have their limits fitted to failures: at 0.01 as many of chance stayed as without a bar at all (docs/decisions/031)."""
+"""Words have their limits fitted to failures, so chance alone passes 0.01 now and then (docs/decisions/031)."""
 
 
 @dataclass(frozen=True, kw_only=True)
