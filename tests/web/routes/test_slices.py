@@ -65,7 +65,7 @@ def test_table__of_the_newest_run__has_the_planted_slice(reader, shared_parts):
     assert table["run_id"] == shared_parts.workspace.project.store.runs.run_ids()[-1]
     (line,) = table["slices"]
     assert (line["title"], line["method"], line["class_title"]) == (
-        "disc: green",
+        "green discs",
         "directions",
         "disc",
     )
