@@ -316,6 +316,15 @@ class GeneratorSettings(Section):
     )
 
 
+class SegmenterSettings(PartSettings):
+    """The segmenter that finds the object of an image, for images that are composed."""
+
+    name: str = Field(
+        default="embedded",
+        description="Registered name; embedded: patch tokens from the package index. Empty: none, and only given masks are used.",
+    )
+
+
 class SearchSettings(Section):
     """How failures are searched for with a generator."""
 
@@ -386,5 +395,6 @@ class Settings(Section):
     verify: VerifySettings = VerifySettings()
     repair: RepairSettings = RepairSettings()
     generator: GeneratorSettings = GeneratorSettings()
+    segmenter: SegmenterSettings = SegmenterSettings()
     search: SearchSettings = SearchSettings()
     report: ReportSettings = ReportSettings()
