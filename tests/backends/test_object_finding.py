@@ -9,6 +9,7 @@ from weakspot.core.seeding import generator
 
 SIDE = 16
 CORNERS = 7
+FIRST_CUT = -3
 
 
 @pytest.fixture(scope="module")
@@ -42,9 +43,9 @@ def test_found_object__large(gate):
 
 
 def _that_shuns_corners(gate):
-    """Return the gate with another choice: the largest region that holds no corner."""
+    """Return the gate with another choice: the largest region of a first cut that holds no corner."""
     hidden = np.zeros((len(gate.choice.mean), 1))
-    hidden[[0, CORNERS]] = [[4.0], [-3.0]]
+    hidden[[0, CORNERS, FIRST_CUT]] = [[1.0], [-3.0], [1.0]]
     choice = Estimator(
         mean=np.zeros(len(hidden)),
         spread=np.ones(len(hidden)),
