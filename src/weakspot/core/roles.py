@@ -237,6 +237,27 @@ class ComposesImages(Protocol):
 
 
 @runtime_checkable
+class KnowsParents(Protocol):
+    """An image generator that can say without drawing which of a user's own samples an image would show."""
+
+    def parents_of(self, prompt: str, seed: int) -> tuple[str, ...]:
+        """Return the ids of the samples whose objects are shown; empty if it shows none of them.
+
+        Raises:
+            RefusedPromptError: if it cannot draw what the prompt says.
+            ModelError: if it has no object to draw.
+        """
+
+
+@runtime_checkable
+class HasControls(Protocol):
+    """An image generator that can draw an image with all that a change does to it but the change itself."""
+
+    def control_for(self, prompt: str) -> str:
+        """Return what to say instead of the change, for example `on its own background`; empty if there is nothing to control for."""
+
+
+@runtime_checkable
 class ChecksPrompts(Protocol):
     """An image generator that can say without drawing whether it can draw what a prompt says."""
 

@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from weakspot.core.errors import ConfigError, NotEnoughDataError, RefusedPromptError
-from weakspot.core.generation_requests import rejections
+from weakspot.core.generation_requests import GenerationResult, rejections
 from weakspot.core.record import Record
 from weakspot.core.roles import ChecksPrompts, ImageGenerator
 from weakspot.core.run import RunRecord
 from weakspot.generation.generated_folder import generated_samples, read_generated
 from weakspot.generation.search.counterfactuals import counterfactual_prompt
-from weakspot.generation.service.generator_choice import build_generator
 from weakspot.generation.service.own_images import Purpose
 from weakspot.generation.service.service import confirm_cost, quality_check_for
 from weakspot.generation.service.tools import GenerationTools
@@ -48,6 +49,7 @@ class GeneratedFolderFacts(Record):
         kept: images by prompt that passed the quality check.
         rejected: images that a quality check rejected, by quality check.
         refused: prompts that the generator cannot generate, with why.
+        parents: different samples of the user's own that the kept images show, by prompt; 0 if they are not composed.
     """
 
     folder: str
@@ -56,11 +58,12 @@ class GeneratedFolderFacts(Record):
     kept: dict[str, int]
     rejected: dict[str, int]
     refused: dict[str, str]
+    parents: dict[str, int] = Field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         for class_name, prompts in self.prompts.items():
             yield from (
-                f"{class_name}: {self.kept.get(prompt, 0)} images of “{prompt}”"
+                f"{class_name}: {self.kept.get(prompt, 0)} images of “{prompt}”{self._whose(prompt)}"
                 for prompt in prompts
             )
         yield from (f"Left out, “{prompt}”: {why}" for prompt, why in self.refused.items())
@@ -71,6 +74,10 @@ class GeneratedFolderFacts(Record):
                 + "."
             )
         yield f"Images and their table: {self.folder}"
+
+    def _whose(self, prompt: str) -> str:
+        n_parents = self.parents.get(prompt, 0)
+        return f", of {n_parents} different objects" if n_parents else ""
 
 
 def generate_images(
@@ -94,7 +101,7 @@ def generate_images(
         RefusedPromptError: if the generator can generate none of the prompts.
     """
     prepared, chosen = tools.prepared, tools.settings.generator
-    generator = build_generator(tools.settings, tools.store.root, prepared, purpose=request.purpose)
+    generator = tools.image_generator(purpose=request.purpose)
     prompts, refused = _possible_prompts(_prompts(prepared, request, record), generator)
     n_images = request.n_each * sum(map(len, prompts.values()))
     if n_images > chosen.max_images:
@@ -118,6 +125,7 @@ def generate_images(
         quality=quality,
         batch_size=chosen.batch_size,
         engine=engine_elsewhere(tools.settings),
+        least_parents=chosen.least_parents,
     )
     generated = read_generated(folder)
     return GeneratedFolderFacts(
@@ -127,7 +135,16 @@ def generate_images(
         kept=dict(Counter(one.request.prompt for one in generated if one.is_kept)),
         rejected=rejections(generated),
         refused=refused,
+        parents=_n_parents(generated),
     )
+
+
+def _n_parents(generated: Sequence[GenerationResult]) -> dict[str, int]:
+    shown: dict[str, set[str]] = {}
+    for one in generated:
+        if one.is_kept and one.parents:
+            shown.setdefault(one.request.prompt, set()).add(one.parents[0])
+    return {prompt: len(names) for prompt, names in shown.items()}
 
 
 def _possible_prompts(

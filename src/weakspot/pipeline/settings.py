@@ -303,6 +303,11 @@ class GeneratorSettings(Section):
         ge=0.0,
         description="Most that a generator which charges may cost; 0: it must be confirmed.",
     )
+    least_parents: int = Field(
+        default=10,
+        ge=1,
+        description="Fewest different objects of your own images that a series of composed images must show.",
+    )
     near_duplicate_bits: int = Field(
         default=3,
         ge=0,

@@ -6,7 +6,7 @@ from types import MappingProxyType
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray
-from weakspot.generation.compose.words import COLOURS, Change
+from weakspot.generation.compose.words import COLOURS, OWN_COLOUR, Change
 
 Edit = Callable[[ByteArray, np.random.Generator], ByteArray]
 
@@ -23,13 +23,16 @@ NOISE = 22.0
 
 
 def recoloured(pixels: ByteArray, alpha: FloatArray, colour: str) -> ByteArray:
-    """Return the image with the object in another colour; shading, highlights and a part of its own hues stay."""
+    """Return the image with the object in another colour; shading, highlights and a part of its own hues stay.
+
+    In its own colour it is painted alike with the mean of its own, which is the control for all other colours.
+    """
     import cv2
 
-    light, green_red, blue_yellow = COLOURS[colour]
     lab = cv2.cvtColor(pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
     weight = np.maximum(alpha, 1e-6)[..., None]
     mean = (lab * weight).sum(axis=(0, 1)) / weight.sum()
+    light, green_red, blue_yellow = mean if colour == OWN_COLOUR else COLOURS[colour]
     new = lab.copy()
     middle = mean[0] + NEW_LIGHTNESS * (light - mean[0])
     new[..., 0] = middle + (lab[..., 0] - mean[0]) * _room(
