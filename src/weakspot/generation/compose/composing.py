@@ -264,7 +264,8 @@ class _Composition:
     def _kept(self, one: CutObject) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
         pixels, alpha = own_view(one.cut, one.cut.pixels, side=self.side)
         if (colour := self.wanted.changes.get("colour")) is not None:
-            pixels = recoloured(pixels, alpha, colour)
+            tone = self.cache.tone(self.wanted.class_name, colour)
+            pixels = recoloured(pixels, alpha, colour, tone=tone)
         if self.wanted.changes.get("blur") == "background":
             behind, _ = own_view(one.cut, self.cache.own_backdrop(one).pixels, side=self.side)
             pixels = mixed(blurred(behind, strength=BACKGROUND_BLUR), pixels, alpha)
@@ -291,11 +292,10 @@ class _Composition:
 
     def _coloured(self, cut: Cut) -> Cut:
         colour = self.wanted.changes.get("colour")
-        return (
-            cut
-            if colour is None
-            else replace(cut, pixels=recoloured(cut.pixels, cut.alpha, colour))
-        )
+        if colour is None:
+            return cut
+        tone = self.cache.tone(self.wanted.class_name, colour)
+        return replace(cut, pixels=recoloured(cut.pixels, cut.alpha, colour, tone=tone))
 
     def _backdrop(
         self, objects: Sequence[CutObject], *, anchor: tuple[float, float]

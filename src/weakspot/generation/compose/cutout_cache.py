@@ -75,6 +75,8 @@ def _middle() -> BoolArray:
 
 
 N_BEST = 12
+FEWEST_TONES = 3
+MOST_TONES = 24
 MOST_KEPT = 96
 MOST_REASONS = 65_536
 N_TYPICAL = 64
@@ -132,6 +134,7 @@ class CutoutCache:
         self._backdrops: _Memory[Backdrop] = _Memory(MOST_KEPT)
         self._usable: _Memory[tuple[str, ...]] = _Memory(MOST_KEPT)
         self._typical: _Memory[TypicalColours] = _Memory(MOST_KEPT)
+        self._tones: _Memory[FloatArray] = _Memory(MOST_KEPT)
         self._movable: _Memory[frozenset[str]] = _Memory(MOST_KEPT)
         self._reasons: _Memory[str] = _Memory(MOST_REASONS)
 
@@ -223,6 +226,23 @@ class CutoutCache:
             return self._pixels(sample_id)
         except WeakspotError:
             return None
+
+    def tone(self, class_name: str, colour: str) -> FloatArray | None:
+        """Return how a colour looks on objects of a class in these images, as CIE Lab [3]; None where too few of them show it."""
+        found = self._tones.get(
+            f"{class_name}\n{colour}", partial(self._tone_of_objects, class_name, colour)
+        )
+        return found if len(found) else None
+
+    def _tone_of_objects(self, class_name: str, colour: str) -> FloatArray:
+        tones: list[FloatArray] = []
+        for name in self.own.coloured(class_name, colour):
+            cut = self.cut(name, class_name)
+            if isinstance(cut, Cut) and len(tones) < MOST_TONES:
+                tones.append(mean_tone(cut))
+        if len(tones) < FEWEST_TONES:
+            return np.zeros(0, dtype=np.float32)
+        return np.asarray(np.median(tones, axis=0), dtype=np.float32)
 
     def own_backdrop(self, one: CutObject) -> Backdrop:
         return self._backdrops.get(one.sample_id, lambda: emptied(one.cut))
@@ -323,6 +343,15 @@ class CutoutCache:
             wanted = (max(8, round(image.width * factor)), max(8, round(image.height * factor)))
             image = image.resize(wanted, Image.Resampling.LANCZOS)
         return np.array(image, dtype=np.uint8)
+
+
+def mean_tone(cut: Cut) -> FloatArray:
+    """Return the mean colour of an object, as CIE Lab [3]."""
+    import cv2
+
+    lab = cv2.cvtColor(cut.pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
+    weight = cut.alpha[..., None]
+    return np.asarray((lab * weight).sum(axis=(0, 1)) / max(1e-6, float(weight.sum())))
 
 
 def _nothing_cut(

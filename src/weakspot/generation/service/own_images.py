@@ -16,7 +16,9 @@ from weakspot.core.errors import DataError
 from weakspot.core.own_images import OwnImages, nothing_found
 from weakspot.core.roles import ObjectMask
 from weakspot.core.seeding import generator
+from weakspot.generation.compose.words import COLOURS
 from weakspot.generation.service.background_words import BackgroundWords
+from weakspot.generation.service.colour_words import ColourWords
 from weakspot.media.images import decode_image
 from weakspot.media.locations import join_location, read_location
 from weakspot.pipeline.models.object_masks import ObjectMasks
@@ -81,6 +83,7 @@ def own_images(
         image=cache.image,
         mask=cache.mask,
         digest=cache.digest,
+        coloured=cache.coloured,
         found=nothing_found if masks is None else cache.found,
     )
 
@@ -150,6 +153,28 @@ class _OwnSamples:
         if not named:
             return None
         return decode_image(read_location(join_location(self.masks_from, named))).image.convert("L")
+
+    def coloured(self, class_name: str, colour: str) -> tuple[str, ...]:
+        """Return the samples of a class that show a colour, surest first."""
+        embed_texts = self.prepared.assistants.embed_texts
+        if embed_texts is None or CLIP not in self.prepared.samples.spaces or colour not in COLOURS:
+            return ()
+        if class_name not in self._colours:
+            rows = np.array(
+                [self._row_of[name] for name in self.objects(class_name)], dtype=np.int64
+            )
+            self._colours[class_name] = ColourWords(
+                embeddings=np.asarray(self.prepared.samples.embeddings(CLIP, rows)),
+                class_name=class_name,
+                colours=tuple(COLOURS),
+                embed_texts=embed_texts,
+            )
+        names = self.objects(class_name)
+        return tuple(names[row] for row in self._colours[class_name].rows(colour))
+
+    @cached_property
+    def _colours(self) -> dict[str, ColourWords]:
+        return {}
 
     def found(self, sample_id: str, class_name: str) -> tuple[FloatArray, str]:
         """Return where the object of a class is in an image; the first question about a class is put for many of its images."""
