@@ -49,6 +49,7 @@ class GeneratedFolderFacts(Record):
         kept: images by prompt that passed the quality check.
         rejected: images that a quality check rejected, by quality check.
         refused: prompts that the generator cannot generate, with why.
+        n_each: images of every prompt that were asked for; 0 in earlier records.
         parents: different samples of the user's own that the kept images show, by prompt; 0 if they are not composed.
     """
 
@@ -58,6 +59,7 @@ class GeneratedFolderFacts(Record):
     kept: dict[str, int]
     rejected: dict[str, int]
     refused: dict[str, str]
+    n_each: int = 0
     parents: dict[str, int] = Field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
@@ -77,7 +79,11 @@ class GeneratedFolderFacts(Record):
 
     def _whose(self, prompt: str) -> str:
         n_parents = self.parents.get(prompt, 0)
-        return f", of {n_parents} different objects" if n_parents else ""
+        if not n_parents:
+            return ""
+        is_short = self.kept.get(prompt, 0) < self.n_each and not self.rejected
+        more = f" ({self.n_each} were asked for, but no more can be used)" if is_short else ""
+        return f", of {n_parents} different objects{more}"
 
 
 def generate_images(
@@ -135,6 +141,7 @@ def generate_images(
         kept=dict(Counter(one.request.prompt for one in generated if one.is_kept)),
         rejected=rejections(generated),
         refused=refused,
+        n_each=request.n_each,
         parents=_n_parents(generated),
     )
 

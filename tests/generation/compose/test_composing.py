@@ -222,6 +222,40 @@ def test_generate__colours_the_object_and_not_the_background(compose):
     assert np.abs(blue[:8] - pink[:8]).max() == 0
 
 
+def test_generate__colour_as_the_user_s_own_objects_show_it(own):
+    """The words find three objects; what they look like is painted, not what a table says."""
+    shown = dataclasses.replace(
+        own,
+        coloured=lambda class_name, colour: (
+            [f"disc-blue-{number}" for number in range(3)] if colour == "green" else []
+        ),
+        objects=lambda class_name: ["disc-red-0"],
+    )
+    red, green, yellow = (
+        _pixels(ComposeGenerator(side=SIDE).with_images(one), f"a photo of a {colour}disc")[48, 48]
+        for one, colour in ((own, "red "), (shown, "green "), (shown, "yellow "))
+    )
+    assert red[0] > red[2] + 60
+    assert green[2] > green[1] + 30
+    assert yellow[1] > yellow[2] + 60
+
+
+def test_generate__in_its_own_colour_hardly_changes_it(own, compose):
+    plain = _pixels(compose, "a photo of a disc", 3)
+    painted = _pixels(compose, "a photo of a disc in its own colour", 3)
+    assert np.abs(plain - painted).mean() < 2.0
+    assert compose.control_for("a photo of a green disc") == "in its own colour"
+    assert compose.control_for("a photo of a disc on grass") == "on its own background"
+    assert compose.control_for("a photo of a disc at night") == ""
+
+
+def test_parents_of__is_what_is_drawn(compose):
+    for seed in range(6):
+        for prompt in ("a photo of a disc", "a photo of a disc on grass"):
+            drawn = _one(compose, prompt, seed).parents[0]
+            assert compose.parents_of(prompt, seed) == (drawn,)
+
+
 def test_generate__blurred_background_leaves_the_object_sharp(compose):
     for place in ("", " on bricks"):
         sharp = _pixels(compose, f"a photo of a disc{place}", 1)
