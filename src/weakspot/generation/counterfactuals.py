@@ -23,7 +23,7 @@ from weakspot.generation.search.counterfactuals import (
     counterfactual_prompt,
     paired_rate,
 )
-from weakspot.generation.service.parents import parent_seeds
+from weakspot.generation.service.parents import ParentSeeds, parent_seeds
 from weakspot.generation.service.predictions import GeneratedPredictions
 from weakspot.generation.service.tools import GenerationTools
 
@@ -99,17 +99,7 @@ class CounterfactualStage:
                 if words
             }
             tools.confirm_cost(image_generator, request.n_each * len(prompts))
-            chosen = parent_seeds(
-                image_generator,
-                list(prompts.values()),
-                (
-                    child_seed(seed, "counterfactual", request.class_name, str(place))
-                    for place in count()
-                ),
-                n=request.n_each,
-                least=tools.settings.generator.least_parents,
-                class_name=request.class_name,
-            )
+            chosen = self._seeds(image_generator, request, list(prompts.values()))
             work = _Work(
                 predictions=tools.predictions(image_generator, progress=tools.progress),
                 criterion=tools.criterion,
@@ -146,6 +136,23 @@ class CounterfactualStage:
             notes=_notes(rates[0], len(chosen.seeds), request.n_each),
         )
         return CounterfactualResult(series=series, rows=tuple(row.shown for row in rows.values()))
+
+    def _seeds(
+        self,
+        image_generator: ImageGenerator,
+        request: CounterfactualRequest,
+        prompts: Sequence[str],
+    ) -> ParentSeeds:
+        seed, name = self.tools.settings.seed, request.class_name
+        places = (child_seed(seed, "counterfactual", name, str(place)) for place in count())
+        return parent_seeds(
+            image_generator,
+            prompts,
+            places,
+            n=request.n_each,
+            least=self.tools.settings.generator.least_parents,
+            class_name=name,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

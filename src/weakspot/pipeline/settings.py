@@ -304,9 +304,7 @@ class GeneratorSettings(Section):
         description="Most that a generator which charges may cost; 0: it must be confirmed.",
     )
     least_parents: int = Field(
-        default=10,
-        ge=1,
-        description="Fewest different objects of your own images that a series of composed images must show.",
+        default=10, ge=1, description="Fewest different objects in a composed series."
     )
     near_duplicate_bits: int = Field(
         default=3,
@@ -324,10 +322,7 @@ class GeneratorSettings(Section):
 class SegmenterSettings(PartSettings):
     """The segmenter that finds the object of an image, for images that are composed."""
 
-    name: str = Field(
-        default="embedded",
-        description="Registered name; embedded: patch tokens from the package index. Empty: none, and only given masks are used.",
-    )
+    name: str = Field(default="embedded", description="Registered name; empty: only given masks.")
 
 
 class SearchSettings(Section):
