@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.backends import tiny_images, tiny_models, tiny_speakers
+from tests.backends import tiny_images, tiny_models, tiny_segmenters, tiny_speakers
 from tests.engine import tiny_engines
 
 from weakspot.core.registry import ROLES, part_class, registered
@@ -34,10 +34,11 @@ SETTINGS: dict[tuple[str, str], dict[str, object]] = {
 BUILDERS: dict[tuple[str, str], Builder] = {
     **tiny_models.BUILDERS,
     **tiny_speakers.BUILDERS,
+    **tiny_segmenters.BUILDERS,
     **tiny_images.BUILDERS,
     **tiny_engines.BUILDERS,
 }
-NEEDS_NETWORK = {("embedders", "embedded")}
+NEEDS_NETWORK = {("embedders", "embedded"), ("segmenters", "embedded")}
 
 
 def _cases() -> Iterator[object]:

@@ -47,7 +47,7 @@ def test_plug_ins_page__names_every_role():
         if inspect.isclass(value) and getattr(value, "_is_protocol", False)
     ]
     protocols = [name for name in protocols if name != "Protocol"]
-    assert len(protocols) == 19
+    assert len(protocols) == 22
     assert [name for name in protocols if name not in page] == []
 
 

@@ -94,6 +94,7 @@ GUIDES = {
     "question_answerers": "assistants",
     "text_generators": "assistants",
     "image_generators": "generate",
+    "segmenters": "generate",
     "discoverers": "discovery",
     "verifiers": "evidence",
     "repairers": "repair",

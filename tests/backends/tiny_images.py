@@ -18,7 +18,7 @@ from tests.backends import tiny_pipelines
 from weakspot.backends.endpoint_images import EndpointImageGenerator
 from weakspot.core.own_images import OwnImages
 from weakspot.core.registry import part_class
-from weakspot.testing.renderer import render
+from weakspot.testing.renderer import PAINT, render
 from weakspot.testing.scenes import Scene
 
 
@@ -189,7 +189,10 @@ def _shapes(folder: Path) -> Path:
         (folder / "shapes" / kind).mkdir(parents=True, exist_ok=True)
         for instance in range(3):
             scene = Scene(kinds=(kind,), colour="blue", size="large", instance=instance)
-            render(scene, side=128, marked=False).save(folder / "shapes" / kind / f"{instance}.png")
+            image = render(scene, side=128, marked=False)
+            image.save(folder / "shapes" / kind / f"{instance}.png")
+            paint = np.linalg.norm(np.asarray(image).astype(float) - PAINT["blue"], axis=2) < 60
+            Image.fromarray(paint).save(folder / "shapes" / kind / f"{instance}_mask.png")
     return folder / "shapes"
 
 

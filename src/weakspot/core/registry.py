@@ -17,6 +17,7 @@ ROLES: tuple[str, ...] = (
     "question_answerers",
     "text_generators",
     "image_generators",
+    "segmenters",
     "discoverers",
     "describers",
     "verifiers",

@@ -13,6 +13,15 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from PIL import Image
 from pydantic import JsonValue
 
+from weakspot.core.abilities import (
+    ChecksPrompts,
+    CompletesCaptions,
+    Cost,
+    CostsMoney,
+    HasControls,
+    KnowsParents,
+    ScoresCaptions,
+)
 from weakspot.core.arrays import AnyArray, FloatArray
 from weakspot.core.assistants import NOBODY, Assistants
 from weakspot.core.dataset import Task
@@ -24,6 +33,16 @@ from weakspot.core.run import ClassNote
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.training_sets import RepairMaterial, TrainingSelection
+
+__all__ = [
+    "ChecksPrompts",
+    "CompletesCaptions",
+    "Cost",
+    "CostsMoney",
+    "HasControls",
+    "KnowsParents",
+    "ScoresCaptions",
+]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -237,18 +256,6 @@ class ComposesImages(Protocol):
 
 
 @runtime_checkable
-class ChecksPrompts(Protocol):
-    """An image generator that can say without drawing whether it can draw what a prompt says."""
-
-    def check_prompt(self, prompt: str) -> None:
-        """Do nothing if it can.
-
-        Raises:
-            RefusedPromptError: if not; the error names what it can.
-        """
-
-
-@runtime_checkable
 class DecodesEmbeddings(Protocol):
     """An image generator that can also start from an embedding of an image encoder's space instead of words (unCLIP kinds)."""
 
@@ -267,45 +274,6 @@ class DecodesEmbeddings(Protocol):
         self, embeddings: FloatArray, *, prompts: Sequence[str], seeds: Sequence[int]
     ) -> list[GeneratedImage]:
         """Return one image an embedding [n, d], with words beside it where the pipeline takes some."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cost:
-    """What a service charges.
-
-    Args:
-        amount: in the currency.
-        currency: for example USD.
-        basis: how the amount comes about, in words.
-    """
-
-    amount: float
-    currency: str
-    basis: str
-
-
-@runtime_checkable
-class CostsMoney(Protocol):
-    """A part whose use is charged for; what it will cost is shown before it starts."""
-
-    def cost_of(self, n_images: int) -> Cost | None:
-        """Return what so many images cost; None if the price is not known."""
-
-
-@runtime_checkable
-class CompletesCaptions(Protocol):
-    """A captioner that can go on from a given beginning, in short sentences, so that the caption is about a known label."""
-
-    def complete(self, images: Sequence[Image.Image], *, beginning: str) -> list[str]:
-        """Return what follows the beginning, one text of short sentences an image."""
-
-
-@runtime_checkable
-class ScoresCaptions(Protocol):
-    """A captioner that can say how likely a given caption is."""
-
-    def log_likelihoods(self, images: Sequence[Image.Image], captions: Sequence[str]) -> FloatArray:
-        """Return log P(caption | image) [n, m]."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -92,7 +92,7 @@ def counterfactual_page(series: CounterfactualSeries, sheet: Image.Image) -> str
 
 
 def sentence(rate: CounterfactualRate) -> str:
-    if rate.note:
+    if rate.note and not rate.pairs:
         return f"“{rate.caption}” cannot be generated: {rate.note}"
     if rate.change_interval is None or not rate.pairs:
         return f"“{rate.caption}”: no image passed the quality check."
@@ -100,7 +100,7 @@ def sentence(rate: CounterfactualRate) -> str:
     return (
         f"“{rate.caption}”: {percent(rate.share.value)} fail ({interval(rate.share.interval)}), {points(rate.change)} on "
         f"{count(rate.pairs, 'pair')} ({points(rate.change_interval.low)} to {points(rate.change_interval.high)}; "
-        f"{p_words(rate.p_after_looks)}{sure})."
+        f"{p_words(rate.p_after_looks)}{sure}).{f' {rate.note}' if rate.note else ''}"
     )
 
 
@@ -134,10 +134,12 @@ def _rates_table(series: CounterfactualSeries) -> str:
 
 
 def _cells(rate: CounterfactualRate) -> Sequence[str]:
-    if rate.note or rate.change_interval is None:
+    if rate.change_interval is None:
         return [f"<td class='words' colspan='6'>{escape(rate.note)}</td>"]
     ends = f"{points(rate.change_interval.low)} to {points(rate.change_interval.high)}"
     chance = "" if rate.p_after_looks <= CERTAIN else "may be chance"
+    if rate.note:
+        chance = rate.note
     return [
         share_cell(rate.share),
         text_cell(points(rate.change), ends),

@@ -2,7 +2,9 @@
 
 from collections import Counter
 from collections.abc import Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import count
 
 import numpy as np
 from PIL import Image
@@ -12,6 +14,7 @@ from weakspot.core.errors import ConfigError, RefusedPromptError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import FailureCriterion, describe_criterion
 from weakspot.core.generation_requests import GenerationRequest, rejections
+from weakspot.core.roles import HasControls, ImageGenerator
 from weakspot.core.seeding import child_seed
 from weakspot.generation.caption_log import AskedOf, note_captions
 from weakspot.generation.search.counterfactuals import (
@@ -20,8 +23,12 @@ from weakspot.generation.search.counterfactuals import (
     counterfactual_prompt,
     paired_rate,
 )
+from weakspot.generation.service.parents import ParentSeeds, parent_seeds
 from weakspot.generation.service.predictions import GeneratedPredictions
 from weakspot.generation.service.tools import GenerationTools
+
+MOST_CONTROL = 0.1
+"""By how much the control of a caption may raise the failure rate; beyond that nothing is claimed of the caption."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,16 +91,21 @@ class CounterfactualStage:
             caption: counterfactual_prompt(request.class_name, caption)
             for caption in ("", *captions)
         }
-        tools.confirm_cost(image_generator, request.n_each * len(prompts))
         with store.writing():
+            controls = _controls(image_generator, prompts)
+            prompts |= {
+                words: counterfactual_prompt(request.class_name, words)
+                for words in controls.values()
+                if words
+            }
+            tools.confirm_cost(image_generator, request.n_each * len(prompts))
+            chosen = self._seeds(image_generator, request, list(prompts.values()))
             work = _Work(
                 predictions=tools.predictions(image_generator, progress=tools.progress),
                 criterion=tools.criterion,
                 class_name=request.class_name,
-                seeds=tuple(
-                    child_seed(seed, "counterfactual", request.class_name, str(place))
-                    for place in range(request.n_each)
-                ),
+                seeds=chosen.seeds,
+                short=chosen.short,
             )
             rows = work.rows(prompts)
             asked_of = AskedOf(
@@ -110,6 +122,7 @@ class CounterfactualStage:
             )
             for caption, row in rows.items()
         ]
+        rates = _against_controls(rates, controls)
         series = CounterfactualSeries(
             class_name=request.class_name,
             criterion=describe_criterion(tools.criterion),
@@ -120,9 +133,26 @@ class CounterfactualStage:
             n_looks=looks.n_looks,
             baseline=rates[0],
             rates=tuple(rates[1:]),
-            notes=_notes(rates[0], request.n_each),
+            notes=_notes(rates[0], len(chosen.seeds), request.n_each),
         )
         return CounterfactualResult(series=series, rows=tuple(row.shown for row in rows.values()))
+
+    def _seeds(
+        self,
+        image_generator: ImageGenerator,
+        request: CounterfactualRequest,
+        prompts: Sequence[str],
+    ) -> ParentSeeds:
+        seed, name = self.tools.settings.seed, request.class_name
+        places = (child_seed(seed, "counterfactual", name, str(place)) for place in count())
+        return parent_seeds(
+            image_generator,
+            prompts,
+            places,
+            n=request.n_each,
+            least=self.tools.settings.generator.least_parents,
+            class_name=name,
+        )
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -147,6 +177,7 @@ class _Work:
     criterion: FailureCriterion
     class_name: str
     seeds: tuple[int, ...]
+    short: Mapping[str, str] = field(default_factory=dict)
 
     def rows(self, prompts: Mapping[str, str]) -> dict[str, _Row]:
         """Return the images of every prompt, by caption; the unchanged ones have the empty caption.
@@ -170,6 +201,8 @@ class _Work:
         """Return the images of a prompt; the same place of every prompt has the same seed, so that only the words differ."""
         seeds = [seed for seed, wanted in zip(self.seeds, is_wanted, strict=True) if wanted]
         nothing = ShownImage(image=None, answer="", fails=None)
+        if prompt in self.short:
+            return _Row(shown=(nothing,) * len(self.seeds), refusal=self.short[prompt])
         try:
             generated = self.predictions.generate(
                 [
@@ -249,13 +282,55 @@ def _rate(
     return found.model_copy(update={"wrong_labels": row.wrong_labels, "rejected": row.rejected})
 
 
-def _notes(unchanged: CounterfactualRate, n_asked: int) -> tuple[str, ...]:
-    if not unchanged.rejected:
-        return ()
-    why = ", ".join(f"{number} {quality}" for quality, number in unchanged.rejected.items())
+def _controls(image_generator: ImageGenerator, prompts: Mapping[str, str]) -> dict[str, str]:
+    """Return for each caption what its images are to be compared with: all that is done to them but the change itself."""
+    found: dict[str, str] = {}
+    if not isinstance(image_generator, HasControls):
+        return found
+    for caption, prompt in prompts.items():
+        with suppress(RefusedPromptError):
+            found[caption] = image_generator.control_for(prompt) if caption else ""
+    return {caption: words for caption, words in found.items() if words and words != caption}
+
+
+def _against_controls(
+    rates: Sequence[CounterfactualRate], controls: Mapping[str, str]
+) -> list[CounterfactualRate]:
+    """Return rates without a claim where the control alone makes the classifier fail more often than MOST_CONTROL."""
+    named = {one.caption: one for one in rates}
+    found = []
+    for one in rates:
+        control = named.get(controls.get(one.caption, ""))
+        if control is None or one.note or not control.caption:
+            found.append(one)
+        elif control.note or control.change > MOST_CONTROL:
+            found.append(one.model_copy(update={"p_after_looks": 1.0, "note": _no_claim(control)}))
+        else:
+            found.append(one)
+    return found
+
+
+def _no_claim(control: CounterfactualRate) -> str:
+    if control.note:
+        return f"No claim: the control “{control.caption}” cannot be drawn. {control.note}"
     return (
-        f"Of {n_asked} unchanged images {unchanged.share.total} count; the quality check rejected the others: {why}.",
+        f"No claim: the control “{control.caption}” alone changes failures by {100 * control.change:+.0f} points "
+        f"on {control.pairs} pairs, more than {100 * MOST_CONTROL:.0f}."
     )
+
+
+def _notes(unchanged: CounterfactualRate, n_drawn: int, n_asked: int) -> tuple[str, ...]:
+    notes = []
+    if n_drawn < n_asked:
+        notes.append(
+            f"{n_drawn} images instead of {n_asked}: every object is shown once, and no more can be cut out and used for all captions."
+        )
+    if unchanged.rejected:
+        why = ", ".join(f"{number} {quality}" for quality, number in unchanged.rejected.items())
+        notes.append(
+            f"Of {n_drawn} unchanged images {unchanged.share.total} count; the quality check rejected the others: {why}."
+        )
+    return tuple(notes)
 
 
 def _check(request: CounterfactualRequest) -> tuple[str, ...]:

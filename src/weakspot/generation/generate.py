@@ -5,14 +5,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pydantic import Field
+
 from weakspot.core.errors import ConfigError, NotEnoughDataError, RefusedPromptError
-from weakspot.core.generation_requests import rejections
+from weakspot.core.generation_requests import GenerationResult, rejections
 from weakspot.core.record import Record
 from weakspot.core.roles import ChecksPrompts, ImageGenerator
 from weakspot.core.run import RunRecord
 from weakspot.generation.generated_folder import generated_samples, read_generated
 from weakspot.generation.search.counterfactuals import counterfactual_prompt
-from weakspot.generation.service.generator_choice import build_generator
 from weakspot.generation.service.own_images import Purpose
 from weakspot.generation.service.service import confirm_cost, quality_check_for
 from weakspot.generation.service.tools import GenerationTools
@@ -48,6 +49,8 @@ class GeneratedFolderFacts(Record):
         kept: images by prompt that passed the quality check.
         rejected: images that a quality check rejected, by quality check.
         refused: prompts that the generator cannot generate, with why.
+        n_each: images of every prompt that were asked for; 0 in earlier records.
+        parents: different samples of the user's own that the kept images show, by prompt; 0 if they are not composed.
     """
 
     folder: str
@@ -56,11 +59,13 @@ class GeneratedFolderFacts(Record):
     kept: dict[str, int]
     rejected: dict[str, int]
     refused: dict[str, str]
+    n_each: int = 0
+    parents: dict[str, int] = Field(default_factory=dict)
 
     def lines(self) -> Iterator[str]:
         for class_name, prompts in self.prompts.items():
             yield from (
-                f"{class_name}: {self.kept.get(prompt, 0)} images of “{prompt}”"
+                f"{class_name}: {self.kept.get(prompt, 0)} images of “{prompt}”{self._whose(prompt)}"
                 for prompt in prompts
             )
         yield from (f"Left out, “{prompt}”: {why}" for prompt, why in self.refused.items())
@@ -71,6 +76,14 @@ class GeneratedFolderFacts(Record):
                 + "."
             )
         yield f"Images and their table: {self.folder}"
+
+    def _whose(self, prompt: str) -> str:
+        n_parents = self.parents.get(prompt, 0)
+        if not n_parents:
+            return ""
+        is_short = self.kept.get(prompt, 0) < self.n_each and not self.rejected
+        more = f" ({self.n_each} were asked for, but no more can be used)" if is_short else ""
+        return f", of {n_parents} different objects{more}"
 
 
 def generate_images(
@@ -94,7 +107,7 @@ def generate_images(
         RefusedPromptError: if the generator can generate none of the prompts.
     """
     prepared, chosen = tools.prepared, tools.settings.generator
-    generator = build_generator(tools.settings, tools.store.root, prepared, purpose=request.purpose)
+    generator = tools.image_generator(purpose=request.purpose)
     prompts, refused = _possible_prompts(_prompts(prepared, request, record), generator)
     n_images = request.n_each * sum(map(len, prompts.values()))
     if n_images > chosen.max_images:
@@ -118,6 +131,7 @@ def generate_images(
         quality=quality,
         batch_size=chosen.batch_size,
         engine=engine_elsewhere(tools.settings),
+        least_parents=chosen.least_parents,
     )
     generated = read_generated(folder)
     return GeneratedFolderFacts(
@@ -127,7 +141,17 @@ def generate_images(
         kept=dict(Counter(one.request.prompt for one in generated if one.is_kept)),
         rejected=rejections(generated),
         refused=refused,
+        n_each=request.n_each,
+        parents=_n_parents(generated),
     )
+
+
+def _n_parents(generated: Sequence[GenerationResult]) -> dict[str, int]:
+    shown: dict[str, set[str]] = {}
+    for one in generated:
+        if one.is_kept and one.parents:
+            shown.setdefault(one.request.prompt, set()).add(one.parents[0])
+    return {prompt: len(names) for prompt, names in shown.items()}
 
 
 def _possible_prompts(

@@ -10,12 +10,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
+
 from weakspot.core.errors import ConfigError, DataError, NotEnoughDataError
 from weakspot.core.generation_requests import GenerationRequest, GenerationResult, rejections
 from weakspot.core.roles import Engine, ImageGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.seeding import generator as named_generator
 from weakspot.generation.quality import QualityCheck
+from weakspot.generation.service.parents import parent_seeds
 from weakspot.generation.service.service import GeneratorService
 from weakspot.store import atomic
 from weakspot.store.generated_images import GeneratedImageStore
@@ -53,6 +56,7 @@ def generated_samples(  # noqa: PLR0913 - what is generated, where to, and the q
     quality: QualityCheck | None = None,
     batch_size: int = BATCH_SIZE,
     engine: Engine | None = None,
+    least_parents: int = 1,
 ) -> Path:
     """Let a generator generate, and return the folder with the images and their table `metadata.csv`.
 
@@ -63,12 +67,13 @@ def generated_samples(  # noqa: PLR0913 - what is generated, where to, and the q
         generator: words to images.
         prompts: by class.
         folder: made if need be; it must not hold another set of images, finished or not.
-        n_each: images a prompt.
+        n_each: images a prompt; fewer where they are composed and there are not so many different objects.
         seed: decides the seed of every image, together with its class and prompt.
         progress: told how many images are there.
         quality: what is asked of them; None: the usual one, which compares with no class.
         batch_size: images per call of the generator.
         engine: where many images are generated; None: here.
+        least_parents: fewest different objects of a user's own images that a prompt must show, if it is composed from such.
 
     Raises:
         ConfigError: if there is nothing to generate, or the folder cannot be taken.
@@ -79,7 +84,7 @@ def generated_samples(  # noqa: PLR0913 - what is generated, where to, and the q
         raise ConfigError(
             "There is no image to generate.", given={"n_each": n_each, "prompts": dict(prompts)}
         )
-    requests = list(_requests(prompts, n_each, seed))
+    requests = list(_requests(generator, prompts, n_each, seed, least_parents))
     if _is_finished(folder, generator.generator_id, requests):
         atomic.remove(folder / UNFINISHED)
         return folder
@@ -133,17 +138,32 @@ def read_generated(folder: Path) -> list[GenerationResult]:
 
 
 def _requests(
-    prompts: Mapping[str, Sequence[str]], n_each: int, seed: int
+    generator: ImageGenerator,
+    prompts: Mapping[str, Sequence[str]],
+    n_each: int,
+    seed: int,
+    least_parents: int,
 ) -> Iterator[GenerationRequest]:
     for class_name, own in prompts.items():
         for prompt in dict.fromkeys(own):
-            seeds = named_generator(seed, "generated picture", class_name, prompt).integers(
-                MOST_SEEDS, size=n_each
+            chosen = parent_seeds(
+                generator,
+                [prompt],
+                _seeds(named_generator(seed, "generated picture", class_name, prompt), n_each),
+                n=n_each,
+                least=least_parents,
+                class_name=class_name,
             )
             yield from (
-                GenerationRequest(class_name=class_name, prompt=prompt, seed=int(one))
-                for one in seeds
+                GenerationRequest(class_name=class_name, prompt=prompt, seed=one)
+                for one in chosen.seeds
             )
+
+
+def _seeds(random: np.random.Generator, n_each: int) -> Iterator[int]:
+    """Yield seeds, the first of which are those of earlier versions."""
+    while True:
+        yield from random.integers(MOST_SEEDS, size=n_each).tolist()
 
 
 def _is_finished(folder: Path, generator_id: str, requests: Sequence[GenerationRequest]) -> bool:

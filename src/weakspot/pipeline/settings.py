@@ -299,6 +299,9 @@ class GeneratorSettings(Section):
         ge=0.0,
         description="Most that a generator which charges may cost; 0: it must be confirmed.",
     )
+    least_parents: int = Field(
+        default=10, ge=1, description="Fewest different objects in a composed series."
+    )
     near_duplicate_bits: int = Field(
         default=3,
         ge=0,
@@ -310,6 +313,12 @@ class GeneratorSettings(Section):
         ge=0.0,
         description="Rejected if the embedder finds another class closer by more than this cosine; 0: no gate.",
     )
+
+
+class SegmenterSettings(PartSettings):
+    """The segmenter that finds the object of an image, for images that are composed."""
+
+    name: str = Field(default="embedded", description="Registered name; empty: only given masks.")
 
 
 class SearchSettings(Section):
@@ -383,5 +392,6 @@ class Settings(Section):
     verify: VerifySettings = VerifySettings()
     repair: RepairSettings = RepairSettings()
     generator: GeneratorSettings = GeneratorSettings()
+    segmenter: SegmenterSettings = SegmenterSettings()
     search: SearchSettings = SearchSettings()
     report: ReportSettings = ReportSettings()

@@ -14,6 +14,7 @@ from typing import Literal
 from weakspot.backends import hub
 from weakspot.backends.embedded_default import FILES, SENTENCE_MODEL, float_tower_path
 from weakspot.backends.onnx_session import available_providers
+from weakspot.backends.patch_tokens import PATCH_MODEL, token_graph_path
 from weakspot.backends.pip_download import index_answers, pip_command
 from weakspot.backends.registry_source import (
     CACHE_VARIABLE,
@@ -251,8 +252,13 @@ def _memory_and_disk(given: _Surroundings) -> Iterator[DoctorFinding]:
 def _weights(given: _Surroundings) -> Iterator[DoctorFinding]:
     named = {
         "embedded default": FILES,
+        "embedded segmenter": (PATCH_MODEL,),
         "demo photographs": (GROCERIES,),
         **{f"witness {kind}": files for kind, files in WITNESS_FILES.items()},
+    }
+    made = {
+        "embedded default": float_tower_path(given.cache),
+        "embedded segmenter": token_graph_path(given.cache),
     }
     for label, files in named.items():
         absent = [file for file in files if not is_cached(file, cache_dir=given.cache)]
@@ -267,7 +273,7 @@ def _weights(given: _Surroundings) -> Iterator[DoctorFinding]:
             )
             yield DoctorFinding(area=label, state="missing", found=found, fix=fix, is_optional=True)
         else:
-            ready = label != "embedded default" or float_tower_path(given.cache).is_file()
+            ready = label not in made or made[label].is_file()
             yield DoctorFinding(
                 area=label,
                 state="ok",

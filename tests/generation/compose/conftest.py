@@ -76,6 +76,12 @@ def own():
         image=image,
         mask=lambda name: None,
         digest="planted",
+        found=lambda name, _class_name: (
+            np.ones((1, 1), dtype=np.float32)
+            if name.endswith("broken")
+            else true_mask(images[name], name.split("-")[1]).astype(np.float32),
+            "",
+        ),
     )
 
 

@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 
 from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError, WeakspotError
+from weakspot.core.own_images import nothing_found
 from weakspot.core.roles import ComposesImages, ImageGenerator
 from weakspot.generation.compose import ComposeGenerator
 from weakspot.generation.compose.composing import images_of_folder
@@ -67,12 +68,16 @@ def test_images_of_folder__says_what_is_missing(tmp_path):
         images_of_folder(str(tmp_path))
 
 
-def test_compose__draws_from_a_folder(folder):
+def test_compose__draws_from_a_folder(folder, shapes):
+    planted, true_mask = shapes
+    for number in range(2):
+        mask = true_mask(planted("disc", instance=number), "red")
+        Image.fromarray(mask).save(folder / "disc" / f"{number}_mask.png")
     compose = ComposeGenerator(images=str(folder), side=64)
     found = compose.generate(["a photo of a blue disc on green grass"], seeds=[1])[0]
     assert found.parents[0] in ("disc/0.png", "disc/1.png")
     assert found.parents[1] == "backgrounds/green_grass/a.jpg"
-    assert compose.generator_id.startswith("compose-1-64-")
+    assert compose.generator_id.startswith("compose-2-64-")
 
 
 SIDE = 96
@@ -217,6 +222,40 @@ def test_generate__colours_the_object_and_not_the_background(compose):
     assert np.abs(blue[:8] - pink[:8]).max() == 0
 
 
+def test_generate__colour_as_the_user_s_own_objects_show_it(own):
+    """The words find three objects; what they look like is painted, not what a table says."""
+    shown = dataclasses.replace(
+        own,
+        coloured=lambda class_name, colour: (
+            [f"disc-blue-{number}" for number in range(3)] if colour == "green" else []
+        ),
+        objects=lambda class_name: ["disc-red-0"],
+    )
+    red, green, yellow = (
+        _pixels(ComposeGenerator(side=SIDE).with_images(one), f"a photo of a {colour}disc")[48, 48]
+        for one, colour in ((own, "red "), (shown, "green "), (shown, "yellow "))
+    )
+    assert red[0] > red[2] + 60
+    assert green[2] > green[1] + 30
+    assert yellow[1] > yellow[2] + 60
+
+
+def test_generate__in_its_own_colour_hardly_changes_it(own, compose):
+    plain = _pixels(compose, "a photo of a disc", 3)
+    painted = _pixels(compose, "a photo of a disc in its own colour", 3)
+    assert np.abs(plain - painted).mean() < 2.0
+    assert compose.control_for("a photo of a green disc") == "in its own colour"
+    assert compose.control_for("a photo of a disc on grass") == "on its own background"
+    assert compose.control_for("a photo of a disc at night") == ""
+
+
+def test_parents_of__is_what_is_drawn(compose):
+    for seed in range(6):
+        for prompt in ("a photo of a disc", "a photo of a disc on grass"):
+            drawn = _one(compose, prompt, seed).parents[0]
+            assert compose.parents_of(prompt, seed) == (drawn,)
+
+
 def test_generate__blurred_background_leaves_the_object_sharp(compose):
     for place in ("", " on bricks"):
         sharp = _pixels(compose, f"a photo of a disc{place}", 1)
@@ -240,6 +279,7 @@ def test_generate__says_how_many_were_tried_and_why_none_could_be_used(own):
         own,
         objects=lambda class_name: [f"flat-{n}" for n in range(7)] + ["disc-broken"],
         image=_flat_image(own.image),
+        found=lambda _name, _kind: (np.zeros((64, 64), dtype=np.float32), ""),
     )
     compose = ComposeGenerator(side=SIDE, n_tried=8).with_images(flat)
     with pytest.raises(
@@ -253,6 +293,27 @@ def _flat_image(otherwise):
     return lambda name: (
         Image.new("RGB", (64, 64), (90, 120, 90)) if name.startswith("flat") else otherwise(name)
     )
+
+
+def test_generate__object_that_the_edge_cuts_is_changed_where_it_is_but_not_moved(own):
+    left = np.zeros((128, 128), dtype=np.float32)
+    left[20:110, :60] = 1.0
+    cut = dataclasses.replace(
+        own,
+        objects=lambda class_name: ["disc-red-0", "disc-red-1"],
+        found=lambda name, kind: (left, "") if name == "disc-red-0" else own.found(name, kind),
+    )
+    compose = ComposeGenerator(side=SIDE).with_images(cut)
+    coloured = {_one(compose, "a photo of a blue disc", seed).parents[0] for seed in range(8)}
+    moved = {_one(compose, "a photo of a disc on grass", seed).parents[0] for seed in range(8)}
+    assert coloured == {"disc-red-0", "disc-red-1"}
+    assert moved == {"disc-red-1"}
+
+
+def test_generate__without_masks_and_segmenter_says_so(own):
+    compose = ComposeGenerator(side=SIDE).with_images(dataclasses.replace(own, found=nothing_found))
+    with pytest.raises(ModelError, match=r"no segmenter is configured \(\[segmenter\] name\)"):
+        _one(compose, "a photo of a disc")
 
 
 def test_generate__refuses_a_class_without_images(compose):
@@ -293,6 +354,11 @@ def test_generate__what_another_class_shows_is_no_background_unless_it_can_be_re
         image=image,
         objects=objects,
         backgrounds=lambda words: [f"{words}-heap"] if words in ("star", "disc") else [],
+        found=lambda name, kind: (
+            (np.ones((8, 8), dtype=np.float32), "")
+            if name.endswith("heap")
+            else own.found(name, kind)
+        ),
     )
     compose = ComposeGenerator(side=SIDE).with_images(heaps)
     with pytest.raises(RefusedPromptError, match="other classes"):
@@ -343,8 +409,7 @@ def test_compose__refuses_settings_that_make_no_image(name, value):
 def test_generator_id__tells_images_and_parameters_apart(own, compose):
     others = [
         ComposeGenerator(side=SIDE + 1).with_images(own),
-        ComposeGenerator(side=SIDE, least_outline=1.0).with_images(own),
         ComposeGenerator(side=SIDE).with_images(dataclasses.replace(own, digest="others")),
     ]
-    assert len({compose.generator_id, *(one.generator_id for one in others)}) == 4
+    assert len({compose.generator_id, *(one.generator_id for one in others)}) == 3
     assert compose.generator_id == ComposeGenerator(side=SIDE).with_images(own).generator_id

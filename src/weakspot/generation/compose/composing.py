@@ -12,12 +12,13 @@ from weakspot.core.arrays import ByteArray, FloatArray
 from weakspot.core.bounds import Bounds, Count, check_bounds
 from weakspot.core.errors import ConfigError
 from weakspot.core.own_images import OwnImages
+from weakspot.core.registry import part_class
 from weakspot.core.roles import GeneratedImage
 from weakspot.core.seeding import generator
 from weakspot.core.sending import Sendable
 from weakspot.generation.compose.backdrop import own_view, painted, square_view
 from weakspot.generation.compose.cutout_cache import CutObject, CutoutCache
-from weakspot.generation.compose.cutting import LEAST_OUTLINE, Cut
+from weakspot.generation.compose.cutting import Cut
 from weakspot.generation.compose.edits import (
     WHOLE_IMAGE,
     blurred,
@@ -109,7 +110,22 @@ def images_of_folder(location: str) -> OwnImages:
     )
 
 
-VERSION = 1
+def _with_segmenter(own: OwnImages, name: str) -> OwnImages:
+    """Return the images of a folder with a segmenter that is asked for the object of each when it is needed."""
+    if not name:
+        return own
+    segmenter = part_class("segmenters", name)()
+
+    def found(sample_id: str, class_name: str) -> tuple[FloatArray, str]:
+        image = own.image(sample_id).convert("RGB")
+        (mask,) = segmenter.segment([image], class_names=[class_name])
+        return mask.coverage, mask.refused
+
+    who = hashlib.sha256(segmenter.segmenter_id.encode()).hexdigest()[:8]
+    return replace(own, found=found, digest=f"{own.digest}-{who}")
+
+
+VERSION = 2
 SMALLEST_SIDE = 32
 LARGEST_SIDE = 2048
 DETAIL = 1.5
@@ -130,15 +146,16 @@ class ComposeGenerator(Sendable):
             mask of `apple/1.jpg`, if there is one, in `apple/1.jpg_mask.png`.
         side: width and height of the new images.
         n_tried: how many images of a class are tried until one can be cut out.
-        least_outline: how much clearer the outline of an object must be than the edges inside it; less admits patterned objects,
-            but also heaps.
+        segmenter: registered name of who finds the objects of a folder's images that have no mask; empty: nobody.
+        least_outline: of an earlier cutter; it has no effect any more.
         own: the images of a project; see `with_images`.
     """
 
     images: str = ""
     side: Annotated[int, Bounds(ge=SMALLEST_SIDE, le=LARGEST_SIDE)] = 256
     n_tried: Count = 300
-    least_outline: float = LEAST_OUTLINE
+    segmenter: str = "embedded"
+    least_outline: float = 2.0
     own: OwnImages | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -146,8 +163,7 @@ class ComposeGenerator(Sendable):
 
     @property
     def generator_id(self) -> str:
-        strict = "" if self.least_outline == LEAST_OUTLINE else f"-outline-{self.least_outline:g}"
-        return f"compose-{VERSION}-{self.side}{strict}-{self._cache.own.digest}"
+        return f"compose-{VERSION}-{self.side}-{self._cache.own.digest}"
 
     def with_images(self, own: OwnImages) -> "ComposeGenerator":
         """Return the same generator with these images instead of a folder's."""
@@ -173,6 +189,27 @@ class ComposeGenerator(Sendable):
         """
         read_prompt(prompt, self._cache.own)
 
+    def parents_of(self, prompt: str, seed: int) -> tuple[str, ...]:
+        """Return the samples whose objects an image would show.
+
+        Raises:
+            RefusedPromptError: if a prompt says something that cannot be composed.
+            ModelError: if no object of the class can be cut out.
+        """
+        wanted = read_prompt(prompt, self._cache.own)
+        return self._cache.names_of_objects(wanted.class_name, seed=seed, is_moved=wanted.is_moved)
+
+    def control_for(self, prompt: str) -> str:
+        """Return what to say so that the object is cut out and put back, or painted in its own colour; empty if it is neither.
+
+        Raises:
+            RefusedPromptError: if a prompt says something that cannot be composed.
+        """
+        wanted = read_prompt(prompt, self._cache.own)
+        if wanted.is_moved:
+            return "on its own background"
+        return "in its own colour" if "colour" in wanted.changes else ""
+
     def _generate(self, prompt: str, seed: int) -> GeneratedImage:
         wanted = read_prompt(prompt, self._cache.own)
         pixels, parents = _Composition(
@@ -194,11 +231,11 @@ class ComposeGenerator(Sendable):
                 where="generator.images",
                 fix="Use the generator inside a project, or name a folder with one sub-folder a class.",
             )
-        own = self.own if self.own is not None else images_of_folder(self.images)
+        own = self.own
+        if own is None:
+            own = _with_segmenter(images_of_folder(self.images), self.segmenter)
         longest = round(min(max(DETAIL * self.side, LONGEST[0]), LONGEST[1]))
-        return CutoutCache(
-            own, longest=longest, least_outline=self.least_outline, n_tried=self.n_tried
-        )
+        return CutoutCache(own, longest=longest, n_tried=self.n_tried)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -214,10 +251,8 @@ class _Composition:
         """Return its pixels and the samples it was made from."""
         changes = self.wanted.changes
         n = NUMBERS[changes.get("count", "one")]
-        objects = self.cache.objects(self.wanted.class_name, n=n, seed=self.seed)
-        is_moved = (
-            self.wanted.place is not None or n > 1 or bool({"size", "position"} & set(changes))
-        )
+        is_moved = self.wanted.is_moved
+        objects = self.cache.objects(self.wanted.class_name, n=n, seed=self.seed, is_moved=is_moved)
         pixels, cover, behind = self._compose(objects, n) if is_moved else self._kept(objects[0])
         if "hiding" in changes:
             pixels = partly_hidden(pixels, cover, generator(self.seed, "edit", "hiding"))
@@ -229,7 +264,8 @@ class _Composition:
     def _kept(self, one: CutObject) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
         pixels, alpha = own_view(one.cut, one.cut.pixels, side=self.side)
         if (colour := self.wanted.changes.get("colour")) is not None:
-            pixels = recoloured(pixels, alpha, colour)
+            tone = self.cache.tone(self.wanted.class_name, colour)
+            pixels = recoloured(pixels, alpha, colour, tone=tone)
         if self.wanted.changes.get("blur") == "background":
             behind, _ = own_view(one.cut, self.cache.own_backdrop(one).pixels, side=self.side)
             pixels = mixed(blurred(behind, strength=BACKGROUND_BLUR), pixels, alpha)
@@ -256,11 +292,10 @@ class _Composition:
 
     def _coloured(self, cut: Cut) -> Cut:
         colour = self.wanted.changes.get("colour")
-        return (
-            cut
-            if colour is None
-            else replace(cut, pixels=recoloured(cut.pixels, cut.alpha, colour))
-        )
+        if colour is None:
+            return cut
+        tone = self.cache.tone(self.wanted.class_name, colour)
+        return replace(cut, pixels=recoloured(cut.pixels, cut.alpha, colour, tone=tone))
 
     def _backdrop(
         self, objects: Sequence[CutObject], *, anchor: tuple[float, float]

@@ -15,7 +15,7 @@ from weakspot.core.errors import ModelError, RefusedPromptError, WeakspotError
 from weakspot.core.own_images import OwnImages
 from weakspot.core.seeding import generator
 from weakspot.generation.compose.backdrop import Backdrop, emptied
-from weakspot.generation.compose.cutting import Cut, cut_by_colours, cut_by_mask
+from weakspot.generation.compose.cutting import Cut, cut_by_coverage, cut_by_mask
 from weakspot.generation.compose.wording import Place
 
 THUMBNAIL = 48
@@ -75,11 +75,15 @@ def _middle() -> BoolArray:
 
 
 N_BEST = 12
+FEWEST_TONES = 3
+MOST_TONES = 24
 MOST_KEPT = 96
 MOST_REASONS = 65_536
 N_TYPICAL = 64
 UNTYPICAL = "its colours are those of the surroundings of this class"
 UNREADABLE = "the image cannot be read"
+NO_COVERAGE: FloatArray = np.zeros((1, 1), dtype=np.float32)
+NOT_WHOLE = "the object reaches beyond the edge"
 
 Kept = TypeVar("Kept")
 
@@ -119,23 +123,31 @@ class CutoutCache:
     Args:
         own: the images.
         longest: pixels of the longer side at which images are kept.
-        least_outline: how much clearer the outline of a cut must be than edges inside it.
         n_tried: how many images of a class are tried before giving up.
     """
 
-    def __init__(self, own: OwnImages, *, longest: int, least_outline: float, n_tried: int) -> None:
+    def __init__(self, own: OwnImages, *, longest: int, n_tried: int) -> None:
         self.own = own
         self._longest = longest
-        self._least_outline = least_outline
         self._n_tried = n_tried
         self._cuts: _Memory[Cut] = _Memory(MOST_KEPT)
         self._backdrops: _Memory[Backdrop] = _Memory(MOST_KEPT)
         self._usable: _Memory[tuple[str, ...]] = _Memory(MOST_KEPT)
         self._typical: _Memory[TypicalColours] = _Memory(MOST_KEPT)
+        self._tones: _Memory[FloatArray] = _Memory(MOST_KEPT)
+        self._movable: _Memory[frozenset[str]] = _Memory(MOST_KEPT)
         self._reasons: _Memory[str] = _Memory(MOST_REASONS)
 
-    def objects(self, class_name: str, *, n: int, seed: int) -> list[CutObject]:
+    def objects(
+        self, class_name: str, *, n: int, seed: int, is_moved: bool = False
+    ) -> list[CutObject]:
         """Return so many objects of a class, or fewer but at least one where no more can be cut out; the seed alone decides which.
+
+        Args:
+            class_name: the class.
+            n: how many.
+            seed: decides which.
+            is_moved: whether they are to be put elsewhere, for which they must be whole.
 
         Raises:
             ModelError: if the class has no images, or none of those tried can be cut out.
@@ -151,6 +163,8 @@ class CutoutCache:
         reasons: Counter[str] = Counter()
         for name in (names[position] for position in order):
             cut = self._typical_cut(name, class_name)
+            if isinstance(cut, Cut) and is_moved and not cut.is_whole:
+                cut = NOT_WHOLE
             if isinstance(cut, str):
                 reasons[cut] += 1
                 continue
@@ -161,15 +175,39 @@ class CutoutCache:
             raise _nothing_cut(class_name, n_tried=len(order), n_images=len(names), reasons=reasons)
         return found
 
-    def cut(self, sample_id: str) -> Cut | str:
-        """Return the object of an image, or why it cannot be used."""
-        reason = self._reasons.get(sample_id, lambda: self._reason(sample_id))
-        return reason or self._cuts.get(sample_id, lambda: self._usable_cut(sample_id))
+    def names_of_objects(self, class_name: str, *, seed: int, is_moved: bool) -> tuple[str, ...]:
+        """Return the sample of the object that a seed decides on; which samples can be used is looked up once a class.
+
+        Raises:
+            ModelError: if the class has no images, or none of those tried can be cut out.
+        """
+        names = sorted(self.own.objects(class_name))
+        order = generator(seed, "object", class_name).permutation(len(names))[: self._n_tried]
+        key = f"{class_name}\n{is_moved}"
+        usable = self._movable.get(key, lambda: self._usable_names(class_name, is_moved=is_moved))
+        found = next((names[place] for place in order if names[place] in usable), None)
+        if found is None:
+            return (self.objects(class_name, n=1, seed=seed, is_moved=is_moved)[0].sample_id,)
+        return (found,)
+
+    def _usable_names(self, class_name: str, *, is_moved: bool) -> frozenset[str]:
+        cuts = {name: self._typical_cut(name, class_name) for name in self.own.objects(class_name)}
+        return frozenset(
+            name
+            for name, cut in cuts.items()
+            if isinstance(cut, Cut) and (cut.is_whole or not is_moved)
+        )
+
+    def cut(self, sample_id: str, class_name: str) -> Cut | str:
+        """Return the object of a class in an image, or why it cannot be used."""
+        key = f"{class_name}\n{sample_id}"
+        reason = self._reasons.get(key, lambda: self._reason(sample_id, class_name))
+        return reason or self._cuts.get(key, lambda: self._usable_cut(sample_id, class_name))
 
     def _typical_cut(self, sample_id: str, class_name: str) -> Cut | str:
         """Return the object of an image if its colours may be those of the class; masks need no such check."""
-        cut = self.cut(sample_id)
-        if isinstance(cut, str) or cut.quality is None:
+        cut = self.cut(sample_id, class_name)
+        if isinstance(cut, str) or cut.is_given:
             return cut
         typical = self._typical.get(class_name, partial(self._typical_colours, class_name))
         return cut if typical.of(cut) >= LEAST_TYPICAL else UNTYPICAL
@@ -188,6 +226,23 @@ class CutoutCache:
             return self._pixels(sample_id)
         except WeakspotError:
             return None
+
+    def tone(self, class_name: str, colour: str) -> FloatArray | None:
+        """Return how a colour looks on objects of a class in these images, as CIE Lab [3]; None where too few of them show it."""
+        found = self._tones.get(
+            f"{class_name}\n{colour}", partial(self._tone_of_objects, class_name, colour)
+        )
+        return found if len(found) else None
+
+    def _tone_of_objects(self, class_name: str, colour: str) -> FloatArray:
+        tones: list[FloatArray] = []
+        for name in self.own.coloured(class_name, colour):
+            cut = self.cut(name, class_name)
+            if isinstance(cut, Cut) and len(tones) < MOST_TONES:
+                tones.append(mean_tone(cut))
+        if len(tones) < FEWEST_TONES:
+            return np.zeros(0, dtype=np.float32)
+        return np.asarray(np.median(tones, axis=0), dtype=np.float32)
 
     def own_backdrop(self, one: CutObject) -> Backdrop:
         return self._backdrops.get(one.sample_id, lambda: emptied(one.cut))
@@ -238,38 +293,48 @@ class CutoutCache:
                 continue
 
     def _background(self, sample_id: str) -> Backdrop:
-        cut = self.cut(sample_id) if sample_id in self._class_images else ""
+        of_class = self._class_images.get(sample_id)
+        cut = self.cut(sample_id, of_class) if of_class is not None else ""
         return emptied(cut) if isinstance(cut, Cut) else Backdrop(pixels=self._pixels(sample_id))
 
     @cached_property
-    def _class_images(self) -> frozenset[str]:
-        return frozenset(
-            name for class_name in self.own.class_names for name in self.own.objects(class_name)
-        )
+    def _class_images(self) -> dict[str, str]:
+        """Return which class each image is of; of several the first."""
+        found: dict[str, str] = {}
+        for class_name in self.own.class_names:
+            for name in self.own.objects(class_name):
+                found.setdefault(name, class_name)
+        return found
 
-    def _reason(self, sample_id: str) -> str:
-        cut = self._new_cut(sample_id)
+    def _reason(self, sample_id: str, class_name: str) -> str:
+        cut = self._new_cut(sample_id, class_name)
         if isinstance(cut, str):
             return cut
-        self._cuts.get(sample_id, lambda: cut)
+        self._cuts.get(f"{class_name}\n{sample_id}", lambda: cut)
         return ""
 
-    def _usable_cut(self, sample_id: str) -> Cut:
-        cut = self._new_cut(sample_id)
+    def _usable_cut(self, sample_id: str, class_name: str) -> Cut:
+        cut = self._new_cut(sample_id, class_name)
         if isinstance(cut, str):
             raise ModelError(
                 f"The object of an image can no longer be cut out: {cut}.", where=sample_id
             )
         return cut
 
-    def _new_cut(self, sample_id: str) -> Cut | str:
+    def _new_cut(self, sample_id: str, class_name: str) -> Cut | str:
         try:
-            pixels, mask = self._pixels(sample_id), self.own.mask(sample_id)
+            mask = self.own.mask(sample_id)
         except WeakspotError:
             return UNREADABLE
+        coverage, refused = (
+            self.own.found(sample_id, class_name) if mask is None else (NO_COVERAGE, "")
+        )
+        pixels = None if refused else self._readable_pixels(sample_id)
+        if refused or pixels is None:
+            return refused or UNREADABLE
         if mask is not None:
             return cut_by_mask(pixels, np.asarray(mask.convert("L"), dtype=np.uint8))
-        return cut_by_colours(pixels, least_outline=self._least_outline)
+        return cut_by_coverage(pixels, coverage)
 
     def _pixels(self, sample_id: str) -> ByteArray:
         image = self.own.image(sample_id).convert("RGB")
@@ -280,6 +345,15 @@ class CutoutCache:
         return np.array(image, dtype=np.uint8)
 
 
+def mean_tone(cut: Cut) -> FloatArray:
+    """Return the mean colour of an object, as CIE Lab [3]."""
+    import cv2
+
+    lab = cv2.cvtColor(cut.pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
+    weight = cut.alpha[..., None]
+    return np.asarray((lab * weight).sum(axis=(0, 1)) / max(1e-6, float(weight.sum())))
+
+
 def _nothing_cut(
     class_name: str, *, n_tried: int, n_images: int, reasons: Counter[str]
 ) -> ModelError:
@@ -287,5 +361,5 @@ def _nothing_cut(
     return ModelError(
         f"No object of the class {class_name!r} could be cut out: {n_tried} of {n_images} images were tried ({why}).",
         where="generator compose",
-        fix="Give masks, or images with one object in the middle, or a lower least_outline; or choose another generator.",
+        fix="Give masks (a column `mask`), more images, or another segmenter ([segmenter]); or choose another generator.",
     )

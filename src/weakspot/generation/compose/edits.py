@@ -6,12 +6,12 @@ from types import MappingProxyType
 import numpy as np
 
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray
-from weakspot.generation.compose.words import COLOURS, Change
+from weakspot.generation.compose.words import COLOURS, OWN_COLOUR, Change
 
 Edit = Callable[[ByteArray, np.random.Generator], ByteArray]
 
 NEW_LIGHTNESS = 0.8
-OWN_HUES = 0.25
+OWN_HUES = 0.85
 HIGHLIGHT = 88.0
 DARK = 0.34
 NIGHT_TINT = np.array([0.94, 0.98, 1.08])
@@ -22,14 +22,26 @@ MOSAIC = 28
 NOISE = 22.0
 
 
-def recoloured(pixels: ByteArray, alpha: FloatArray, colour: str) -> ByteArray:
-    """Return the image with the object in another colour; shading, highlights and a part of its own hues stay."""
+def recoloured(
+    pixels: ByteArray, alpha: FloatArray, colour: str, *, tone: FloatArray | None = None
+) -> ByteArray:
+    """Return the image with the object in another colour; shading, highlights and a part of its own hues stay.
+
+    In its own colour it is painted alike with the mean of its own, which is the control for all other colours.
+
+    Args:
+        pixels: [h, w, 3].
+        alpha: how much of each pixel is object [h, w].
+        colour: its name.
+        tone: how the colour looks on such objects, as CIE Lab [3]; None: as a table has it.
+    """
     import cv2
 
-    light, green_red, blue_yellow = COLOURS[colour]
     lab = cv2.cvtColor(pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
     weight = np.maximum(alpha, 1e-6)[..., None]
     mean = (lab * weight).sum(axis=(0, 1)) / weight.sum()
+    wanted = mean if colour == OWN_COLOUR else COLOURS[colour] if tone is None else tone
+    light, green_red, blue_yellow = (float(one) for one in wanted)
     new = lab.copy()
     middle = mean[0] + NEW_LIGHTNESS * (light - mean[0])
     new[..., 0] = middle + (lab[..., 0] - mean[0]) * _room(
@@ -40,8 +52,8 @@ def recoloured(pixels: ByteArray, alpha: FloatArray, colour: str) -> ByteArray:
     chroma = np.clip((100.0 - new[..., 0]) / (100.0 - HIGHLIGHT), 0.1, 1.0) * np.clip(
         new[..., 0] / 16.0, 0.1, 1.0
     )
-    new[..., 1] = green_red * chroma + OWN_HUES * (lab[..., 1] - mean[1])
-    new[..., 2] = blue_yellow * chroma + OWN_HUES * (lab[..., 2] - mean[2])
+    for axis, hue in ((1, green_red), (2, blue_yellow)):
+        new[..., axis] = hue * chroma + OWN_HUES * (lab[..., axis] - mean[axis] * chroma)
     painted = (
         cv2.cvtColor(
             np.clip(new, (0, -127, -127), (100, 127, 127)).astype(np.float32), cv2.COLOR_LAB2RGB

@@ -57,6 +57,14 @@ class Wanted:
     changes: dict[Change, str] = field(default_factory=dict)
     place: Place | None = None
 
+    @property
+    def is_moved(self) -> bool:
+        """Whether the object has to leave its own image, or its place in it."""
+        is_several = self.changes.get("count", "one") != "one"
+        return (
+            self.place is not None or is_several or bool({"size", "position"} & set(self.changes))
+        )
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Word:

@@ -17,6 +17,7 @@ class Said(NamedTuple):
 
 
 OWN_PLACE = "own"
+OWN_COLOUR = "own"
 
 # Lightness, and the two axes of colour (green to red, blue to yellow), as CIE Lab has them.
 COLOURS: Mapping[str, tuple[float, float, float]] = MappingProxyType(
@@ -42,6 +43,7 @@ _SPELLINGS: Mapping[Said, tuple[str, ...]] = {
     Said("count", "three"): ("three", "several"),
     Said("colour", "grey"): ("gray",),
     Said("colour", "purple"): ("violet",),
+    Said("colour", OWN_COLOUR): ("in its own colour", "in its own color"),
     Said("size", "small"): ("small", "tiny", "little", "far away", "distant", "in the distance", "distant photo"),
     Said("size", "medium"): ("medium", "medium sized"),
     Said("size", "large"): ("large", "big", "huge", "close up", "closeup", "close up photo", "from nearby"),

@@ -73,7 +73,7 @@ class BackgroundWords:
         return found[np.argsort(-own.compared[found, 0], kind="stable")][:MOST_SHOWN]
 
     @cached_property
-    def _known(self) -> tuple[tuple[str, ...], "_Likeness"]:
+    def _known(self) -> tuple[tuple[str, ...], "Likeness"]:
         values = [
             value
             for one in built_in_attributes()
@@ -83,17 +83,17 @@ class BackgroundWords:
         phrases = [[f"a photo {words}" for words in one.wordings] for one in values]
         return tuple(value.value for value in values), self._likeness(phrases)
 
-    def _likeness(self, phrases: Sequence[Sequence[str]]) -> "_Likeness":
+    def _likeness(self, phrases: Sequence[Sequence[str]]) -> "Likeness":
         if self.embed_texts is None:
-            return _Likeness(plain=np.zeros((len(self.embeddings), len(phrases)), dtype=np.float32))
+            return Likeness(plain=np.zeros((len(self.embeddings), len(phrases)), dtype=np.float32))
         flat = unit_rows(self.embed_texts([phrase for each in phrases for phrase in each]))
         ends = np.cumsum([len(each) for each in phrases])
         prototypes = unit_rows(np.stack([part.mean(axis=0) for part in np.split(flat, ends[:-1])]))
-        return _Likeness(plain=self.embeddings @ prototypes.T)
+        return Likeness(plain=self.embeddings @ prototypes.T)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Likeness:
+class Likeness:
     """How near images are to words [n, k]."""
 
     plain: FloatArray
@@ -104,11 +104,11 @@ class _Likeness:
         spread = np.maximum(self.plain.std(axis=0), 1e-6)
         return np.asarray((self.plain - np.median(self.plain, axis=0)) / spread, dtype=np.float32)
 
-    def only(self, columns: Sequence[int]) -> "_Likeness":
-        return _Likeness(plain=self.plain[:, list(columns)])
+    def only(self, columns: Sequence[int]) -> "Likeness":
+        return Likeness(plain=self.plain[:, list(columns)])
 
-    def beside(self, other: "_Likeness", chosen: Sequence[bool]) -> "_Likeness":
-        return _Likeness(plain=np.hstack([self.plain, other.plain[:, list(chosen)]]))
+    def beside(self, other: "Likeness", chosen: Sequence[bool]) -> "Likeness":
+        return Likeness(plain=np.hstack([self.plain, other.plain[:, list(chosen)]]))
 
     def best(self) -> IntArray:
         """Return for every image [n] the words that suit it best in both ways, -1 if there are none."""

@@ -6,9 +6,11 @@ from typing import cast
 from weakspot.core.errors import ConfigError
 from weakspot.core.roles import ComposesImages, CostsMoney, ImageGenerator
 from weakspot.generation.service.own_images import Purpose, own_images
+from weakspot.pipeline.models.object_masks import ObjectMasks, build_segmenter
 from weakspot.pipeline.preparation import Prepared
 from weakspot.pipeline.settings import Settings
-from weakspot.pipeline.wiring import build_part, resolved_options
+from weakspot.pipeline.wiring import build_engine, build_part, resolved_options
+from weakspot.store.project import ProjectStore
 
 COMPOSE = "compose"
 
@@ -30,7 +32,12 @@ def with_generator(settings: Settings, name: str) -> Settings:
 
 
 def build_generator(
-    settings: Settings, folder: Path, prepared: Prepared | None = None, *, purpose: Purpose
+    settings: Settings,
+    folder: Path,
+    prepared: Prepared | None = None,
+    *,
+    purpose: Purpose,
+    store: ProjectStore | None = None,
 ) -> ImageGenerator:
     """Return the generator that is configured; one that composes gets the project's own images.
 
@@ -39,6 +46,7 @@ def build_generator(
         folder: where relative paths start.
         prepared: the project's samples and models; None where there are none.
         purpose: what the images are for, which decides from which samples they are composed.
+        store: keeps the masks of objects; None: the project in the folder.
 
     Raises:
         ConfigError: if there is no such generator, or one of its options does not exist.
@@ -54,8 +62,19 @@ def build_generator(
     options = resolved_options(chosen.options, folder)
     built = build_part("image_generators", chosen.name, options, where="[generator] options")
     if isinstance(built, ComposesImages) and prepared is not None and not options.get("images"):
+        masks = None
+        segmenter = build_segmenter(settings, folder)
+        if segmenter is not None:
+            masks = ObjectMasks(
+                segmenter=segmenter,
+                dataset=prepared.samples.dataset,
+                store=store or ProjectStore(folder),
+                engine=build_engine(settings),
+            )
         masks_from = _start_of_paths(folder / settings.data.source)
-        return built.with_images(own_images(prepared, purpose, settings, masks_from=masks_from))
+        return built.with_images(
+            own_images(prepared, purpose, settings, masks_from=masks_from, masks=masks)
+        )
     return cast(ImageGenerator, built)
 
 

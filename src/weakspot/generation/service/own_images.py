@@ -10,13 +10,18 @@ from typing import Literal
 import numpy as np
 from PIL import Image
 
-from weakspot.core.arrays import IntArray
+from weakspot.core.arrays import FloatArray, IntArray
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.errors import DataError
-from weakspot.core.own_images import OwnImages
+from weakspot.core.own_images import OwnImages, nothing_found
+from weakspot.core.roles import ObjectMask
+from weakspot.core.seeding import generator
+from weakspot.generation.compose.words import COLOURS
 from weakspot.generation.service.background_words import BackgroundWords
+from weakspot.generation.service.colour_words import ColourWords
 from weakspot.media.images import decode_image
 from weakspot.media.locations import join_location, read_location
+from weakspot.pipeline.models.object_masks import ObjectMasks
 from weakspot.pipeline.preparation import CLIP, Prepared
 from weakspot.pipeline.settings import Settings
 
@@ -30,10 +35,17 @@ SPLITS: dict[Purpose, tuple[Split, ...]] = {
     "train": (Split.TRAIN, Split.POOL),
 }
 MASK_COLUMN = "mask"
+MOST_SEGMENTED = 300
+NOT_ASKED = f"it is not among the {MOST_SEGMENTED} images of its class that are looked at"
 
 
 def own_images(
-    prepared: Prepared, purpose: Purpose, settings: Settings, *, masks_from: Path | str = ""
+    prepared: Prepared,
+    purpose: Purpose,
+    settings: Settings,
+    *,
+    masks_from: Path | str = "",
+    masks: ObjectMasks | None = None,
 ) -> OwnImages:
     """Return the images of a project that suit a purpose.
 
@@ -42,6 +54,7 @@ def own_images(
         purpose: decides the samples.
         settings: of the project; they say what the discovery half is.
         masks_from: where relative paths in the metadata column `mask` start.
+        masks: finds the objects of images without such a mask; None: nobody does.
 
     Raises:
         DataError: if none of these samples has an image.
@@ -61,7 +74,7 @@ def own_images(
             f"There are no images to compose from: none {where}.",
             fix="Add such samples, or choose a generator that needs none ([generator] name).",
         )
-    cache = _CutoutCache(prepared=prepared, rows=rows, masks_from=str(masks_from))
+    cache = _OwnSamples(prepared=prepared, rows=rows, masks_from=str(masks_from), found_by=masks)
     return OwnImages(
         class_names=dataset.class_names,
         objects=cache.objects,
@@ -70,6 +83,8 @@ def own_images(
         image=cache.image,
         mask=cache.mask,
         digest=cache.digest,
+        coloured=cache.coloured,
+        found=nothing_found if masks is None else cache.found,
     )
 
 
@@ -81,12 +96,13 @@ def _rows(prepared: Prepared, purpose: Purpose, settings: Settings) -> IntArray:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _CutoutCache:
+class _OwnSamples:
     """Rows of a data set as images by id."""
 
     prepared: Prepared
     rows: IntArray
     masks_from: str
+    found_by: ObjectMasks | None = None
 
     @property
     def _dataset(self) -> Dataset:
@@ -101,6 +117,7 @@ class _CutoutCache:
         said = [
             *self._dataset.content_hashes(self.rows),
             *(str(mask) for mask in self._masks.values()),
+            "" if self.found_by is None else self.found_by.segmenter.segmenter_id,
         ]
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
 
@@ -136,6 +153,51 @@ class _CutoutCache:
         if not named:
             return None
         return decode_image(read_location(join_location(self.masks_from, named))).image.convert("L")
+
+    def coloured(self, class_name: str, colour: str) -> tuple[str, ...]:
+        """Return the samples of a class that show a colour, surest first."""
+        embed_texts = self.prepared.assistants.embed_texts
+        if embed_texts is None or CLIP not in self.prepared.samples.spaces or colour not in COLOURS:
+            return ()
+        if class_name not in self._colours:
+            rows = np.array(
+                [self._row_of[name] for name in self.objects(class_name)], dtype=np.int64
+            )
+            self._colours[class_name] = ColourWords(
+                embeddings=np.asarray(self.prepared.samples.embeddings(CLIP, rows)),
+                class_name=class_name,
+                colours=tuple(COLOURS),
+                embed_texts=embed_texts,
+            )
+        names = self.objects(class_name)
+        return tuple(names[row] for row in self._colours[class_name].rows(colour))
+
+    @cached_property
+    def _colours(self) -> dict[str, ColourWords]:
+        return {}
+
+    def found(self, sample_id: str, class_name: str) -> tuple[FloatArray, str]:
+        """Return where the object of a class is in an image; the first question about a class is put for many of its images."""
+        known = self._found.get(class_name)
+        if known is None:
+            known = self._found[class_name] = self._found_masks(class_name)
+        mask = known.get(sample_id)
+        if mask is None:
+            return np.zeros((1, 1), dtype=np.float32), NOT_ASKED
+        return mask.coverage, mask.refused
+
+    def _found_masks(self, class_name: str) -> dict[str, ObjectMask]:
+        names = [name for name in self.objects(class_name) if name not in self._masks]
+        order = generator(0, "segmented", class_name).permutation(len(names))[:MOST_SEGMENTED]
+        chosen = [names[place] for place in sorted(order.tolist())]
+        rows = np.array([self._row_of[name] for name in chosen], dtype=np.int64)
+        if self.found_by is None or not len(rows):
+            return {}
+        return dict(zip(chosen, self.found_by.of(rows, class_name), strict=True))
+
+    @cached_property
+    def _found(self) -> dict[str, dict[str, ObjectMask]]:
+        return {}
 
     @cached_property
     def _masks(self) -> dict[str, str]:

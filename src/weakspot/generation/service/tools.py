@@ -36,7 +36,7 @@ class GenerationTools:
 
     def image_generator(self, *, purpose: Purpose = "measure") -> ImageGenerator:
         return self.generator or build_generator(
-            self.settings, self.store.root, self.prepared, purpose=purpose
+            self.settings, self.store.root, self.prepared, purpose=purpose, store=self.store
         )
 
     def confirm_cost(self, image_generator: ImageGenerator, n_images: int) -> None:

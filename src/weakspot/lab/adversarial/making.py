@@ -233,7 +233,7 @@ class AdversarialStage:
 
     def _series(self, folder: Path, *, n_most: int) -> tuple[GeneratedSeries, ImageGenerator]:
         image_generator = self.generator or build_generator(
-            self.settings, self.store.root, self.prepared, purpose="measure"
+            self.settings, self.store.root, self.prepared, purpose="measure", store=self.store
         )
         confirm_cost(
             image_generator,

@@ -179,7 +179,7 @@ def _store(
     """Give images that are kept in the first project; features are kept in the project of their classifier."""
     first, prepared = projects[0], members[0].bench.prepared
     image_generator = generator or build_generator(
-        first.settings, first.folder, prepared, purpose="train"
+        first.settings, first.folder, prepared, purpose="train", store=first.store
     )
     folder = first.store.generated
     with first.store.writing():

@@ -17,6 +17,7 @@ from weakspot.testing.checks import (
     generators,
     repairer,
     rule,
+    segmenter,
     speakers,
     verifier,
 )
@@ -30,6 +31,7 @@ CATALOGUE: Mapping[str, Mapping[str, Check]] = MappingProxyType(
         "question_answerers": speakers.ANSWERER_CHECKS,
         "text_generators": generators.TEXT_GENERATOR_CHECKS,
         "image_generators": generators.IMAGE_GENERATOR_CHECKS,
+        "segmenters": segmenter.CHECKS,
         "discoverers": discoverer.CHECKS,
         "describers": describer.CHECKS,
         "verifiers": verifier.CHECKS,
@@ -87,6 +89,11 @@ def check_text_generator(factory: Factory) -> None:
 def check_image_generator(factory: Factory) -> None:
     """Raise a ConformanceError unless the factory's image generators keep their contract."""
     run_checks("image_generators", factory)
+
+
+def check_segmenter(factory: Factory) -> None:
+    """Raise a ConformanceError unless the factory's segmenters keep their contract."""
+    run_checks("segmenters", factory)
 
 
 def check_discoverer(factory: Factory) -> None:

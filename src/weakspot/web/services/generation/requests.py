@@ -210,7 +210,13 @@ def _build(workspace: Workspace) -> tuple[ImageGenerator | None, str]:
             )
         if prepared.samples.dataset.task is Task.MULTI_LABEL:
             raise DataError("Images are generated for classifiers with one label an image only.")
-        return build_generator(project.settings, project.folder, prepared, purpose="measure"), ""
+        return build_generator(
+            project.settings,
+            project.folder,
+            prepared,
+            purpose="measure",
+            store=project.store,
+        ), ""
     except WeakspotError as error:
         return None, f"{error.what} {error.fix or ''}".strip()
 
