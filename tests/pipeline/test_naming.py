@@ -45,8 +45,8 @@ def test_describe_slices__of_many_the_ones_that_stand_out__and_only_those_asked_
     assert len(chosen) == 2 < len(some.slices)
     # The planted problem is in discs; words are the same as among all.
     assert {some.slices[place].class_name for place in chosen} == {"disc"}
-    assert [some.slices[place] for place in chosen] == [
-        everything.slices[place] for place in chosen
+    assert [{name.phrase for name in some.slices[place].names} for place in chosen] == [
+        {name.phrase for name in everything.slices[place].names} for place in chosen
     ]
     last = record.slices[-1].slice_id
     named = describe_slices(some, samples, settings, CRITERION, ASKING, only={last})

@@ -413,28 +413,6 @@ def test_describe__the_whole_grammar(toy):
     assert len(set(asked)) == 1 + 2 * (20 + 68 + 64)
 
 
-def test_describe__built_in_words_only_if_they_were_measured_well(toy):
-    """What people give stays; a built-in word that nobody measured, or measured badly, is not said."""
-    samples = toy.samples()
-    asked = []
-
-    def embed(texts):
-        asked.extend(texts)
-        return toy.embed_texts(texts)
-
-    areas = {"green": 0.99, "red": 0.7}
-    assistants = Assistants(
-        embed_texts=embed,
-        trust=lambda words: np.ones(len(words)),
-        measured=lambda words: np.array([areas.get(word, np.nan) for word in words]),
-    )
-    given = replace(SMALL, adjectives=None, class_words={"apple": {"places": ["in a crate"]}})
-    given.describe([toy.green_slice(samples)], samples, TOP_1, assistants)
-    assert "a photo of a green apple" in asked
-    assert "a photo of an apple in a crate" in asked
-    assert not {"a photo of a red apple", "a photo of a yellow apple"} & set(asked)
-
-
 def test_describe__slices_of_several_classes_keep_their_order(toy):
     world = plant(rare(0.02), 1_000, seed=1)
     samples = world.samples(Split.VALIDATION)
