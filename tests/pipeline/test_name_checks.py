@@ -209,7 +209,7 @@ def test_check__images_of_one_group_count_once():
 
 def test_check__too_few_members_elsewhere__is_no_title():
     pair = halves_of()
-    few = pair[1].only(pair[1].rows[:8])
+    few = pair[1].only(pair[1].rows[:12])
     checker = NameChecker(
         space="clip", assistants=Assistants(embed_texts=padded, measured=ALL_KNOWN)
     )

@@ -26,7 +26,7 @@ from weakspot.verify.classes.ranks import RankSum
 
 LARGEST_Q = 0.05
 LEAST_AUC, LEAST_SHARE, LEAST_DIFFERENCE = 0.75, 0.5, 0.25
-FEWEST = 3
+FEWEST = 5
 SURE_AREA = 0.95
 NEARLY_AS_GOOD = 0.75
 MOST_SEEN = 40
