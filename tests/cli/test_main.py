@@ -157,7 +157,7 @@ def test_run__fifteen_lines_then_everything(planted_project):
     assert len(lines) <= 15
     assert max(map(len, lines[:-2])) <= 80
     assert re.match(r"The classifier: \d+ % right on [\d,]+ validation ", lines[0])
-    assert any(re.match(r"\d disc: green - ", line) for line in lines)
+    assert any(re.match(r"\d green discs - ", line) for line in lines)
     assert lines[-1].endswith(f"{planted_project.name}/report.html")
     told = [line.split(":")[0] for line in short.stderr.splitlines()]
     assert len(told) == len(set(told))
