@@ -110,7 +110,7 @@ class NameChecker:
         is_easy: bool,
     ) -> _Asked:
         parts = name.contrast.split(TOGETHER)
-        first, second = (_Members.of(found, one, self.space, is_easy=is_easy) for one in pair)
+        first, second = (Members.of(found, one, self.space, is_easy=is_easy) for one in pair)
         measured = self._directions(name, found, parts, first.centre)
         fits = [RankSum.of(first.embeddings @ one, first.inside).auc for one in measured]
         asked = [held for one in measured if (held := self._held(one, first, second)) is not None]
@@ -145,9 +145,7 @@ class NameChecker:
         alone = unit_rows(np.asarray(embed(parts), dtype=np.float32))
         return np.concatenate([whole, word_directions(alone, alone, alone, centre)])
 
-    def _held(
-        self, direction: FloatArray, first: "_Members", second: "_Members"
-    ) -> HeldName | None:
+    def _held(self, direction: FloatArray, first: "Members", second: "Members") -> HeldName | None:
         if min(second.inside.sum(), (~second.inside).sum()) < FEWEST:
             return None
         fits = _rounded(second.embeddings @ direction)
@@ -163,7 +161,7 @@ class NameChecker:
             n_others_fitting=int(is_fitting[~second.inside].sum()),
         )
 
-    def _seen(self, part: str, members: "_Members") -> bool | None:
+    def _seen(self, part: str, members: "Members") -> bool | None:
         """Return whether independent witnesses see what is said, and less in the others; None if none can tell."""
         if self.assistants.seen is None or not members.inside.any() or members.inside.all():
             return None
@@ -207,12 +205,12 @@ class NameChecker:
             yield "it does not fit members better than the rest of the class"
         if held is None:
             yield "there are too few members that took no part in choosing words"
-        elif not _holds(held, is_easy=asked.is_easy):
+        elif not holds(held, is_easy=asked.is_easy):
             yield "it does not hold on the images that took no part in choosing words"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class _Members:
+class Members:
     """The samples of a slice's class, one value a group and side.
 
     Args:
@@ -228,7 +226,7 @@ class _Members:
     @classmethod
     def of(
         cls, found: FailureSlice, samples: SampleSet, space: str, *, is_easy: bool = False
-    ) -> "_Members":
+    ) -> "Members":
         """Return the samples of the class; with `is_easy` those outside count as members."""
         rows = found.class_rows(samples)
         embeddings = samples.embeddings(space, rows)
@@ -257,7 +255,7 @@ class _Members:
         return self.rows[places], self.inside[places]
 
 
-def _holds(held: HeldName, *, is_easy: bool) -> bool:
+def holds(held: HeldName, *, is_easy: bool) -> bool:
     """Return whether words tell members apart and are true of most; the rest of a class is rarely all alike."""
     share = held.n_fitting / held.n_members
     rest = held.n_others_fitting / held.n_others

@@ -30,12 +30,11 @@ def describe_slices(  # noqa: PLR0913 - what is named, by what, and who may be a
     """
     describer = build_describer(settings)
     named: dict[str, FailureSlice] = {}
-    judges: dict[str, tuple[SampleSet, SampleSet]] = {}
     pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
-    for discovery, confirmation in pairs:
+    judges = halves_of_slices(record.slices, pairs)
+    for discovery, _ in pairs:
         own = found_on(record.slices, discovery)
-        # Words are chosen where predictions may be looked at, also for rules that were made without.
-        shown, kept = (discovery, confirmation) if len(discovery) else pairs[0]
+        shown = discovery if len(discovery) else pairs[0][0]
         chosen = (
             worth_naming(own, shown, criterion)
             if only is None
@@ -43,12 +42,23 @@ def describe_slices(  # noqa: PLR0913 - what is named, by what, and who may be a
         )
         described = describer.describe(chosen, shown, criterion, assistants)
         named |= {found.slice_id: found for found in described}
-        judges |= {found.slice_id: (shown, kept) for found in own}
     slices = numbered([named.get(found.slice_id, found) for found in record.slices])
     space = getattr(describer, "space", "clip")
     checker = NameChecker(space=space, assistants=assistants)
     halves_of = [judges.get(found.slice_id, pairs[0]) for found in slices]
     return record.model_copy(update={"slices": checker.check(slices, halves_of)})
+
+
+def halves_of_slices(
+    slices: Sequence[FailureSlice], pairs: Halves
+) -> dict[str, tuple[SampleSet, SampleSet]]:
+    """Return, by id, the samples that words of a slice are chosen on and those that only judge them."""
+    found: dict[str, tuple[SampleSet, SampleSet]] = {}
+    for discovery, confirmation in pairs:
+        # Words are chosen where predictions may be looked at, also for rules that were made without.
+        pair = (discovery, confirmation) if len(discovery) else pairs[0]
+        found |= {one.slice_id: pair for one in found_on(slices, discovery)}
+    return found
 
 
 def found_on(slices: Sequence[FailureSlice], discovery: SampleSet) -> tuple[FailureSlice, ...]:

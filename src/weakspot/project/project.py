@@ -37,6 +37,7 @@ from weakspot.pipeline.reporting import write_report
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.settings_file import load_settings
 from weakspot.pipeline.verdicts import Asking, open_ledger
+from weakspot.pipeline.witnessed_names import with_witnessed_names
 from weakspot.pipeline.worth_naming import confirmed_without_words
 from weakspot.project.new_settings import recommended_settings, with_inputs, write_settings
 from weakspot.project.session import ProjectSession
@@ -218,6 +219,7 @@ class Project(ProjectSession):
         if unnamed := confirmed_without_words(record):
             given = prepared.samples, self.settings, self.criterion, prepared.assistants
             record = describe_slices(record, *given, halves=halves, only=unnamed)
+        record = with_witnessed_names(record, self.settings, prepared.assistants, halves)
         return tell_classes(record, classes, asking.ledger, prepared, self.settings, halves)
 
     def ledger(self) -> Ledger:

@@ -1,0 +1,122 @@
+import numpy as np
+import pytest
+
+from weakspot.core.assistants import Assistants
+from weakspot.core.failures import FailureCriterion
+from weakspot.core.slices import SliceName
+from weakspot.pipeline import loop
+from weakspot.pipeline.halves import split_in_halves
+from weakspot.pipeline.settings import DiscoverSettings, Settings, VerifySettings
+from weakspot.pipeline.stage_clock import new_record
+from weakspot.pipeline.witnessed_names import with_witnessed_names
+from weakspot.testing.planted import plant
+from weakspot.testing.planted_features import phrase_embeddings
+from weakspot.testing.planted_problems import rare
+
+CRITERION = FailureCriterion()
+SETTINGS = Settings(
+    discover=DiscoverSettings(methods=("directions",)),
+    verify=VerifySettings(splits=("validation", "test"), scheme="halves"),
+)
+
+
+@pytest.fixture(scope="module")
+def verified():
+    world = plant(rare(0.02), 2400, seed=5)
+    samples = world.samples().only(np.arange(len(world)))
+    asking = Assistants(embed_texts=phrase_embeddings)
+    record = new_record(SETTINGS, inputs={}, criterion="wrong")
+    record = loop.discover_slices(record, samples, SETTINGS, CRITERION, asking)
+    record = loop.verify_slices(record, samples, SETTINGS, CRITERION)
+    assert record.published()
+    return record, samples, split_in_halves(samples, SETTINGS, CRITERION, slices=record.slices)
+
+
+def _named(record, *names):
+    """Put the same words on every slice."""
+    told = tuple(
+        SliceName(phrase=f"a photo of a {word} disc", contrast=word, score=1.0, describer="grammar")
+        for word in names
+    )
+    slices = tuple(one.model_copy(update={"names": told}) for one in record.slices)
+    return record.model_copy(update={"slices": slices})
+
+
+def _witness(record, samples, *words, only=None):
+    """Return a witness who sees words in members of the first published slice, and nothing else."""
+    found, _ = record.published()[0]
+
+    def seen(rows, asked):
+        if asked not in words:
+            return None if only is None else np.zeros(len(rows), dtype=np.float32)
+        inside = found.rule.members(samples, rows)
+        if only is not None:
+            inside = inside & np.isin(rows, only)
+        return inside.astype(np.float32)
+
+    return Assistants(embed_texts=phrase_embeddings, seen=seen)
+
+
+def _first(record):
+    return record.published()[0][0]
+
+
+def test_named__what_is_measured_on_both_halves_is_the_title(verified):
+    record, samples, halves = verified
+    given = _named(record, "silver")
+    found = with_witnessed_names(given, SETTINGS, _witness(given, samples, "dark"), halves)
+    slice_ = _first(found)
+    assert (slice_.name.contrast, slice_.name.describer) == ("dark", "witnesses")
+    assert slice_.name.held.q_value < 0.05
+    assert slice_.name.held.n_fitting == slice_.name.held.n_members
+    (demoted,) = slice_.names[1:]
+    assert demoted.contrast == "silver"
+    assert demoted.is_unsure
+    assert demoted.doubt
+
+
+def test_named__a_title_that_witnesses_see_stays(verified):
+    record, samples, halves = verified
+    given = _named(record, "green")
+    seen = _witness(given, samples, "green", "dark")
+    found = with_witnessed_names(given, SETTINGS, seen, halves)
+    assert [name.contrast for name in _first(found).names] == ["green"]
+    assert not _first(found).names[0].is_unsure
+
+
+def test_named__what_holds_on_one_half_only_changes_nothing(verified):
+    record, samples, halves = verified
+    given = _named(record, "silver")
+    seen = _witness(given, samples, "dark", only=halves[0][0].rows)
+    assert with_witnessed_names(given, SETTINGS, seen, halves).slices == given.slices
+
+
+def test_named__nothing_to_see_and_nobody_to_ask__nothing_changes(verified):
+    record, samples, halves = verified
+    given = _named(record, "silver")
+    for assistants in (_witness(given, samples), Assistants(embed_texts=phrase_embeddings)):
+        assert with_witnessed_names(given, SETTINGS, assistants, halves).slices == given.slices
+
+
+def test_named__words_that_are_the_rule_itself_stay(verified):
+    record, samples, halves = verified
+    own = [
+        one.model_copy(update={"names": (name.model_copy(update={"describer": one.method}),)})
+        for one, name in (
+            (one, _named(record, "silver").slices[0].names[0]) for one in record.slices
+        )
+    ]
+    given = record.model_copy(update={"slices": tuple(own)})
+    seen = _witness(given, samples, "dark")
+    assert with_witnessed_names(given, SETTINGS, seen, halves).slices == given.slices
+
+
+def test_named__slices_that_are_not_confirmed_are_not_looked_at(verified):
+    record, _, halves = verified
+    bare = record.model_copy(update={"evidence": ()})
+
+    def seen(rows, words):
+        raise AssertionError("an image was looked at")
+
+    asked = Assistants(embed_texts=phrase_embeddings, seen=seen)
+    assert with_witnessed_names(bare, SETTINGS, asked, halves).slices == bare.slices
