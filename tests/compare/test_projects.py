@@ -54,7 +54,7 @@ def test_compare_projects__a_slice_of_one_model_does_not_hold_on_the_other(proje
     assert found.models == ("weak", "strong")
     assert found.overlaps[0][1] < 1.0
     assert found.failure_rates["weak"] > found.failure_rates["strong"]
-    held = {(one.model, one.holds) for one in found.slices if one.title == "disc: green"}
+    held = {(one.model, one.holds) for one in found.slices if one.title == "green discs"}
     assert held == {("weak", True), ("strong", False)}
     assert found.differences[0].difference > 0.3
     assert found.differences[0].interval.low > 0

@@ -1,10 +1,10 @@
 """What can be measured in images as the name of a confirmed slice: witnesses see it in members, and not in the rest of the class.
 
-An encoder that finds a group of images odd finds many odd words for it. A measured word needs no encoder: light, sharpness, text
-that was read, colour and size of the object. Only confirmed slices are asked about, and no prediction of the confirmation half is read.
+A measured word needs no encoder: light, sharpness, text that was read, colour and size of the object. Only confirmed slices without
+a sure name are asked about, and no prediction of the confirmation half is read.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -33,7 +33,6 @@ COLOURS = ("red", "green", "yellow", "orange", "brown", "black", "white", "blue"
 PLACES = ("with text on it",)
 LEAST_AUC, LEAST_SEEN, LEAST_MORE = 0.9, 0.5, 0.4
 MOST_LOOKED_AT = 40
-OUTDONE = "something that can be measured in these images sets them apart as well"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +71,7 @@ class _Measured:
 def with_witnessed_names(
     record: RunRecord, settings: Settings, assistants: Assistants, pairs: Halves
 ) -> RunRecord:
-    """Return a run whose confirmed slices are called by what is measured in their images, where that is clear on both halves.
+    """Return a run whose confirmed slices without a sure name are called by what is measured, where that is clear on both halves.
 
     Args:
         record: a verified run.
@@ -87,23 +86,15 @@ def with_witnessed_names(
     named = {
         found.slice_id: list(_candidates(found, halves[found.slice_id], assistants, space))
         for found, _ in record.published()
-        if found.slice_id in halves and _is_guessed(found)
+        if found.slice_id in halves and found.name is None
     }
     values = iter(q_values([one.held.p_value for own in named.values() for one in own if one.held]))
     judged = {
         slice_id: [_judged(one, float(next(values))) for one in own]
         for slice_id, own in named.items()
     }
-    slices = tuple(
-        _called(found, judged.get(found.slice_id, ()), halves, assistants, space)
-        for found in record.slices
-    )
+    slices = tuple(_called(found, judged.get(found.slice_id, ())) for found in record.slices)
     return record.model_copy(update={"slices": slices})
-
-
-def _is_guessed(found: FailureSlice) -> bool:
-    """Return whether nobody has said what the slice is: words that are the rule itself need no other."""
-    return not any(name.describer == found.method for name in found.names)
 
 
 def _candidates(
@@ -178,26 +169,10 @@ def _judged(name: SliceName, q_value: float) -> SliceName:
     return name.model_copy(update={"held": held, "is_unsure": is_unsure, "doubt": doubt})
 
 
-def _called(
-    found: FailureSlice,
-    measured: Sequence[SliceName],
-    halves: Mapping[str, tuple[SampleSet, SampleSet]],
-    assistants: Assistants,
-    space: str,
-) -> FailureSlice:
-    """Return a slice with what is surely measured as its title, unless its title is itself seen by witnesses."""
+def _called(found: FailureSlice, measured: Sequence[SliceName]) -> FailureSlice:
+    """Return a slice with what is surely measured as its title, and what is not sure behind it."""
     sure = [name for name in measured if not name.is_unsure]
     if not sure:
         return found
-    title = found.name
-    if title is not None:
-        second = Members.of(found, halves[found.slice_id][1], space)
-        own = _measure(title.contrast, second, assistants)
-        if own is not None and own.is_clear:
-            return found
     others = [name for name in found.names if not same_contrast(name.contrast, sure[0].contrast)]
-    doubted = [
-        name.model_copy(update={"is_unsure": True, "doubt": name.doubt or OUTDONE})
-        for name in others
-    ]
-    return found.model_copy(update={"names": (sure[0], *doubted)})
+    return found.model_copy(update={"names": (sure[0], *others)})

@@ -147,7 +147,16 @@ def repairable(world, manifest, tmp_path_factory):
         for one in record.evidence
         if one.slice_id in discs
     ]
-    record = record.model_copy(update={"evidence": tuple(confirmed)})
+    # And in so small a world no word is sure.
+    slices = tuple(
+        found.model_copy(
+            update={
+                "names": tuple(name.model_copy(update={"is_unsure": False}) for name in found.names)
+            }
+        )
+        for found in record.slices
+    )
+    record = record.model_copy(update={"evidence": tuple(confirmed), "slices": slices})
     wanted = slice_prompts(
         [found for found, _ in record.published()], {one.slice_id: one for one in confirmed}
     )

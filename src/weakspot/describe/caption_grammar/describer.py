@@ -72,7 +72,7 @@ class CaptionGrammarDescriber:
     >>> describer = CaptionGrammarDescriber()
     >>> named = describer.describe(example_slices(), discovery_samples(), CRITERION, ASSISTANTS)
     >>> named[0].title
-    'disc: green'
+    'green discs'
     """
 
     space: str = "clip"
