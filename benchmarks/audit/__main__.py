@@ -66,7 +66,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=200, help="sets of every cell")
     parser.add_argument("--first-seed", type=int, default=FIRST_SEED)
-    parser.add_argument("--cells", nargs="*", default=[], help=f"among: {'; '.join(CELLS)}")
+    parser.add_argument(
+        "--cells", nargs="*", default=[], help=f"among: {'; '.join(CELLS).replace('%', '%%')}"
+    )
     parser.add_argument("--answers", type=Path, default=Path("audit-answers.jsonl"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
