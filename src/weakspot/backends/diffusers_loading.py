@@ -1,12 +1,12 @@
 """How the parts of a pipeline are loaded and placed: kind of numbers, quantised weights, scheduler, LoRA, offloading."""
 
-from importlib.util import find_spec
 from typing import Any
 
-from weakspot.core.errors import ConfigError, ModelError, UnavailableError
+from weakspot.backends.optional_library import require_few_bits
+from weakspot.backends.transformers_source import QUANTISED
+from weakspot.core.errors import ConfigError, ModelError
 
 OFFLOADS = ("model", "sequential")
-QUANTISED = {"4-bit": "load_in_4bit", "8-bit": "load_in_8bit"}
 FIRST_DTYPE = (0, 40)
 LARGE_PARTS = ("transformer", "unet", "text_encoder", "text_encoder_2", "text_encoder_3")
 
@@ -29,12 +29,7 @@ def quantised_parts(library: Any, quantise: str, dtype: Any) -> dict[str, Any]:
     """
     if not quantise:
         return {}
-    if find_spec("bitsandbytes") is None:
-        raise UnavailableError(
-            "Weights in 4 or 8 bits need 'bitsandbytes', which is not installed.",
-            where="quantise",
-            fix="pip install bitsandbytes",
-        )
+    require_few_bits()
     compute = {"bnb_4bit_compute_dtype": dtype} if quantise == "4-bit" else {}
     config = library.PipelineQuantizationConfig(
         quant_backend=f"bitsandbytes_{quantise.replace('-', '')}",

@@ -12,7 +12,6 @@ from typing import Any
 
 from weakspot.backends.diffusers_loading import (
     OFFLOADS,
-    QUANTISED,
     dtype_option,
     placed,
     quantised_parts,
@@ -30,7 +29,7 @@ from weakspot.backends.torch_device import (
     torch_device,
     torch_dtype,
 )
-from weakspot.backends.transformers_source import first_line
+from weakspot.backends.transformers_source import QUANTISED, first_line
 from weakspot.core.bounds import Count, NonNegative, check_bounds
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.sending import Sendable

@@ -1,9 +1,10 @@
 """Libraries that only some users install."""
 
 import importlib
+import importlib.util
 from typing import Any
 
-from weakspot.core.errors import MissingExtraError, ModelError
+from weakspot.core.errors import MissingExtraError, ModelError, UnavailableError
 
 
 def require_library(name: str, *, extra: str, purpose: str) -> Any:
@@ -33,3 +34,17 @@ def require_library(name: str, *, extra: str, purpose: str) -> Any:
             f"{library!r} is installed but cannot be imported: {type(error).__name__}: {error}",
             fix=f"Reinstall {library} in a version that fits the installed torch.",
         ) from error
+
+
+def require_few_bits() -> None:
+    """Do nothing if weights can be loaded in 4 or 8 bits.
+
+    Raises:
+        UnavailableError: if the library that does it, which no extra installs, is not there.
+    """
+    if importlib.util.find_spec("bitsandbytes") is None:
+        raise UnavailableError(
+            "Weights in 4 or 8 bits need 'bitsandbytes', which is not installed.",
+            where="quantise",
+            fix="pip install bitsandbytes",
+        )

@@ -2,6 +2,8 @@
 
 import re
 
+from weakspot.core.errors import ModelError
+
 _NAMES = "think|thinking|thought|reasoning|reflection"
 _OPENED = rf"(?:<(?:{_NAMES})>|\[THINK\]|◁think▷)"
 _CLOSED = rf"(?:</(?:{_NAMES})>|\[/THINK\]|◁/think▷)"
@@ -23,3 +25,20 @@ def without_thinking(text: str) -> str:
     spoken, n_thoughts = _THOUGHT.subn("", text, count=1)
     spoken = spoken.lstrip() if n_thoughts else spoken
     return "" if _WITHOUT_END.fullmatch(spoken) else spoken
+
+
+def spoken_answer(text: str, *, where: str) -> str:
+    """Return a local model's answer without the thoughts before it.
+
+    Raises:
+        ModelError: if there are only thoughts.
+    """
+    spoken = without_thinking(text)
+    if text.strip() and not spoken.strip():
+        raise ModelError(
+            "The model's answer was cut off while it was still thinking.",
+            where=where,
+            given=text[-80:],
+            fix="Raise max_new_tokens, or choose a model that answers at once.",
+        )
+    return spoken

@@ -8,9 +8,8 @@ from PIL import Image
 
 from weakspot.backends.answer_words import plain_words
 from weakspot.backends.loaded_once import LoadedOnce
-from weakspot.backends.thinking import without_thinking
+from weakspot.backends.thinking import spoken_answer
 from weakspot.backends.transformers_source import TransformersSource
-from weakspot.core.errors import ModelError
 from weakspot.core.sending import Sendable
 
 IMAGE_TO_TEXT = "AutoModelForImageTextToText"
@@ -52,23 +51,8 @@ class ImagesToWords(Sendable):
         said = self._in_batches(
             images, lambda batch: self._said(lambda: self.inputs(batch, prompt), n_tokens)
         )
-        return [plain_words(self._spoken(text)) for text in said]
-
-    def _spoken(self, text: str) -> str:
-        """Return an answer without the thoughts before it.
-
-        Raises:
-            ModelError: if there are only thoughts.
-        """
-        spoken = without_thinking(text)
-        if text.strip() and not spoken.strip():
-            raise ModelError(
-                "The model's answer was cut off while it was still thinking.",
-                where=self._source.settings.model,
-                given=text[-80:],
-                fix="Raise max_new_tokens, or choose a model that answers at once.",
-            )
-        return spoken
+        name = self._source.settings.model
+        return [plain_words(spoken_answer(text, where=name)) for text in said]
 
     def go_on(
         self,

@@ -3,14 +3,13 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from weakspot.backends.hub import hub_is_off
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, model_id
-from weakspot.backends.optional_library import require_library
+from weakspot.backends.optional_library import require_few_bits, require_library
 from weakspot.backends.torch_device import (
     declare_torchvision_operators,
     require_torch,
@@ -125,12 +124,7 @@ class TransformersSource(Sendable):
             require_library("accelerate", extra="generate", purpose="Models on several devices")
             options["device_map"] = chosen.device_map or AUTO
         if chosen.quantise:
-            if find_spec("bitsandbytes") is None:
-                raise UnavailableError(
-                    "Weights in 4 or 8 bits need 'bitsandbytes', which is not installed.",
-                    where="quantise",
-                    fix="pip install bitsandbytes",
-                )
+            require_few_bits()
             options["quantization_config"] = library.BitsAndBytesConfig(
                 **{QUANTISED[chosen.quantise]: True}
             )

@@ -9,7 +9,7 @@ from pydantic import JsonValue
 from weakspot.backends import json_grammar
 from weakspot.backends.answer_words import json_instruction
 from weakspot.backends.loaded_once import LoadedOnce
-from weakspot.backends.thinking import without_thinking
+from weakspot.backends.thinking import spoken_answer
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
 from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.seeding import child_seed
@@ -119,15 +119,7 @@ class TransformersTextGenerator(Sendable):
 
     def _words(self, tokens: Any) -> str:
         text = str(self._tokenizer.decode(tokens, skip_special_tokens=True)).strip()
-        spoken = without_thinking(text)
-        if text and not spoken:
-            raise ModelError(
-                "The model's answer was cut off while it was still thinking.",
-                where=self._source.settings.model,
-                given=text[-80:],
-                fix="Raise max_new_tokens, or choose a model that answers at once.",
-            )
-        return spoken
+        return spoken_answer(text, where=self._source.settings.model)
 
     def _tokens(self, prompt: str) -> Any:
         """Return the prompt as a chat message where the model has a form for it, otherwise as it is."""
