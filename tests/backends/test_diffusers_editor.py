@@ -131,6 +131,20 @@ def test_generate__images_without_masks__says_what_to_do(folder):
         editor.generate([GREEN], seeds=[0])
 
 
+def test_generate__the_segmenter_stands_in_for_masks_that_are_missing(folder):
+    def found(sample_id, class_name):
+        assert class_name == "disc"
+        is_cut = sample_id == "disc-2"
+        coverage = np.asarray(_mask(sample_id), dtype=np.float32) / 255
+        return (coverage, "" if is_cut else "it cannot be told")
+
+    own = _own(mask=lambda name: None, found=found)
+    made = _editor(folder("inpaint"), own=own).generate([GREEN] * 2, seeds=[0, 1])
+    assert {one.parents for one in made} == {("disc-2",)}
+    outside = _pixels(_mask("")) == 0
+    assert np.array_equal(_pixels(made[0].image)[outside], _pixels(_image("disc-2"))[outside])
+
+
 def test_generate__sides_become_what_pipelines_take(folder):
     own = _own(image=lambda name: Image.new("RGB", (100, 61), "red"))
     (made,) = _editor(folder("pix2pix"), own=own, side=96).generate([GREEN], seeds=[0])

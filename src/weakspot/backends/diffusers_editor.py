@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from PIL import Image, ImageChops
 
 from weakspot.backends.diffusers_pipeline import draw, refuse_unequal
@@ -158,7 +159,7 @@ class DiffusersEditor(Sendable):
             image = _with_sides(own.image(ids[place]), self._side)
             if self._mode != "fill":
                 return Parent(sample_id=ids[place], image=image)
-            mask = own.mask(ids[place])
+            mask = self._object(ids[place], class_name)
             if mask is not None:
                 return Parent(
                     sample_id=ids[place], image=image, mask=self._region(prompt, mask, image.size)
@@ -168,6 +169,16 @@ class DiffusersEditor(Sendable):
             where=self._source.settings.model,
             fix="Configure [segmenter], give masks with the data, or name an editing pipeline.",
         )
+
+    def _object(self, sample_id: str, class_name: str) -> Image.Image | None:
+        """Return the mask of an object: the data set's own, or what the segmenter found and did not refuse."""
+        given = self._images.mask(sample_id)
+        if given is not None:
+            return given
+        coverage, refused = self._images.found(sample_id, class_name)
+        if refused:
+            return None
+        return Image.fromarray(np.rint(255 * coverage).astype(np.uint8))
 
     def _region(self, prompt: str, mask: Image.Image, size: tuple[int, int]) -> Image.Image:
         """Return where to draw: around the object if the prompt names a place, else on it."""
