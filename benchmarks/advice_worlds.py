@@ -15,7 +15,7 @@ from weakspot.core.rules import ColumnRule
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
-from weakspot.pipeline.preparation import EmbedSummary, Prepared
+from weakspot.pipeline.preparation import EmbedResult, Prepared
 from weakspot.repair.head_training import HeadTrainer
 
 LATENT, WIDTH = 24, 96
@@ -192,7 +192,7 @@ def _world(
         assistants=NOBODY,
         embedder=None,
         classifier=OwnHead(head.head, names),  # type: ignore[arg-type]
-        summary=EmbedSummary(),
+        summary=EmbedResult(),
         inputs={},
     )
     return AdviceWorld(

@@ -23,8 +23,8 @@ from capacity import SECONDS_AN_HOUR, Fleet, ImageCost, forecast, members_needed
 from PIL import Image
 
 from weakspot.core.arrays import FloatArray
+from weakspot.core.cores import available_cores
 from weakspot.core.roles import Engine
-from weakspot.engine.ahead import available_cores
 from weakspot.engine.local import LocalEngine
 from weakspot.engine.processes import ProcessEngine
 from weakspot.media.images import decode_image

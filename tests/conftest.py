@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from weakspot.core.user_cache import user_cache_folder
+
 # What fixtures need is imported by them: a run of one small test file must not wait for the whole package.
 os.environ.setdefault(
     "WEAKSPOT_CACHE_MEGABYTES", "0"
@@ -18,8 +20,26 @@ os.environ.setdefault(
 os.environ.setdefault(
     "WEAKSPOT_EMBEDDINGS_MEGABYTES", "0"
 )  # what an earlier test computed would change what a later one counts
+os.environ.setdefault(
+    "WEAKSPOT_KERNELS", str(user_cache_folder() / "kernels")
+)  # tests with a cache folder of their own must not compile everything again
 LONG_SECONDS = {"browser": 900, "end_to_end": 1200, "faults": 600, "integrations": 600}
 """Most seconds of a test in folders whose tests start servers, browsers and other processes; elsewhere pyproject.toml says it."""
+BEGUN_FIRST = (
+    "browser",
+    "end_to_end",
+    "test_conformance.py",
+    "test_site.py",
+    "web",
+    "faults",
+    "integrations",
+    "engine",
+    "lab",
+    "generation",
+)
+"""What has files that take long: begun last, one of them would keep one process busy while the others have ended."""
+TOGETHER = ("tests/browser/",)
+"""Folders whose tests run in one process: a browser, servers and a large project are then started once."""
 COLOURS = {"red": (200, 40, 40), "green": (110, 180, 70), "yellow": (190, 190, 60)}
 FRUIT_SETTINGS = """\
 [data]
@@ -34,11 +54,41 @@ options = {path = "embeddings.npy"}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
     for item in items:
-        inside = item.path.parts[len(here.parts)] if item.path.is_relative_to(here) else ""
-        if inside in LONG_SECONDS and item.get_closest_marker("timeout") is None:
-            item.add_marker(pytest.mark.timeout(LONG_SECONDS[inside]))
+        seconds = LONG_SECONDS.get(_inside(item))
+        if seconds and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(seconds))
+    items.sort(key=_turn)
+
+
+def _inside(item: pytest.Item) -> str:
+    """Return which folder or file of tests a test is in; nothing for the examples in docstrings."""
+    here = Path(__file__).parent
+    return item.path.parts[len(here.parts)] if item.path.is_relative_to(here) else ""
+
+
+def _turn(item: pytest.Item) -> int:
+    """Return when a test's file has its turn: the many short examples in docstrings come last and fill what is left."""
+    inside = _inside(item)
+    if inside in BEGUN_FIRST:
+        return BEGUN_FIRST.index(inside)
+    return len(BEGUN_FIRST) + (not inside)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log):
+    """With `--dist loadfile` files are handed out in the order above, not by how many tests they have."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class InTurn(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            folder = next((one for one in TOGETHER if nodeid.startswith(one)), "")
+            return folder or super()._split_scope(nodeid)
+
+    if config.getvalue("dist") != "loadfile":
+        return None
+    config.option.loadscopereorder = False
+    return InTurn(config, log)
 
 
 @pytest.fixture(scope="session")

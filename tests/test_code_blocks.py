@@ -18,9 +18,15 @@ from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import rare
 
 ROOT = Path(__file__).parent.parent
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs/guide").glob("*.md"))]
+FOLDERS = ("guide", "tutorials", "explanation")
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    ROOT / "docs/index.md",
+    *(page for folder in FOLDERS for page in sorted((ROOT / "docs" / folder).glob("*.md"))),
+]
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```", re.S | re.M)
-NOT_HERE = re.compile(r"Salesforce/|model\.onnx|my-project|planted_search")
+NOT_HERE = re.compile(r"Salesforce/|model\.onnx|my-project|memory_sampler|labels=y")
 """What only the reader has: a downloaded model, a project. Of such blocks the imports are run, and the rest is compiled."""
 
 

@@ -53,7 +53,7 @@ def _commands() -> dict[str, frozenset[str]]:
 
 def test_messages__name_only_commands_that_exist():
     commands = _commands()
-    assert {"run", "hypothesis", "lab"} <= commands.keys()
+    assert {"run", "ask", "lab"} <= commands.keys()
     wrong, n_named = [], 0
     for path, text in _texts():
         for name, second in NAMED.findall(text):

@@ -10,7 +10,13 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.backends import tiny_images, tiny_models, tiny_segmenters, tiny_speakers
+from tests.backends import (
+    tiny_images,
+    tiny_mask_server,
+    tiny_models,
+    tiny_segmenters,
+    tiny_speakers,
+)
 from tests.engine import tiny_engines
 
 from weakspot.core.registry import ROLES, part_class, registered
@@ -35,6 +41,7 @@ BUILDERS: dict[tuple[str, str], Builder] = {
     **tiny_models.BUILDERS,
     **tiny_speakers.BUILDERS,
     **tiny_segmenters.BUILDERS,
+    **tiny_mask_server.BUILDERS,
     **tiny_images.BUILDERS,
     **tiny_engines.BUILDERS,
 }

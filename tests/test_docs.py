@@ -2,6 +2,7 @@
 
 import importlib.util
 import inspect
+import json
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 
 from weakspot.core import errors, roles
 from weakspot.core.registry import part_class, registered
+from weakspot.core.run import RunRecord
 
 ROOT = Path(__file__).parent.parent
 
@@ -26,7 +28,7 @@ def _reference_pages():
     return module.PAGES
 
 
-@pytest.mark.parametrize("name", ["cli.md", "settings.md", "methods.md"])
+@pytest.mark.parametrize("name", ["cli.md", "settings.md", "methods.md", "python.md", "json.md"])
 def test_reference__generated_pages_are_current(name):
     assert _text(f"docs/reference/{name}") == _reference_pages()[name](), (
         "run tools/make_reference.py"
@@ -47,7 +49,7 @@ def test_plug_ins_page__names_every_role():
         if inspect.isclass(value) and getattr(value, "_is_protocol", False)
     ]
     protocols = [name for name in protocols if name != "Protocol"]
-    assert len(protocols) == 22
+    assert len(protocols) == 23
     assert [name for name in protocols if name not in page] == []
 
 
@@ -97,6 +99,30 @@ def test_readme__links_lead_somewhere():
     links = re.findall(r"\]\((?!https?:)([^)#]+)", _text("README.md"))
     assert links
     assert [link for link in links if not (ROOT / link).exists()] == []
+
+
+def test_readme__is_short_and_has_what_a_stranger_needs():
+    text = _text("README.md")
+    lines = text.splitlines()
+    assert len(lines) < 120
+    assert [line for line in lines if len(line) > 100] == []
+    assert "weakspot.find(" in text
+    assert ".venv/bin/weakspot demo\n" in text
+    assert "\nsh scripts/test\n" in text
+
+
+def test_schemas__are_current_and_fit_what_is_written():
+    import jsonschema
+
+    spec = importlib.util.spec_from_file_location(
+        "json_reference", ROOT / "tools/json_reference.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kept = {path.name: path.read_text(encoding="utf-8") for path in module.FOLDER.glob("*.json")}
+    assert kept == module.schemas(), "run tools/make_reference.py"
+    run = RunRecord(run_id="1", command="run", started="2026-01-01", seed=0)
+    jsonschema.validate(run.model_dump(mode="json"), json.loads(kept["run.json"]))
 
 
 def test_changelog__newest_section_has_sentences():

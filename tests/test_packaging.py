@@ -1,8 +1,10 @@
 """What an installation holds, with and without a way to the npm registry."""
 
 import os
+import re
 import subprocess
 import sys
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -76,6 +78,31 @@ def test_wheel__npm_registry_cannot_be_reached__is_made_without_pages(checkout, 
     assert PAGE not in names
     assert "weakspot/web/application.py" in names
     assert "weakspot/web/state/versions/0001_first_tables.py" in names
+    assert "weakspot/py.typed" in names
+
+
+def test_wheel__made_twice__is_the_same_file(checkout, tmp_path):
+    for name in ("first", "second"):
+        _wheel(checkout, tmp_path / name)
+    first, second = (next((tmp_path / name).glob("*.whl")) for name in ("first", "second"))
+    assert first.read_bytes() == second.read_bytes()
+
+
+def test_containerfile__the_linter_says_nothing():
+    linter = Path(sys.executable).with_name("hadolint")
+    done = subprocess.run(
+        [linter, "--no-color", ROOT / "Containerfile"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_containerfile__its_command_and_extras_exist():
+    text = (ROOT / "Containerfile").read_text(encoding="utf-8")
+    extras = re.search(r"\$\{wheel\}\[([^]]+)\]", text)[1].split(",")
+    known = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert set(extras) <= set(known["optional-dependencies"])
+    assert 'ENTRYPOINT ["weakspot"]' in text
+    assert "weakspot" in known["scripts"]
 
 
 def test_build_pages__npm_registry_cannot_be_reached__says_what_to_do(checkout):

@@ -20,6 +20,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "constraints-dev.txt"
 CONSTRAINTS = ROOT / "constraints.txt"
 TOOLS = ROOT / "requirements-test.txt"
+DOCUMENTS = ROOT / "requirements-docs.txt"
 HEADER = """\
 # Versions that development and tests were last run with: direct dependencies, extras, test tools.
 # What these need in turn is not listed. To install exactly these versions, give pip both files:
@@ -55,7 +56,7 @@ def wanted_groups() -> dict[str, list[str]]:
     asked = {
         "weakspot itself": names_of(project["dependencies"]),
         "extras": names_of(extras),
-        "tools": names_of(requirement_lines(TOOLS)),
+        "tools": names_of([*requirement_lines(TOOLS), *requirement_lines(DOCUMENTS)]),
         "named in constraints.txt": names_of(requirement_lines(CONSTRAINTS)),
     }
     own = canonicalize_name(project["name"])

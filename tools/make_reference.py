@@ -1,9 +1,11 @@
 """Writes what follows from the code on the pages of docs/reference: commands, settings, methods. A test compares them."""
 
+import importlib.util
 import inspect
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
 from pydantic import BaseModel
 
@@ -211,14 +213,29 @@ def _table(asked: str) -> str:
     return parameter_table(part_class(role, name))
 
 
-PAGES = {"cli.md": command_page, "settings.md": settings_page, "methods.md": method_page}
+def _tool(name: str) -> ModuleType:
+    """Return another file of this folder as a module."""
+    spec = importlib.util.spec_from_file_location(name, Path(__file__).with_name(f"{name}.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+PAGES = {
+    "cli.md": command_page,
+    "settings.md": settings_page,
+    "methods.md": method_page,
+    "python.md": lambda: _tool("public_surface").python_page(),
+    "json.md": lambda: _tool("json_reference").json_page(),
+}
 
 
 def main() -> None:
     FOLDER.mkdir(parents=True, exist_ok=True)
-    for name, page in PAGES.items():
-        (FOLDER / name).write_text(page(), encoding="utf-8")
+    for name in sys.argv[1:] or PAGES:
+        (FOLDER / name).write_text(PAGES[name](), encoding="utf-8")
         sys.stdout.write(f"wrote docs/reference/{name}\n")
+    _tool("json_reference").write_schemas()
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ exactly once, and one whose tests take too long are failures: the vital line is 
 """
 
 import argparse
+import gc
 import multiprocessing
 import os
 import queue
@@ -32,12 +33,21 @@ WARM = multiprocessing.get_context("forkserver")
 WARM.set_forkserver_preload(
     [
         "pytest",
+        "execnet",
         "numpy",
         "scipy.stats",
         "sklearn.linear_model",
+        "PIL.Image",
         "pyarrow.parquet",
-        "pydantic",
+        "pydantic.main",
         "numba",
+        "hypothesis",
+        "fastapi.testclient",
+        "sqlalchemy.orm",
+        "alembic.command",
+        "argon2",
+        "onnx",
+        "torch",
     ]
 )  # importing them takes longer than most tests here
 TESTS_PASSED, TESTS_FAILED, PYTEST_BROKE = 0, 1, 99
@@ -154,6 +164,7 @@ class PackageCopy:
 
 def _run_pytest(arguments: list[str], root: Path, package: Path, printed: Path) -> NoReturn:
     """Run pytest in this process, which has the large libraries but nothing of the package yet, and end it."""
+    gc.freeze()  # what all share is neither looked through nor copied
     with printed.open("wb") as stream:
         for number in (1, 2):
             os.dup2(stream.fileno(), number)

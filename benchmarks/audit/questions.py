@@ -143,8 +143,7 @@ def ask_one_by_one(world: World, *, n_phrases: int) -> Answer:
     with project_of(world) as project:
         project.ingest()
         n_found = sum(
-            _separates(project.hypothesis("class0", [phrase]).answers[0])
-            for phrase in WORDS[:n_phrases]
+            _separates(project.ask("class0", [phrase]).answers[0]) for phrase in WORDS[:n_phrases]
         )
     return Answer(n_confirmed=n_found, n_false=n_found)
 
@@ -153,7 +152,7 @@ def look_then_prove(world: World, *, n_phrases: int) -> Answer:
     """Look at phrases one by one, then prove the one with the smallest p-value."""
     with project_of(world) as project:
         project.ingest()
-        looks = [project.hypothesis("class0", [word]).answers[0] for word in WORDS[:n_phrases]]
+        looks = [project.ask("class0", [word]).answers[0] for word in WORDS[:n_phrases]]
         best = min(looks, key=lambda look: look.p_value)
         return judge(world, project, project.prove("class0", [best.phrase]))
 

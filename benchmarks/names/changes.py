@@ -67,6 +67,40 @@ def stick_label(image: Image.Image, random: np.random.Generator) -> Image.Image:
     return changed
 
 
+def stamp_date(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    """Print a date in the lower right corner, as cameras did."""
+    changed = image.copy()
+    size = int(min(image.size) * random.uniform(0.08, 0.11))
+    font = ImageFont.load_default(size)
+    draw = ImageDraw.Draw(changed)
+    day, month, year = (int(random.integers(1, most)) for most in (29, 13, 30))
+    date = f"{day:02d}.{month:02d}.{1995 + year}"
+    place = (image.width - int(draw.textlength(date, font=font)) - size, image.height - 2 * size)
+    draw.text(place, date, fill=(255, 140, 30), font=font, stroke_width=1, stroke_fill=(60, 20, 0))
+    return changed
+
+
+def turn_green(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    """Give what is orange or yellow the colour of unripe fruit."""
+    values = np.asarray(image.convert("HSV")).copy()
+    hue, saturation = values[..., 0], values[..., 1]
+    is_warm = (hue >= 8) & (hue <= 45) & (saturation >= 100)
+    values[..., 0] = np.where(is_warm, hue // 3 + int(random.integers(52, 66)), hue)
+    values[..., 2] = np.where(is_warm, values[..., 2] * 0.8, values[..., 2]).astype(np.uint8)
+    return Image.fromarray(values, "HSV").convert("RGB")
+
+
+def turn_red(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    """Give what is green, yellow or brown the colour of red fruit."""
+    values = np.asarray(image.convert("HSV")).copy()
+    hue, saturation = values[..., 0], values[..., 1]
+    is_fruit = (hue >= 12) & (hue <= 85) & (saturation >= 60)
+    values[..., 0] = np.where(is_fruit, int(random.integers(0, 6)), hue)
+    values[..., 1] = np.where(is_fruit, np.maximum(saturation, 170), saturation)
+    values[..., 2] = np.where(is_fruit, values[..., 2] * 0.85, values[..., 2]).astype(np.uint8)
+    return Image.fromarray(values, "HSV").convert("RGB")
+
+
 def darken(image: Image.Image, random: np.random.Generator) -> Image.Image:
     return ImageEnhance.Brightness(image).enhance(float(random.uniform(0.15, 0.28)))
 

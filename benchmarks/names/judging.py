@@ -42,8 +42,10 @@ class Answer:
         return self.verdict == "right" or self.verdict.endswith("(right)")
 
 
-def judge(planted: Planted, record: RunRecord, samples: SampleSet, folder: Path) -> Answer:
-    """Return what the best agreeing confirmed slice is called."""
+def best_slice(
+    planted: Planted, record: RunRecord, samples: SampleSet, folder: Path
+) -> tuple[FailureSlice | None, float]:
+    """Return the confirmed slice that agrees best with the planted one, and how well; none if that is too little."""
     truth = json.loads((folder / "truth.json").read_text())
     is_member = np.array([truth.get(_name(place), False) for place in samples.dataset.locations()])
     confirmed = {entry.slice_id for entry in record.evidence if entry.verdict is Verdict.CONFIRMED}
@@ -57,22 +59,18 @@ def judge(planted: Planted, record: RunRecord, samples: SampleSet, folder: Path)
         reverse=True,
     )
     if not agreed or agreed[0][0] < LEAST_AGREEMENT:
-        return Answer(
-            key=planted.key,
-            kind_of_word=planted.kind_of_word,
-            verdict="not found",
-            agreement=round(agreed[0][0], 2) if agreed else 0.0,
-        )
-    best = own[-agreed[0][1]]
+        return None, round(agreed[0][0], 2) if agreed else 0.0
+    return own[-agreed[0][1]], round(agreed[0][0], 2)
+
+
+def judge(planted: Planted, record: RunRecord, samples: SampleSet, folder: Path) -> Answer:
+    """Return what the best agreeing confirmed slice is called."""
+    best, agreement = best_slice(planted, record, samples, folder)
+    given = {"key": planted.key, "kind_of_word": planted.kind_of_word, "agreement": agreement}
+    if best is None:
+        return Answer(**given, verdict="not found")
     words = tuple(name.contrast for name in best.names)
-    return Answer(
-        key=planted.key,
-        kind_of_word=planted.kind_of_word,
-        verdict=_verdict(best, planted),
-        title=best.title,
-        words=words,
-        agreement=round(agreed[0][0], 2),
-    )
+    return Answer(**given, verdict=_verdict(best, planted), title=best.title, words=words)
 
 
 def _verdict(found: FailureSlice, planted: Planted) -> str:

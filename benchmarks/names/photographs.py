@@ -55,11 +55,12 @@ def _sheet(work: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
     )
     with Image.open(folder / f"{name}.png") as sheet:
         images = np.asarray(sheet.convert("RGB")).reshape(PER_FILE, CIFAR_SIDE, CIFAR_SIDE, 3)
-    return images, labels[:PER_FILE]
+    first = 0 if is_test else PER_FILE * (int(name.removeprefix("data_batch_")) - 1)
+    return images, labels[first : first + PER_FILE]
 
 
 def small_photographs(work: Path, part: str, kind: str, most: int) -> Iterator[Photograph]:
-    """Yield photographs of a CIFAR-10 class, enlarged; `part` is `test_batch` or `data_batch_1`."""
+    """Yield photographs of a CIFAR-10 class, enlarged; `part` is `test_batch` or `data_batch_1` to `5`."""
     images, labels = _sheet(work, part)
     for row in np.flatnonzero(labels == CIFAR_KINDS.index(kind))[:most]:
         image = Image.fromarray(images[row]).resize((SIDE, SIDE), Image.Resampling.BICUBIC)

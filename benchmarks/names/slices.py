@@ -1,6 +1,7 @@
-"""The slices, and which words are right for each: written down before any result was looked at.
+"""The first slices, and which words are right for each: written down before any result was looked at.
 
-Tuning and reporting share no photograph and no class. Words differ too, but for writing in the image, which both have.
+Tuning and reporting share no photograph and no class. Words differ too, but for writing in the image, which both have. Since their
+results were seen, both tune; `second_slices.py` has those that are reported on.
 """
 
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Planted:
         kinds: whose photographs are in the class; of `cut-outs`, the group of stamps.
         members: kinds that are the slice; empty if photographs are changed or chosen instead.
         change: what is done to a quarter of the photographs.
-        chosen: `red` or `grounded`: photographs of the slice are chosen by pixels or by eye.
+        chosen: `red`, `blue` or `grounded`: photographs of the slice are chosen by pixels or by eye.
         behind: of cut-outs: backgrounds of the slice, and the others.
         right: words that are right, as any word of the title.
     """
@@ -124,4 +125,3 @@ REPORTING = (
     Planted(key="horse pixelated", kind_of_word="style", class_name="horse", source="cifar", kinds=("horse",), change=changes.pixelate,
             right=("pixelated", "pixel", "blocky", "mosaic")),
 )  # fmt: skip
-PARTS = {"tuning": TUNING, "reporting": REPORTING}

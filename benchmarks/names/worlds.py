@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageOps
 
+from names.parts import Part
 from names.photographs import (
     SIDE,
     Photograph,
@@ -18,14 +19,14 @@ from names.photographs import (
     shop_photographs,
     small_photographs,
 )
-from names.slices import GROUNDED, TUNING, UNCLEAR, Planted
+from names.slices import GROUNDED, UNCLEAR, Planted
 
-N_OF_CLASS = {"tuning": 132, "reporting": 96}
-N_BESIDE = {"tuning": 30, "reporting": 20}
 SHARE_CHANGED = 0.25
 FAILS_INSIDE, FAILS_OUTSIDE = 0.7, 0.08
 OTHER = "something else"
-LEAST_RED = 0.12
+LEAST_COLOURED = 0.12
+HUES = {"red": (243, 10), "blue": (145, 180)}
+"""First and last hue of 256; red lies at both ends."""
 N_SEARCHED, N_LOOKED_AT = 900, 200
 
 
@@ -37,12 +38,7 @@ class Shown:
     is_member: bool
 
 
-def n_of_class(planted: Planted) -> int:
-    """Return how many photographs of the class there are; fewer where they are only reported on, to save computing."""
-    return N_OF_CLASS["tuning" if planted in TUNING else "reporting"]
-
-
-def make_world(planted: Planted, folder: Path, work: Path, *, seed: int) -> Path:
+def make_world(planted: Planted, part: Part, folder: Path, work: Path, *, seed: int) -> Path:
     """Write photographs, `table.csv` and `truth.json` unless they are there; return the table."""
     table = folder / "table.csv"
     if table.exists():
@@ -50,14 +46,14 @@ def make_world(planted: Planted, folder: Path, work: Path, *, seed: int) -> Path
     random = np.random.default_rng([seed, *planted.key.encode()])
     (folder / "images").mkdir(parents=True, exist_ok=True)
     rows, truth = [], {}
-    for number, shown in enumerate(_photographs(planted, work, random)):
+    for number, shown in enumerate(_photographs(planted, part, work, random)):
         name = _write(shown.photograph, folder, f"{number:04d}")
         fails = random.random() < (FAILS_INSIDE if shown.is_member else FAILS_OUTSIDE)
         rows.append(
             (name, planted.class_name, OTHER if fails else planted.class_name, "validation")
         )
         truth[name] = shown.is_member
-    for number, photograph in enumerate(_beside(planted, work)):
+    for number, photograph in enumerate(_beside(planted, part, work)):
         name = _write(photograph, folder, f"other-{number:04d}")
         fails = random.random() < FAILS_OUTSIDE
         rows.append((name, OTHER, planted.class_name if fails else OTHER, "validation"))
@@ -76,14 +72,16 @@ def _write(photograph: Photograph, folder: Path, stem: str) -> str:
     return name
 
 
-def _photographs(planted: Planted, work: Path, random: np.random.Generator) -> Iterator[Shown]:
+def _photographs(
+    planted: Planted, part: Part, work: Path, random: np.random.Generator
+) -> Iterator[Shown]:
     if planted.source == "cut-outs":
-        yield from _composed(planted, work, random)
+        yield from _composed(planted, part, work, random)
         return
-    every = list(_of_class(planted, work))
+    every = list(_of_class(planted, part, work))
     if planted.chosen == "grounded":
         every = [one for one in every if one[1] not in UNCLEAR]
-    kept = sorted(random.permutation(len(every))[: n_of_class(planted)])
+    kept = sorted(random.permutation(len(every))[: part.n_of_class])
     n_changed = round(SHARE_CHANGED * len(kept)) if planted.change else 0
     changed = set(random.permutation(kept)[:n_changed].tolist())
     for place in kept:
@@ -98,61 +96,66 @@ def _photographs(planted: Planted, work: Path, random: np.random.Generator) -> I
 
 
 def _is_member(planted: Planted, photograph: Photograph, number: int) -> bool:
-    if planted.chosen == "red":
-        return red_share(photograph.image) >= LEAST_RED
+    if planted.chosen in HUES:
+        return colour_share(photograph.image, planted.chosen) >= LEAST_COLOURED
     return (
         number in GROUNDED if planted.chosen == "grounded" else photograph.kind in planted.members
     )
 
 
-def red_share(image: Image.Image) -> float:
-    """Return the share of clearly red pixels in the middle of a photograph."""
+def colour_share(image: Image.Image, colour: str) -> float:
+    """Return the share of pixels that clearly have a colour in the middle of a photograph."""
     middle = image.crop((SIDE // 6, SIDE // 6, 5 * SIDE // 6, 5 * SIDE // 6)).convert("HSV")
     hue, saturation, value = (np.asarray(channel, dtype=np.float64) for channel in middle.split())
-    is_red = ((hue <= 10) | (hue >= 243)) & (saturation >= 130) & (value >= 80)
-    return float(is_red.mean())
+    first, last = HUES[colour]
+    is_hue = (hue >= first) & (hue <= last) if first < last else (hue >= first) | (hue <= last)
+    return float((is_hue & (saturation >= 130) & (value >= 80)).mean())
 
 
-def _of_class(planted: Planted, work: Path) -> Iterator[tuple[Photograph, int]]:
-    """Yield photographs with their numbers; tuning takes training photographs of CIFAR-10, reporting test photographs."""
-    part = "data_batch_1" if planted in TUNING else "test_batch"
+def _of_class(planted: Planted, part: Part, work: Path) -> Iterator[tuple[Photograph, int]]:
+    """Yield photographs with their numbers."""
     for kind in planted.kinds:
-        most = _n_of_kind(planted, kind)
+        most = _n_of_kind(planted, part, kind)
         found = (
             shop_photographs(kind)
             if planted.source == "shop"
-            else small_photographs(work, part, kind, most)
+            else small_photographs(work, part.sheet, kind, most)
         )
         shown = [(photograph, number) for number, photograph in enumerate(found)]
         if planted.source == "shop" and planted.members:
             shown = shown[:most]
-        yield from _balanced(shown, n_of_class(planted)) if planted.chosen == "red" else shown
+        yield from (
+            _balanced(shown, part.n_of_class, planted.chosen) if planted.chosen in HUES else shown
+        )
 
 
-def _n_of_kind(planted: Planted, kind: str) -> int:
-    if planted.chosen == "red":
+def _n_of_kind(planted: Planted, part: Part, kind: str) -> int:
+    if planted.chosen in HUES:
         return N_SEARCHED
     if not planted.members:
-        return N_LOOKED_AT if planted.chosen else n_of_class(planted)
+        return N_LOOKED_AT if planted.chosen else part.n_of_class
     is_member = kind in planted.members
     n_alike = len(planted.members) if is_member else len(planted.kinds) - len(planted.members)
-    return round(
-        n_of_class(planted) * (SHARE_CHANGED if is_member else 1 - SHARE_CHANGED) / n_alike
-    )
+    return round(part.n_of_class * (SHARE_CHANGED if is_member else 1 - SHARE_CHANGED) / n_alike)
 
 
-def _balanced(shown: list[tuple[Photograph, int]], n_all: int) -> list[tuple[Photograph, int]]:
-    """Return red ones and others that are clearly not, in the shares of a world."""
-    shares = [red_share(photograph.image) for photograph, _ in shown]
-    n_red = round(SHARE_CHANGED * n_all)
-    red = [one for one, share in zip(shown, shares, strict=True) if share >= LEAST_RED][:n_red]
-    other = [one for one, share in zip(shown, shares, strict=True) if share < LEAST_RED / 6]
-    return red + other[: n_all - n_red]
+def _balanced(
+    shown: list[tuple[Photograph, int]], n_all: int, colour: str
+) -> list[tuple[Photograph, int]]:
+    """Return those of a colour and others that are clearly not, in the shares of a world."""
+    shares = [colour_share(photograph.image, colour) for photograph, _ in shown]
+    n_members = round(SHARE_CHANGED * n_all)
+    pairs = list(zip(shown, shares, strict=True))
+    members = [one for one, share in pairs if share >= LEAST_COLOURED][:n_members]
+    other = [one for one, share in pairs if share < LEAST_COLOURED / 6]
+    return members + other[: n_all - n_members]
 
 
-def _composed(planted: Planted, work: Path, random: np.random.Generator) -> Iterator[Shown]:
+def _composed(
+    planted: Planted, part: Part, work: Path, random: np.random.Generator
+) -> Iterator[Shown]:
     stamps = cut_outs(work, planted.kinds[0])
-    for number in range(n_of_class(planted)):
+    for number in range(part.n_of_class):
         is_member = number % 4 == 0
         behind = background(work, str(random.choice(planted.behind[0 if is_member else 1])))
         image = compose(stamps[number % len(stamps)], behind, random)
@@ -161,10 +164,6 @@ def _composed(planted: Planted, work: Path, random: np.random.Generator) -> Iter
         )
 
 
-def _beside(planted: Planted, work: Path) -> Iterator[Photograph]:
+def _beside(planted: Planted, part: Part, work: Path) -> Iterator[Photograph]:
     """Yield photographs of another class, the same for all worlds of a part where that is possible."""
-    if planted in TUNING:
-        kind = "bird" if planted.class_name in ("truck", "vehicle") else "truck"
-        return small_photographs(work, "data_batch_1", kind, N_BESIDE["tuning"])
-    kind = "cat" if planted.class_name in ("vehicle", "automobile") else "automobile"
-    return small_photographs(work, "test_batch", kind, N_BESIDE["reporting"])
+    return small_photographs(work, part.sheet, part.beside_of(planted), part.n_beside)

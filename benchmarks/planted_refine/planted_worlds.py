@@ -23,7 +23,7 @@ from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.seeding import child_seed, generator
 from weakspot.lab.collective.family import FamilyMember
 from weakspot.lab.refine.request import Prompt
-from weakspot.pipeline.preparation import EmbedSummary, Prepared
+from weakspot.pipeline.preparation import EmbedResult, Prepared
 from weakspot.pipeline.settings import Settings
 from weakspot.repair.bench import RepairBench
 from weakspot.repair.head_training import HeadTrainer
@@ -146,7 +146,7 @@ def planted_member(
         classifier=PlantedClassifier(
             class_names=dataset.class_names, head=head, own=cast(OwnFeatures, own)
         ),
-        summary=EmbedSummary(),
+        summary=EmbedResult(),
         inputs={},
     )
     return FamilyMember(

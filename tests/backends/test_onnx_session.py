@@ -2,9 +2,12 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from tests.backends.fake_providers import CPU, DML, FakeProviders
 
-from weakspot.backends.onnx_session import available_providers, make_session, run_session
-from weakspot.core.errors import ModelError
+from weakspot.backends import providers
+from weakspot.backends.onnx_session import make_session, run_session
+from weakspot.backends.providers import fallback_notes
+from weakspot.core.errors import ConfigError, ModelError
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def test_make_session__runs(doubling):
 
 
 def test_make_session__a_provider_that_is_not_there(doubling):
-    with pytest.raises(ModelError, match="lacks a provider.*CPUExecutionProvider"):
+    with pytest.raises(ConfigError, match="lacks a provider.*CPUExecutionProvider"):
         make_session(doubling, providers=["NothingExecutionProvider"])
 
 
@@ -39,5 +42,16 @@ def test_run_session__refused_input(doubling):
         run_session(make_session(doubling), {"x": np.zeros(3, dtype=np.float32)}, where="doubling")
 
 
-def test_available_providers__has_the_processor():
-    assert "CPUExecutionProvider" in available_providers()
+def test_make_session__a_graph_that_a_provider_cannot_open_goes_to_the_processor_with_a_note(
+    doubling, monkeypatch
+):
+    fakes = FakeProviders(DML, refusing=[DML]).install(monkeypatch)
+    session = make_session(doubling, threads=1)
+    assert session.get_providers() == [CPU]
+    assert "cannot open g.onnx" in fallback_notes()[0]
+    with pytest.raises(ModelError, match="cannot open the graph"):
+        make_session(doubling, providers=["directml"])
+    fakes.refusing = []
+    assert make_session(doubling).get_providers() == [DML, CPU]
+    assert fakes.opened[-1] == (DML, {}, False)
+    providers._tried.cache_clear()

@@ -1,3 +1,4 @@
+import shutil
 import socket
 
 import numpy as np
@@ -11,7 +12,8 @@ from weakspot.testing.checks import material
 
 IMAGES = material.images()[:4]
 BEGINNING = "a photo of a disc"
-KINDS = ("blip", "blip2", "git", "encoder_decoder", "idefics3", "llava", "florence2", "qwen_vl")
+CHATS = ("idefics3", "llava", "qwen_vl", "qwen3_vl", "gemma3", "smolvlm")
+KINDS = ("blip", "blip2", "git", "encoder_decoder", "florence2", *CHATS)
 
 
 @pytest.fixture(autouse=True)
@@ -157,6 +159,22 @@ def test_complete__chat_model_goes_on_from_what_it_is_made_to_say(saved, kind):
     assert first != second
 
 
+@pytest.mark.parametrize("kind", ["idefics3", "qwen3_vl"])
+def test_complete__chat_models_see_examples_first(saved, kind, tmp_path):
+    rows = ["image,text"]
+    for number, image in enumerate(material.images()[:3]):
+        image.save(tmp_path / f"{number}.png")
+        rows.append(f"{number}.png,it is number {number}.")
+    (tmp_path / "shots.csv").write_text("\n".join(rows))
+    plain = _captioner(saved(kind), max_completion_tokens=8)
+    shown = _captioner(saved(kind), max_completion_tokens=8, shots=tmp_path / "shots.csv")
+    assert shown.captioner_id != plain.captioner_id
+    said = shown.complete(IMAGES, beginning=BEGINNING)
+    assert said == [shown.complete([image], beginning=BEGINNING)[0] for image in IMAGES]
+    assert said != plain.complete(IMAGES, beginning=BEGINNING)
+    assert shown.caption(IMAGES) == plain.caption(IMAGES)
+
+
 def test_complete__tokens_are_limited_and_part_of_the_id(saved):
     short, usual = (_captioner(saved("blip"), max_completion_tokens=number) for number in (1, 96))
     assert all(len(text.split()) <= 4 * 4 for text in short.complete(IMAGES, beginning=BEGINNING))
@@ -233,6 +251,19 @@ def test_caption__task_tokens_are_no_words(saved):
     assert asked != plain
     assert not any("<" in text and "CAPTION" in text for text in [*plain, *asked])
     assert captioner.complete(IMAGES, beginning=BEGINNING) != ["", "", "", ""]
+
+
+def test_caption__library_that_a_processor_needs_is_named(saved, tmp_path, monkeypatch):
+    from transformers import SmolVLMVideoProcessor
+    from transformers.models.smolvlm import processing_smolvlm
+
+    folder = shutil.copytree(saved("smolvlm"), tmp_path / "smolvlm")
+    for path in folder.glob("*.json"):
+        path.write_text(path.read_text().replace("Idefics3Processor", "SmolVLMProcessor"))
+    SmolVLMVideoProcessor(size={"longest_edge": 32}).save_pretrained(folder)
+    monkeypatch.setattr(processing_smolvlm, "num2words", None)
+    with pytest.raises(ModelError, match="pip install num2words"):
+        _captioner(folder).caption(IMAGES)
 
 
 def test_image_side__bound_on_pixels_is_an_area(saved):

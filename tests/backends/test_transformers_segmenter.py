@@ -3,7 +3,7 @@ import pytest
 from tests.backends import tiny_segmenters
 
 from weakspot.backends.transformers_segmenter import TransformersSegmenter
-from weakspot.core.errors import ModelError
+from weakspot.core.errors import ConfigError, ModelError
 from weakspot.testing.checks import checks_for, material
 
 
@@ -23,7 +23,7 @@ def _segmenter(folder, **options):
     return TransformersSegmenter(model=folder, device="cpu", **{"least_quality": 0.0, **options})
 
 
-@pytest.mark.parametrize("kind", ["mask2former", "sam"])
+@pytest.mark.parametrize("kind", ["mask2former", "sam", "sam2"])
 @pytest.mark.parametrize(
     "check", ["masks_fit_their_images", "masks_do_not_depend_on_the_batch", "can_be_sent"]
 )
@@ -68,3 +68,8 @@ def test_segment__unsure_mask_is_refused(folder_of):
 def test_segment__kind_without_masks_says_which_have(saved):
     with pytest.raises(ModelError, match="No segmenter of the kind 'git' is known.*SAM 2"):
         _segmenter(saved("git")).segment(material.images()[:1], class_names=["disc"])
+
+
+def test_segmenter__quality_that_no_mask_can_have():
+    with pytest.raises(ConfigError, match="between 0 and 1.*least_quality.*4"):
+        TransformersSegmenter(model="some/model", least_quality=4)

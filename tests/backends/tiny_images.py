@@ -7,6 +7,8 @@ import json
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from email.parser import BytesParser
+from email.policy import HTTP
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -15,6 +17,7 @@ import numpy as np
 from PIL import Image
 from tests.backends import tiny_pipelines
 
+from weakspot.backends.endpoint_edits import EndpointImageEditor
 from weakspot.backends.endpoint_images import EndpointImageGenerator
 from weakspot.core.own_images import OwnImages
 from weakspot.core.registry import part_class
@@ -40,6 +43,22 @@ def bytes_of(data: bytes) -> str:
     return base64.b64encode(data).decode("ascii")
 
 
+def read_sent(kind: str, sent: bytes) -> tuple[dict[str, object], dict[str, bytes]]:
+    """Return the fields and the files of a request, whether it is JSON or a form."""
+    if not kind.startswith("multipart/form-data"):
+        return json.loads(sent), {}
+    form = BytesParser(policy=HTTP).parsebytes(f"Content-Type: {kind}\r\n\r\n".encode() + sent)
+    fields, files = {}, {}
+    for part in form.iter_parts():
+        name = part.get_param("name", header="content-disposition")
+        content = part.get_payload(decode=True)
+        if part.get_filename():
+            files[name] = content
+        else:
+            fields[name] = content.decode()
+    return fields, files
+
+
 class ImageServer:
     """Draws what prompt and seed decide, after misbehaving as told.
 
@@ -52,6 +71,7 @@ class ImageServer:
         self.answers = {}
         self.files = {}
         self.bodies = []
+        self.sent_files = []
         self.fetched = []
         self.authorisations = []
         self.paths = []
@@ -88,8 +108,10 @@ class ImageServer:
         self._http.server_close()
 
     def draw(self, handler):
-        body = json.loads(handler.rfile.read(int(handler.headers["Content-Length"])))
+        sent = handler.rfile.read(int(handler.headers["Content-Length"]))
+        body, files = read_sent(handler.headers["Content-Type"], sent)
         with self._lock:
+            self.sent_files.append(files)
             self.bodies.append(body)
             self.paths.append(handler.path)
             self.authorisations.append(handler.headers.get("Authorization"))
@@ -155,6 +177,11 @@ def _edit(folder: Path, _stack: ExitStack) -> Callable[[], object]:
     return lambda: made().with_images(OWN_SHAPES)  # type: ignore[attr-defined]
 
 
+def _edit_endpoint(_folder: Path, stack: ExitStack) -> Callable[[], object]:
+    made = partial(EndpointImageEditor, url=image_server(stack).url, model="tiny", side=32)
+    return lambda: made(n_retries=0).with_images(OWN_SHAPES)
+
+
 def _ids(class_name: str) -> list[str]:
     return [f"{class_name} {number}" for number in range(4)] if class_name else []
 
@@ -204,6 +231,7 @@ BUILDERS = {
     ("image_generators", "compose"): _compose,
     ("image_generators", "diffusers"): _diffusers,
     ("image_generators", "edit"): _edit,
+    ("image_generators", "edit-endpoint"): _edit_endpoint,
     ("image_generators", "endpoint"): endpoint_images,
     ("image_generators", "unclip"): _unclip,
 }

@@ -223,7 +223,9 @@ def save_flux(folder: Path, *, written="FluxPipeline") -> None:
         ).eval(),
         tokenizer_2=T5Tokenizer(vocab=pieces, extra_ids=0, model_max_length=64),
         transformer=FluxTransformer2DModel(
-            in_channels=4,
+            # Fill kinds are given the image without what is masked, and the mask, beside the noise.
+            in_channels=12 if written == "FluxFillPipeline" else 4,
+            out_channels=4,
             num_layers=1,
             num_single_layers=1,
             attention_head_dim=16,

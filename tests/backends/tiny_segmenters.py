@@ -132,6 +132,51 @@ def save_sam(folder: Path, *, seed: int = 0) -> Path:
     return folder
 
 
+def save_sam2(folder: Path, *, seed: int = 0) -> Path:
+    import torch
+    from transformers import Sam2Config, Sam2ImageProcessor, Sam2Model, Sam2Processor
+
+    torch.manual_seed(seed)
+    backbone = {
+        "model_type": "sam2_hiera_det_model",
+        "hidden_size": 8,
+        "image_size": [SIDE, SIDE],
+        "window_positional_embedding_background_size": [4, 4],
+        "blocks_per_stage": [1, 1, 2, 1],
+        "embed_dim_per_stage": [8, 16, 32, 64],
+        "num_attention_heads_per_stage": [1, 1, 2, 2],
+        "window_size_per_stage": [4, 2, 4, 2],
+        "global_attention_blocks": [3],
+    }
+    config = Sam2Config(
+        vision_config={
+            "backbone_config": backbone,
+            "backbone_channel_list": [64, 32, 16, 8],
+            "backbone_feature_sizes": [[16, 16], [8, 8], [4, 4]],
+            "fpn_hidden_size": 16,
+        },
+        prompt_encoder_config={
+            "hidden_size": 16,
+            "image_size": SIDE,
+            "patch_size": 16,
+            "mask_input_channels": 4,
+        },
+        mask_decoder_config={
+            "hidden_size": 16,
+            "mlp_dim": 16,
+            "num_hidden_layers": 1,
+            "num_attention_heads": 2,
+            "iou_head_hidden_dim": 8,
+        },
+    )
+    _saved(Sam2Model(config), folder)
+    images = Sam2ImageProcessor(
+        size={"height": SIDE, "width": SIDE}, mask_size={"height": 16, "width": 16}
+    )
+    Sam2Processor(image_processor=images).save_pretrained(folder)
+    return folder
+
+
 def _clipseg(folder, _stack):
     return partial(TransformersSegmenter, model=save_clipseg(folder), device="cpu")
 

@@ -31,13 +31,17 @@ AXE = Path(__file__).parents[2] / "frontend" / "node_modules" / "axe-core" / "ax
 SERIOUS = ("serious", "critical")
 PAGES = (
     ("/", "Overview"),
+    ("/images", "Images"),
     ("/classes", "Classes"),
     ("/slices", "Slices"),
     ("/attributes", "Attributes"),
     ("/map", "Map"),
+    ("/marks", "Marks"),
     ("/repair", "Repair"),
-    ("/search", "Search with generated images"),
+    ("/compare", "Two classifiers"),
+    ("/search", "Generated images"),
     ("/studies", "Studies"),
+    ("/activity", "Activity"),
 )
 ADDRESS = re.compile(r"(http://\S+/)#token=(\S+)")
 

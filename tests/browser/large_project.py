@@ -49,17 +49,15 @@ def _write_images(world: PlantedWorld, folder: Path) -> None:
         )
         place = folder / f"images/{row // 1000:03d}"
         place.mkdir(parents=True, exist_ok=True)
-        (place / f"{row:07d}.png").write_bytes(_encoded(world, row))
-        lines.append(f"images/{row // 1000:03d}/{row:07d}.png,{label},{split},{row}")
+        (place / f"{row:07d}.bmp").write_bytes(_encoded(world, row))
+        lines.append(f"images/{row // 1000:03d}/{row:07d}.bmp,{label},{split},{row}")
     (folder / "manifest.csv").write_text("\n".join(lines) + "\n")
 
 
 def _encoded(world: PlantedWorld, row: int) -> bytes:
     pixels = _pixels(world.codes[row].tobytes()).copy()
     stream = io.BytesIO()
-    Image.fromarray(write_marker(pixels, world.scene(row))).save(
-        stream, format="png", compress_level=0
-    )
+    Image.fromarray(write_marker(pixels, world.scene(row))).save(stream, format="bmp")
     return stream.getvalue()
 
 

@@ -19,10 +19,10 @@ def test_demo__words_accepted_and_repaired__the_head_is_downloaded(chromium, dem
         page.get_by_role("button", name="Check on held-out images").click()
         page.get_by_text("It holds on held-out images.").wait_for()
         page.get_by_role("button", name="Accept as a slice").click()
-        page.get_by_text("Accepted: apple: green.").wait_for()
+        page.get_by_text("Accepted: green apples.").wait_for()
         visit.check()
         page.get_by_role("link", name="Open this slice").click()
-        page.get_by_role("heading", level=1, name="apple: green").wait_for()
+        page.get_by_role("heading", level=1, name="green apples").wait_for()
         visit.check()
 
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="Repair").click()
@@ -31,7 +31,7 @@ def test_demo__words_accepted_and_repaired__the_head_is_downloaded(chromium, dem
             has_text=re.compile("under way|waits for other jobs")
         ).first.wait_for()
         expect(page.get_by_role("button", name="Repair", exact=True)).to_be_enabled(timeout=180_000)
-        page.get_by_text("Accuracy on “apple: green” rose").first.wait_for()
+        page.get_by_text("Accuracy on “green apples” rose").first.wait_for()
         # As long as the job is listed as under way, the page is made anew, and a click on a link may meet its forerunner.
         expect(
             page.get_by_role("status").filter(has_text=re.compile("under way|waits for other jobs"))

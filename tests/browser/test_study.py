@@ -17,6 +17,10 @@ def test_study__invited_person_says_a_phrase__owner_sees_it_in_the_table(chromiu
         for box in page.get_by_role("dialog").get_by_role("checkbox").all():
             box.set_checked(False)
         page.get_by_role("dialog").get_by_role("checkbox", name="disc").set_checked(True)
+        page.get_by_text("Consent, attention check, given groups").click()
+        page.get_by_label("Consent: what people agree to first").fill("We keep your words.")
+        page.get_by_label("Attention check: a question").fill("Which colour is grass?")
+        page.get_by_label("Its answer").fill("green")
         page.get_by_role("button", name="Begin the study").click()
         page.get_by_role("button", name="Make a link").click()
         link = page.get_by_label("Invitation link").input_value()
@@ -34,6 +38,7 @@ def test_study__invited_person_says_a_phrase__owner_sees_it_in_the_table(chromiu
             ("Ada", "disc", "green")
         ]
         assert float(rows[0]["confirmed_score"]) > 0.3
+        assert (rows[0]["source"], rows[0]["attention"]) == ("own", "yes")
         visit.check()
 
 
@@ -44,12 +49,18 @@ def _logs_in(page):
 
 def _describes(guest):
     page = guest.page
+    page.get_by_text("We keep your words.").wait_for()
+    page.get_by_role("button", name="I agree and take part").click()
     page.get_by_role("heading", level=1, name="Learn it in two minutes").wait_for()
     guest.check()
     page.get_by_role("button", name="Next").click()
     page.get_by_role("textbox").first.fill("red")
     page.get_by_role("button", name="Skip").click()
+    page.get_by_label("Which colour is grass?").fill("Green")
+    page.get_by_role("button", name="Go on").click()
     page.get_by_role("button", name="Begin").click()
+    page.get_by_label(SENTENCE).wait_for()
+    expect(page.get_by_text("Or try")).to_have_count(0)
     page.get_by_label(SENTENCE).fill("green")
     page.get_by_role("button", name="Check on held-out images").click()
     page.get_by_text("It holds on held-out images.").wait_for()

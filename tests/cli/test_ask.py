@@ -19,7 +19,7 @@ def ask(planted_project):
     )
 
 
-def test_hypothesis__prints_both_halves_and_the_count(ask):
+def test_ask__old_name__prints_both_halves_and_the_count(ask):
     result = ask("hypothesis", "--class", "disc", "green", "dark")
     assert result.exit_code == 0, result.output
     text = result.stdout
@@ -31,21 +31,28 @@ def test_hypothesis__prints_both_halves_and_the_count(ask):
     assert "fresh samples restore the full level." in text
 
 
-def test_hypothesis__json(ask):
-    result = ask("hypothesis", "--class", "disc", "--json", "green")
+def test_ask__json(ask):
+    result = ask("ask", "--json", "green discs")
     report = json.loads(result.stdout)
     (answer,) = report["answers"]
-    assert answer["phrase"] == "green"
+    assert answer["phrase"] == "green discs"
+    assert answer["class_name"] == "disc"
     assert answer["fit"] == "good"
     assert answer["confirmation"]["inside"]["value"] > 0.8
     assert report["n_looks"] >= 1
 
 
-def test_hypothesis__unknown_class_is_bad_input(ask):
-    result = ask("hypothesis", "--class", "disk", "green")
+def test_ask__words_that_name_no_class__says_which_there_are(ask):
+    result = ask("ask", "green")
+    assert isinstance(result.exception, ConfigError)
+    assert "--class NAME, one of disc" in str(result.exception)
+
+
+def test_ask__unknown_class_is_bad_input(ask):
+    result = ask("ask", "--class", "disk", "green")
     assert isinstance(result.exception, DataError)
     assert result.exception.exit_code == 2
-    assert ask("hypothesis", "--class", "disc").exit_code == 2
+    assert ask("ask", "--class", "disc").exit_code == 2
 
 
 def test_nearest__says_that_it_is_no_proof(ask):
@@ -59,7 +66,7 @@ def test_nearest__says_that_it_is_no_proof(ask):
     assert "; of its others " in result.stdout
     assert "; of its others " not in ask("nearest", "green", "--above", "-1").stdout
     assert "not proof" in result.stdout
-    assert "weakspot hypothesis --class" in result.stdout
+    assert "weakspot ask --class" in result.stdout
 
 
 def test_nearest__json_and_csv(ask, tmp_path):

@@ -58,11 +58,16 @@ def called(*arguments):
 
 
 def test_search__finds_the_planted_colour_and_writes_a_page(folder, tmp_path):
+    further = ("--prove", "--confirm", "planted", "--also", str(folder))
     result = called(
-        "search", "--class", "disc", "-p", str(folder), "--to", str(tmp_path / "out"), "--prove"
+        "search", "--class", "disc", "-p", str(folder), "--to", str(tmp_path / "out"), *further
     )
     assert result.exit_code == 0, result.output
     assert "green" in result.output
+    assert "Confirmed. " in result.output
+    assert f"{folder.name} fails on" in result.output
+    confirmed = json.loads((tmp_path / "out" / "confirmation.json").read_text())
+    assert len(confirmed["elsewhere"]) == len(confirmed["series"]["rates"]) > 0
     assert "On your own samples" in result.output
     page = (tmp_path / "out" / "search.html").read_text()
     assert "proven" in page

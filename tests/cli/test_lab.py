@@ -1,4 +1,4 @@
-"""The command `lab collective` as a user types it."""
+"""The commands `lab collective` and `lab reproduce` as a user types them."""
 
 import json
 import os
@@ -125,3 +125,20 @@ def test_collective__one_project_without_a_traceback(tmp_path):
     assert result.returncode == 2
     assert "two or more project folders" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_reproduce__without_data_it_says_which_files_are_expected(tmp_path):
+    result = _weakspot("lab", "reproduce", "clarify", "--out", tmp_path / "out")
+    assert isinstance(result.exception, WeakspotError)
+    assert result.exception.exit_code == 2
+    assert "metadata.csv" in result.exception.fix
+    assert "--stand-in" in result.exception.fix
+    unknown = _weakspot("lab", "reproduce", "alchemy", "--stand-in", "--out", tmp_path / "out")
+    assert "no such paper" in str(unknown.exception)
+    assert not (tmp_path / "out").exists()
+
+
+def test_reproduce__page_without_results_says_how_to_get_some(tmp_path):
+    result = _weakspot("lab", "reproduce", "page", "--out", tmp_path)
+    assert result.exception.exit_code == 2
+    assert "weakspot lab reproduce PAPER --stand-in" in result.exception.fix

@@ -41,7 +41,11 @@ def test_engine__takes_the_place_of_the_configured_one(tmp_path):
         tmp_path, 240, more='[engine]\nname = "local"\noptions = {n_workers = 3}\n'
     ).folder
     found = json.loads(ran("discover", "-p", folder, "--engine", "processes", "--json").stdout)
-    assert found["settings"]["engine"] == {"name": "processes", "options": {}}
+    assert found["settings"]["engine"] == {
+        "name": "processes",
+        "options": {},
+        "provider": "auto",
+    }
     again = json.loads(ran("embed", "-p", folder, "--engine", "local", "--json").stdout)
     assert (again["n_embeddings"], again["n_new_embeddings"], again["n_new_predictions"]) == (
         240,
@@ -55,3 +59,18 @@ def test_engine__unknown_name(tmp_path):
     with pytest.raises(ConfigError, match="spark") as caught:
         ran("embed", "-p", folder, "--engine", "spark")
     assert "local" in str(caught.value)
+
+
+@pytest.mark.parametrize("command", ["ingest", "embed", "discover", "run", "demo"])
+def test_loops__are_compiled_beside_from_the_first_command_on(command, tmp_path, monkeypatch):
+    class BegunError(Exception):
+        pass
+
+    def begin(progress):
+        progress("compile", 0, None)
+        raise BegunError
+
+    monkeypatch.setattr("weakspot.project.warm_up.begin_compiling", begin)
+    place = ("--folder", tmp_path / "demo") if command == "demo" else ("-p", tmp_path)
+    with pytest.raises(BegunError):
+        ran(command, *place)

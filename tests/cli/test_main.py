@@ -70,8 +70,40 @@ def test_main__help_lists_commands_by_topic_in_80_columns():
     shown = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output
     topics = [line for line in shown.splitlines() if line.endswith(":") and line[0] != " "]
     assert topics[1:] == [f"{topic}:" for topic in (*COMMANDS, "Research")]
-    assert "..." not in shown.split("Daily work:")[1]
+    assert "..." not in shown.split("Start:")[1]
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(one.__name__.rstrip("_") for commands in COMMANDS.values() for one in commands),
+        *(f"lab {name}" for name in lab.COMMANDS),
+    ],
+)
+def test_help__of_every_command__fits_80_columns_and_ends_with_an_example(name):
+    shown = CliRunner().invoke(app, [*name.split(), "--help"], env={"COLUMNS": "80"}).output
+    assert max(map(len, shown.splitlines())) <= 80
+    last = " ".join(shown[shown.index("Example:") :].split())
+    assert last.startswith(f"Example: weakspot {name}")
+
+
+def test_help__old_names__are_not_listed_and_still_work():
+    shown = CliRunner().invoke(app, ["--help"]).output
+    assert "hypothesis" not in shown
+    assert CliRunner().invoke(app, ["hypothesis", "--help"]).exit_code == 0
+
+
+def test_main__quiet__shows_no_progress_wherever_it_stands(planted_project):
+    # Failures are looked for anew each time; images are taken in once, by whichever test is the first.
+    assert _weakspot("ingest", "-p", planted_project).returncode == 0
+    loud = _process("discover", "-p", planted_project)
+    assert loud.stderr
+    for words in (("-q", "discover"), ("discover", "-q")):
+        quiet = _process(*words, "-p", planted_project)
+        assert quiet.returncode == 0
+        assert quiet.stdout
+        assert quiet.stderr == ""
 
 
 @pytest.mark.parametrize("old", sorted(RENAMED))
@@ -161,9 +193,14 @@ def test_run__fifteen_lines_then_everything(planted_project):
     assert lines[-1].endswith(f"{planted_project.name}/report.html")
     told = [line.split(":")[0] for line in short.stderr.splitlines()]
     assert len(told) == len(set(told))
-    long = _weakspot("run", "-p", planted_project, "-v").stdout
+    full = _weakspot("run", "-p", planted_project, "-v", "--profile")
+    long = full.stdout
     assert "tested slices confirmed" in long
     assert "against" in long
+    assert re.search(r"Where the time went \(.* s in stages\):\n  [a-z]+ +\d", long)
+    drawn = Path(re.search(r"Profile: (.*)", full.stderr)[1])
+    assert drawn.name == "profile.svg"
+    assert "discover" in drawn.read_text()
 
 
 def test_run__exit_code_one_above_the_threshold(planted_project):

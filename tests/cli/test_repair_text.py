@@ -15,10 +15,10 @@ from weakspot.core.repairs import (
     RepairResult,
     SliceAfter,
     SliceStatus,
-    Spread,
 )
 from weakspot.core.run import ClassNote, RunRecord
 from weakspot.core.slices import DataUse
+from weakspot.core.spreads import Spread
 from weakspot.core.statistics import mcnemar_p, wilson_interval
 
 TEST = DataUse(name="test samples", n_samples=1_200, digest="t")
@@ -138,6 +138,27 @@ def test_repair_lines__everything_in_lines_that_fit(full):
         "  Files: repaired_head.safetensors",
     ):
         assert any(line.startswith(start) for line in lines), start
+
+
+def test_repair_lines__a_slice_made_worse_is_the_first_line(full):
+    arms = tuple(
+        arm.model_copy(
+            update={
+                "changes": tuple(
+                    one.model_copy(update={"right_after": 3, "gained": 0, "lost": 7})
+                    if one.kind is GroupKind.SLICE
+                    else one
+                    for one in arm.changes
+                )
+            }
+        )
+        for arm in full.arms
+    )
+    text = repair_lines(_record(full.model_copy(update={"arms": arms})))
+    assert text.startswith("Do not use this repair: the slice it is for has become worse")
+    assert text.count("Do not use") == 1
+    assert "Accuracy on" not in text
+    assert "Do not use" not in repair_lines(_record(full))
 
 
 def test_repair_lines__several_strategies(full):

@@ -17,7 +17,7 @@ from weakspot.core.evidence import (
 from weakspot.core.rules import ColumnRule
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
-from weakspot.pipeline.ingestion import IngestSummary
+from weakspot.pipeline.ingestion import IngestResult
 
 USE = DataUse(name="half", n_samples=51, digest="d")
 
@@ -110,7 +110,7 @@ def test_findings__everything_that_was_looked_into(record):
     assert lines[1] == "1 of 2 tested slices confirmed:"
     assert lines[2] == "  apple: green  (by directions)"
     assert "    check the labels: Four look wrong." in lines
-    assert "    why: evidence points to: more common than in training. More of them." in lines
+    assert "    why: evidence points to: wrong labels. More of them." in lines
     assert "    taken for: apple: green become pear." in lines
     assert "    also found as: apple: green (attributes)" in lines
     assert any(line.startswith("    how much: Members fail 21.1 times as often") for line in lines)
@@ -151,7 +151,7 @@ def test_candidates__warn_that_nothing_is_confirmed(record):
 
 
 def test_ingest_lines__bursts_are_said():
-    summary = IngestSummary(
+    summary = IngestResult(
         source="folder: photos",
         n_samples=40,
         n_unlabelled=0,

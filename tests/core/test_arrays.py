@@ -1,6 +1,6 @@
 import numpy as np
 
-from weakspot.core.arrays import BLOCK_ROWS, unit_rows
+from weakspot.core.arrays import BLOCK_ROWS, even_part, unit_rows
 
 
 def test_unit_rows__lengths_and_zero_rows():
@@ -23,3 +23,10 @@ def test_unit_rows__blocks_give_the_same_as_all_at_once():
     given = np.random.default_rng(0).standard_normal((2 * BLOCK_ROWS + 3, 3)).astype(np.float32)
     lengths = np.linalg.norm(given, axis=1, keepdims=True)
     assert np.array_equal(unit_rows(given), given / lengths)
+
+
+def test_even_part__at_even_steps_and_never_more_than_there_are():
+    given = np.arange(100, 107)
+    assert even_part(given, 3).tolist() == [100, 102, 104]
+    assert even_part(given, 7) is given
+    assert even_part(given, 0).tolist() == []

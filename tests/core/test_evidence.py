@@ -50,6 +50,20 @@ def test_evidence__survives_json():
     assert again.interval_inside.level == 0.95
 
 
+def test_named_cause__suspect_labels_come_before_what_training_tells():
+    share = Share.of(3, 4)
+    flagged = LabelFinding(
+        n_suspect=3, share=0.75, inside=share, outside=share, witnesses=(), is_flagged=True
+    )
+    suspect = EVIDENCE.model_copy(update={"labels": flagged})
+    unknown = EVIDENCE.model_copy(update={"cause": None})
+    assert [one.named_cause for one in (EVIDENCE, suspect, unknown)] == [
+        Cause.RARE,
+        Cause.LABELS,
+        None,
+    ]
+
+
 def test_evidence__closed_and_frozen():
     with pytest.raises(ValidationError, match="frozen"):
         EVIDENCE.gap = 0.1

@@ -163,6 +163,9 @@ def test_embedding_rules__refuse_embeddings_of_another_encoder(rule):
     assert not rule.reads_predictions
     with pytest.raises(DataError, match="another encoder"):
         rule.scores(_samples(encoder_id="other"), ROWS)
+    own = rule.scores(_samples(), ROWS)
+    integers = _samples(encoder_id=f"{rule.encoder_id}+int8@0123abcd")
+    np.testing.assert_array_equal(rule.scores(integers, ROWS), own)
 
 
 def test_prediction_rule__doubt_and_loss():

@@ -158,7 +158,7 @@ def test_discover__notes_say_what_to_do():
         .discover(samples, TOP_1, seed=0, assistants=ASKING)
         .notes
     }
-    assert "weakspot hypothesis --class star" in notes["star"]
+    assert "weakspot ask --class star" in notes["star"]
     method = HypothesisDiscoverer(phrases={"disc": ["shiny"], "disk": ["green"]})
     deaf = {note.class_name: note.note for note in method.discover(samples, TOP_1, seed=0).notes}
     assert "no embeddings with a text side" in deaf["disc"]

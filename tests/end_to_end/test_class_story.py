@@ -222,6 +222,22 @@ def copied(project, record, tmp_path):
     return folder
 
 
+@pytest.fixture
+def mistaken(copied):
+    """The same for mistakes that are seen before anything is looked for: what comes after that is kept short."""
+    settings = Project.open(copied).settings
+    short = settings.model_copy(
+        update={
+            "discover": settings.discover.model_copy(update={"methods": ("clusters",)}),
+            "verify": settings.verify.model_copy(update={"scheme": "halves"}),
+            "witnesses": settings.witnesses.model_copy(update={"on": "none"}),
+            "repair": settings.repair.model_copy(update={"look_again": False}),
+        }
+    )
+    Project.create(copied, settings=short, overwrite=True)
+    return copied
+
+
 def _set(folder, **options):
     settings = Project.open(folder).settings
     changed = {**settings.classifier.options, **options}
@@ -247,9 +263,9 @@ def test_first_lines__the_story(copied):
 
 
 @needs_network
-def test_first_lines__class_names_shifted(copied):
-    _set(copied, class_names=[*CLASSES[1:], CLASSES[0]])
-    said = _first_lines(copied)
+def test_first_lines__class_names_shifted(mistaken):
+    _set(mistaken, class_names=[*CLASSES[1:], CLASSES[0]])
+    said = _first_lines(mistaken)
     assert "PROBLEM" in said
     assert '"class_names" = ["apple", "melon", "pear"]' in said
 
@@ -259,33 +275,33 @@ def test_first_lines__class_names_shifted(copied):
     ("option", "mended"),
     [({"colour": "bgr"}, '"colour" = "rgb"'), ({"scale": 1.0}, '"scale" = 0.0039')],
 )
-def test_first_lines__images_prepared_wrongly(copied, option, mended):
-    _set(copied, **option)
-    said = _first_lines(copied)
+def test_first_lines__images_prepared_wrongly(mistaken, option, mended):
+    _set(mistaken, **option)
+    said = _first_lines(mistaken)
     assert "PROBLEM" in said
     assert "weakspot.toml: options = " in said
     assert mended in said
 
 
 @needs_network
-def test_first_lines__training_images_in_evaluation(copied):
-    rows = _rows(copied)
+def test_first_lines__training_images_in_evaluation(mistaken):
+    rows = _rows(mistaken)
     for label in CLASSES:
         by_split = {
             split: [row["path"] for row in rows if (row["label"], row["split"]) == (label, split)]
             for split in ("train", "validation")
         }
         for source, target in zip(by_split["train"][:8], by_split["validation"][:8], strict=True):
-            shutil.copy(copied / source, copied / target)
-    assert "Training holds 24 of 94 evaluation images exactly" in _first_lines(copied)
+            shutil.copy(mistaken / source, mistaken / target)
+    assert "Training holds 24 of 94 evaluation images exactly" in _first_lines(mistaken)
 
 
 @needs_network
-def test_first_lines__splits_are_dealt(copied):
-    rows = _rows(copied)
-    with (copied / "manifest.csv").open("w", newline="", encoding="utf-8") as stream:
+def test_first_lines__splits_are_dealt(mistaken):
+    rows = _rows(mistaken)
+    with (mistaken / "manifest.csv").open("w", newline="", encoding="utf-8") as stream:
         csv.writer(stream).writerows(
             [("path", "label"), *((row["path"], row["label"]) for row in rows)]
         )
-    said = _first_lines(copied)
+    said = _first_lines(mistaken)
     assert "dealt" in said

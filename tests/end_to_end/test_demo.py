@@ -40,6 +40,11 @@ def test_run_demo__repair_beats_its_baselines_on_the_slice(result):
 
 
 @pytest.mark.network
+def test_run_demo__needs_no_witness_for_its_words(result):
+    assert result.record.settings["witnesses"]["on"] == "none"
+
+
+@pytest.mark.network
 def test_run_demo__report_is_one_small_file_without_links(result):
     text = result.report.read_text(encoding="utf-8")
     assert result.report.stat().st_size < 10_000_000

@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent.parent / "examples").glob("*.py"))
-SAID = {"01_quickstart": "report: report.html", "02_export_a_repair": "exported: "}
+SAID = {
+    "01_quickstart": "report: report.html",
+    "02_export_a_repair": "exported: ",
+    "03_every_public_name": "weakspot 0.",
+}
 
 
 def test_examples__it_is_known_what_they_say():

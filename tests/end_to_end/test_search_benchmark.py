@@ -6,9 +6,9 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from planted_search.memory_sampler import MemorySampler
 
 from weakspot.core.roles import ImageGenerator
+from weakspot.generation.search.memory_sampler import MemorySampler
 from weakspot.testing.fakes import (
     PlantedCaptioner,
     PlantedEmbedder,

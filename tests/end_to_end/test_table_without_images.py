@@ -135,12 +135,12 @@ def test_hypothesis__values_of_columns(weakspot, ready):
 
 def test_hypothesis__asks_the_same_ledger_as_a_run(ready):
     project = Project.open(ready)
-    report = project.hypothesis("apple", ["colour = green"])
+    report = project.ask("apple", ["colour = green"])
     (answer,) = report.answers
     assert answer.fit == "good"
     assert answer.compared_with == "columns"
     assert answer.confirmation.inside.value > answer.confirmation.outside.value + 0.3
-    assert project.hypothesis("apple", ["colour = green"]).n_looks == report.n_looks
+    assert project.ask("apple", ["colour = green"]).n_looks == report.n_looks
 
 
 def test_prove__a_run_of_ones_own_words(ready, tmp_path):

@@ -4,7 +4,8 @@ from concurrent.futures import CancelledError
 
 import pytest
 
-from weakspot.engine.ahead import AheadOfTime, available_cores
+from weakspot.core.waiting import waited_seconds
+from weakspot.engine.ahead import AheadOfTime
 
 
 class Gated:
@@ -32,6 +33,16 @@ def test_run__gives_what_was_prepared():
     ahead.close()
 
 
+def test_run__time_until_items_are_prepared_counts_as_waiting():
+    work = Gated()
+    ahead = AheadOfTime(work, 1)
+    prepared, before = ahead.prepare([1]), waited_seconds()
+    threading.Timer(0.02, work.gate.set).start()
+    assert ahead.run(prepared) == 2
+    assert waited_seconds() > before
+    ahead.close()
+
+
 def test_close__what_waits_is_not_prepared():
     work = Gated()
     ahead = AheadOfTime(work, 1)
@@ -49,7 +60,3 @@ def test_prepare__threads_give_way_to_all_others():
     AheadOfTime(work, 1).prepare([1])[0].result()
     assert work.priorities == [19]
     assert os.getpriority(os.PRIO_PROCESS, threading.get_native_id()) == own
-
-
-def test_available_cores():
-    assert 1 <= available_cores() <= os.cpu_count()

@@ -43,7 +43,7 @@ def project_at(folder):
             EndpointClassifier(
                 url=url,
                 class_names=("disc", "square", "star", "triangle"),
-                timeout_seconds=0.2,
+                timeout_seconds=0.6,
                 **options,
             )
         )

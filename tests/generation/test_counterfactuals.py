@@ -1,15 +1,21 @@
+import io
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
+from PIL import Image
+from tests.backends.tiny_images import ImageServer, answer_of, bytes_of, read_sent
 
 import weakspot
 from weakspot.core.errors import ConfigError, DataError, ModelError, RefusedPromptError
 from weakspot.generation.caption_log import LOG_FILE
 from weakspot.generation.counterfactual_page import sentence, write_counterfactuals
 from weakspot.generation.counterfactuals import CounterfactualRequest
+from weakspot.pipeline.settings import GeneratorSettings
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
+from weakspot.testing.marker import read_marker
+from weakspot.testing.renderer import render
 
 ASKED = CounterfactualRequest(class_name="disc", captions=("green", "in the dark"), n_each=72)
 
@@ -130,3 +136,48 @@ def test_write_counterfactuals__page_sheet_and_record(project, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(ConfigError, match="cannot be written"):
         write_counterfactuals(result, tmp_path / "file" / "below")
+
+
+class RepaintingServer(ImageServer):
+    """Gives back the planted image that it is sent, in green where that is asked for."""
+
+    def draw(self, handler):
+        sent = handler.rfile.read(int(handler.headers["Content-Length"]))
+        body, files = read_sent(handler.headers["Content-Type"], sent)
+        scene = read_marker(Image.open(io.BytesIO(files["image"])))
+        self.bodies.append((body["prompt"], scene))
+        is_green = "green" in body["prompt"]
+        image = render(replace(scene, colour="green") if is_green else scene, side=48)
+        stream = io.BytesIO()
+        image.save(stream, format="PNG")
+        self._answer(handler, (200, {}, answer_of(b64_json=bytes_of(stream.getvalue()))))
+
+
+def test_counterfactual__every_sample_is_edited_once_and_is_a_pair(project, world):
+    server = RepaintingServer()
+    options = {"url": server.url, "model": "tiny", "side": 48, "price_per_image": 0.0}
+    chosen = GeneratorSettings(name="edit-endpoint", options=options)
+    editing = Project(
+        project.folder,
+        project.settings.model_copy(update={"generator": chosen}),
+        classifier=planted_classifier(world),
+        embedder=PlantedEmbedder(),
+    )
+    asked = CounterfactualRequest(class_name="disc", captions=("green",), n_each=30)
+    try:
+        found = editing.counterfactual(asked)
+    finally:
+        server.close()
+    unchanged, green = ([one.parent for one in row] for row in found.rows)
+    assert unchanged == green
+    assert len(set(green)) == len(green) == 30
+    scenes = {
+        prompt: {scene for said, scene in server.bodies if said == prompt}
+        for prompt, _ in server.bodies
+    }
+    assert [len(own) for own in scenes.values()] == [30, 30]
+    assert len(set(map(frozenset, scenes.values()))) == 1
+    (rate,) = found.series.rates
+    assert (rate.pairs, rate.parents) == (30, 30)
+    assert rate.p_after_looks < 0.05
+    assert rate.change_interval.low > 0

@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from tests.planted_project import planted_project
 
 from weakspot.core.errors import ConfigError, DataError, RefusedPromptError
 from weakspot.generation.generate import GenerateRequest
@@ -62,13 +63,9 @@ def test_generate_images__what_cannot_be_is_refused(project, tmp_path, request_,
     assert not (tmp_path / "out").exists()
 
 
-def test_generate_images__what_compose_cannot_draw_is_left_out_and_told(project, tmp_path):
-    settings = project.settings.model_copy(
-        update={"generator": GeneratorSettings(options={"side": 64})}
-    )
-    composing = Project(
-        project.folder, settings, classifier=project._given_classifier, embedder=PlantedEmbedder()
-    )
+def test_generate_images__what_compose_cannot_draw_is_left_out_and_told(tmp_path):
+    # Every image of the class is cut out by a real segmenter, so there are few.
+    composing = planted_project(tmp_path, 240, more="[generator]\noptions = {side = 64}\n")
     asked = GenerateRequest(class_name="disc", captions=("red", "singing"), n_each=2)
     facts = composing.generate(tmp_path / "out", asked)
     assert facts.prompts == {"disc": ("a photo of a red disc",)}

@@ -29,6 +29,13 @@ def test_caption_index__words_in_any_form_and_phrases_of_neighbours(kind):
     assert index.texts_of(ROWS[[1, 2]]) == ["an Umbrella", ""]
 
 
+def test_caption_index__a_hyphen_joins_words_into_one():
+    said = ["a lit, well-lit room", "a well near a lit, well-lit room", "a well near a lit room"]
+    index = caption_index(pa.chunked_array([pa.array(said)]))
+    assert index.say("lit room", ROWS[:3]).tolist() == [False, False, True]
+    assert index.say("well lit", ROWS[:3]).tolist() == [False, True, False]
+
+
 def test_caption_index__rows_in_any_order():
     index = caption_index(pa.chunked_array([pa.array(CAPTIONS)]))
     assert index.say("umbrella", ROWS[::-1]).tolist() == [True, False, False, False, True, True]

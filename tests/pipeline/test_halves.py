@@ -1,7 +1,10 @@
+import numpy as np
 import pytest
 
 from weakspot.core.dataset import Split, dataset_from_columns
-from weakspot.pipeline.halves import evaluated_splits
+from weakspot.core.given_labels import corrected
+from weakspot.core.samples import SampleSet
+from weakspot.pipeline.halves import evaluated_splits, split_in_halves
 from weakspot.pipeline.settings import Settings, VerifySettings
 
 
@@ -24,3 +27,23 @@ def test_evaluated_splits__as_configured():
     data = dataset_from_columns(class_names=["a"], labels=[0, 0], splits=["validation", "test"])
     both = Settings(verify=VerifySettings(splits=("validation", "test")))
     assert evaluated_splits(both, data) == (Split.VALIDATION, Split.TEST)
+
+
+def test_split_in_halves__labels_corrected_in_one__both_hold_the_same_images():
+    labels = np.arange(40) % 2
+    data = dataset_from_columns(
+        class_names=["a", "b"],
+        labels=labels,
+        splits=["validation"] * 40,
+        predictions=np.where(np.arange(40) % 5 == 0, 1 - labels, labels),
+    )
+
+    def halves(dataset):
+        samples = SampleSet(dataset=dataset, rows=np.arange(40))
+        ((found, kept),) = split_in_halves(samples, Settings(), Settings().failure.criterion())
+        return found.rows.tolist(), kept.rows.tolist()
+
+    discovery, confirmation = halves(data)
+    changed = {row: ("a",) if labels[row] else ("b",) for row in discovery[1:8]}
+    now = halves(corrected(data, {discovery[0]: None, **changed}))
+    assert now == (discovery[1:], confirmation)

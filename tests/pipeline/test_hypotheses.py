@@ -35,7 +35,7 @@ def project(tmp_path_factory, world, manifest):
 
 
 def test_ask__scores_in_sample_and_held_out(project):
-    report = project.hypothesis("disc", ["green discs", "dark"])
+    report = project.ask("disc", ["green discs", "dark"])
     good, dark = report.answers
     assert (good.phrase, good.fit) == ("green discs", Fit.GOOD)
     assert good.discovery.error_score == good.discovery.best_score > 0.3
@@ -66,8 +66,8 @@ def test_ask__scores_in_sample_and_held_out(project):
     ],
 )
 def test_ask__every_way_to_say_the_truth__is_one_hypothesis(project, phrase):
-    first = project.hypothesis("disc", ["green discs"])
-    again = project.hypothesis("disc", [phrase])
+    first = project.ask("disc", ["green discs"])
+    again = project.ask("disc", [phrase])
     assert again.answers[0].fit is Fit.GOOD
     assert again.answers[0].confirmation == first.answers[0].confirmation
     assert again.n_looks == first.n_looks
@@ -75,7 +75,7 @@ def test_ask__every_way_to_say_the_truth__is_one_hypothesis(project, phrase):
 
 def test_ask__a_part_of_the_phrase_does_it__is_named_to_try(project):
     phrase = "green dotted discs on a grassy background"
-    (answer,) = project.hypothesis("disc", [phrase]).answers
+    (answer,) = project.ask("disc", [phrase]).answers
     assert answer.p_value > 0.05
     assert (answer.fit, answer.tries) == (Fit.CANNOT_TELL, ("green",))
     assert answer.advice.endswith("Try: green.")
@@ -123,19 +123,19 @@ def test_ask__words_that_nobody_measured__are_marked(project):
 
 
 def test_ask__words_that_are_in_no_image(project):
-    (answer,) = project.hypothesis("disc", ["a zebra crossing under palm trees"]).answers
+    (answer,) = project.ask("disc", ["a zebra crossing under palm trees"]).answers
     assert answer.fit is Fit.CANNOT_TELL
     assert "in other words" in answer.advice
 
 
 def test_ask__every_phrase_is_written_down_and_counted_once(project):
-    before = project.hypothesis("star", ["grassy"]).n_looks
-    again = project.hypothesis("star", ["grassy", " grassy "])
+    before = project.ask("star", ["grassy"]).n_looks
+    again = project.ask("star", ["grassy", " grassy "])
     assert (again.n_looks, len(again.answers)) == (before, 1)
     path = project.folder / LEDGER_FILE
     with path.open("a") as stream:
         stream.write("half a line")
-    after = project.hypothesis("star", ["striped"])
+    after = project.ask("star", ["striped"])
     assert after.n_looks == before + 1
     batches = [json.loads(line) for line in path.read_text().splitlines()]
     assert batches[-1]["batch"]["questions"][0]["about"] == "star: striped"
@@ -145,25 +145,25 @@ def test_ask__every_phrase_is_written_down_and_counted_once(project):
 
 
 def test_ask__same_question_same_answer(project):
-    first, second = (project.hypothesis("disc", ["green discs"]).answers[0] for _ in range(2))
+    first, second = (project.ask("disc", ["green discs"]).answers[0] for _ in range(2))
     assert (first.discovery, first.confirmation) == (second.discovery, second.confirmation)
 
 
 def test_ask__bad_questions(project, monkeypatch):
     with pytest.raises(DataError, match=r"no class 'disk'.*'disc'"):
-        project.hypothesis("disk", ["green"])
+        project.ask("disk", ["green"])
     with pytest.raises(ConfigError, match="No phrase"):
-        project.hypothesis("disc", [" "])
+        project.ask("disc", [" "])
     monkeypatch.setitem(
         project.__dict__, "criterion", FailureCriterion(kind="target", target="heart")
     )
     with pytest.raises(DataError, match="heart"):
-        project.hypothesis("disc", ["green"])
+        project.ask("disc", ["green"])
     monkeypatch.setitem(
         project.__dict__, "criterion", FailureCriterion(kind="low-confidence", threshold=1e-12)
     )
     with pytest.raises(NotEnoughDataError, match="Too few failures"):
-        project.hypothesis("disc", ["green"])
+        project.ask("disc", ["green"])
 
 
 def test_ask__without_a_text_side__captions_and_columns_answer(project):
@@ -194,7 +194,7 @@ def test_ask__settings_of_the_method_are_used(project):
         classifier=project._given_classifier,
         embedder=PlantedEmbedder(),
     )
-    (answer,) = other.hypothesis("disc", ["green discs"]).answers
+    (answer,) = other.ask("disc", ["green discs"]).answers
     assert answer.discovery.best_p == pytest.approx(0.1)
 
 

@@ -117,8 +117,12 @@ def test_group_near_identical__same_every_time():
 
 @pytest.mark.parametrize("n_dimensions", [4, 40, 300])
 @pytest.mark.parametrize("most_compared", [1 << 24, 5_000])
-def test_class_pairs__every_close_pair_and_no_other(n_dimensions, most_compared, monkeypatch):
+@pytest.mark.parametrize("compared_whole", [0, 450])
+def test_class_pairs__every_close_pair_and_no_other(
+    n_dimensions, most_compared, compared_whole, monkeypatch
+):
     monkeypatch.setattr(near_identical, "MOST_COMPARED", most_compared)
+    monkeypatch.setattr(near_identical, "COMPARED_WHOLE", compared_whole)
     random = np.random.default_rng([8, n_dimensions])
     embeddings = _objects(random, 150, 3, jitter=0.08, n_dimensions=n_dimensions)
     samples = _samples(embeddings)

@@ -65,7 +65,8 @@ def test_engine__a_name_alone_or_a_section():
 
 def test_engine__what_cannot_be_used_is_named():
     with pytest.raises(
-        ConfigError, match=r"engine\.nmae: there is no such setting \(known here: name, options\)"
+        ConfigError,
+        match=r"engine\.nmae: there is no such setting \(known here: name, options, provider\)",
     ):
         parse_settings({"engine": {"nmae": "ray"}}, where="weakspot.toml")
     with pytest.raises(ConfigError, match="engine"):

@@ -3,7 +3,7 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.pipeline.suspected_groups import STEM_PATTERN, suspect_names
+from weakspot.pipeline.suspected_groups import suspect_names
 
 
 def _samples(embeddings, keys, **more):
@@ -68,7 +68,7 @@ def test_suspect_names__runs_that_look_alike_are_counted():
 
 
 @pytest.mark.parametrize(
-    ("name", "setting"), [("o{0}/{1}.jpg", "folder:1"), ("all/o{0}_{1}.jpg", STEM_PATTERN)]
+    ("name", "setting"), [("o{0}/{1}.jpg", "folder:1"), ("all/o{0}_{1}.jpg", "file-name")]
 )
 def test_suspect_names__the_line_to_write_where_names_tell_objects_apart(name, setting):
     keys = [name.format(number // 5, number % 5) for number in range(300)]

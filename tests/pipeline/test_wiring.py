@@ -12,6 +12,7 @@ from weakspot.pipeline.wiring import (
     build_part,
     build_verifier,
     resolved_options,
+    with_provider,
 )
 
 
@@ -33,6 +34,16 @@ def test_build_part__lists_become_tuples():
 def test_build_part__missing_option():
     with pytest.raises(ConfigError, match="path: is needed"):
         build_part("classifiers", "onnx", {}, where="[classifier] options")
+
+
+def test_with_provider__only_parts_that_take_one_and_have_none_of_their_own():
+    assert with_provider("classifiers", "onnx", {}, "cuda") == {"providers": ("cuda",)}
+    assert with_provider("classifiers", "onnx", {}, "auto") == {}
+    own = {"providers": ("cpu",)}
+    assert with_provider("classifiers", "onnx", own, "cuda") == own
+    assert with_provider("classifiers", "sklearn", {"path": "m"}, "cuda") == {"path": "m"}
+    for role, name in (("embedders", "embedded"), ("segmenters", "embedded")):
+        assert with_provider(role, name, {}, "cuda") == {"providers": ("cuda",)}
 
 
 def test_build_engine__default_is_local():

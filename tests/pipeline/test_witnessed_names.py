@@ -3,17 +3,19 @@ import pytest
 
 from weakspot.core.assistants import Assistants
 from weakspot.core.failures import FailureCriterion
-from weakspot.core.slices import SliceName
+from weakspot.core.slices import HeldName, SliceName
 from weakspot.pipeline import loop
 from weakspot.pipeline.halves import split_in_halves
 from weakspot.pipeline.settings import DiscoverSettings, Settings, VerifySettings
 from weakspot.pipeline.stage_clock import new_record
-from weakspot.pipeline.witnessed_names import with_witnessed_names
+from weakspot.pipeline.witnessed_names import DENIED, OUTDONE, with_witnessed_names
+from weakspot.testing.fakes import PlantedAnswerer
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_features import phrase_embeddings
 from weakspot.testing.planted_problems import rare
 
 CRITERION = FailureCriterion()
+HELD = HeldName(auc=0.95, p_value=1e-6, q_value=1e-5)
 SETTINGS = Settings(
     discover=DiscoverSettings(methods=("directions",)),
     verify=VerifySettings(splits=("validation", "test"), scheme="halves"),
@@ -32,7 +34,19 @@ def verified():
     return record, samples, split_in_halves(samples, SETTINGS, CRITERION, slices=record.slices)
 
 
-def _named(record, *names, is_unsure=True):
+@pytest.fixture(scope="module")
+def answers():
+    """Ask a question answerer about the images of the same world."""
+    world = plant(rare(0.02), 2400, seed=5)
+    answerer = PlantedAnswerer()
+
+    def answered(rows, question):
+        return answerer.answer([world.image(int(row)) for row in rows], question)
+
+    return answered
+
+
+def _named(record, *names, is_unsure=True, held=None):
     """Put the same words on every slice."""
     told = tuple(
         SliceName(
@@ -41,6 +55,7 @@ def _named(record, *names, is_unsure=True):
             score=1.0,
             describer="grammar",
             is_unsure=is_unsure,
+            held=held,
         )
         for word in names
     )
@@ -63,6 +78,14 @@ def _witness(record, samples, *words, only=None):
     return Assistants(embed_texts=phrase_embeddings, seen=seen)
 
 
+def _blind():
+    """Return a witness who knows all words and sees nothing."""
+    return Assistants(
+        embed_texts=phrase_embeddings,
+        seen=lambda rows, words: np.zeros(len(rows), dtype=np.float32),
+    )
+
+
 def _first(record):
     return record.published()[0][0]
 
@@ -79,25 +102,59 @@ def test_named__what_is_measured_on_both_halves_is_the_title(verified):
     assert slice_.names[1].is_unsure
 
 
-def test_named__a_sure_title_stays(verified):
+def test_named__what_was_given_stays(verified):
     record, samples, halves = verified
     given = _named(record, "green", is_unsure=False)
     seen = _witness(given, samples, "dark")
     assert with_witnessed_names(given, SETTINGS, seen, halves).slices == given.slices
 
 
-def test_named__what_holds_on_one_half_only_changes_nothing(verified):
+def test_named__what_holds_on_one_half_only_is_no_title(verified):
     record, samples, halves = verified
     given = _named(record, "silver")
     seen = _witness(given, samples, "dark", only=halves[0][0].rows)
-    assert with_witnessed_names(given, SETTINGS, seen, halves).slices == given.slices
+    assert _first(with_witnessed_names(given, SETTINGS, seen, halves)).name is None
 
 
-def test_named__nothing_to_see_and_nobody_to_ask__nothing_changes(verified):
+def test_named__a_word_of_the_encoder_that_nobody_sees_is_no_title(verified):
+    record, _, halves = verified
+    given = _named(record, "green", is_unsure=False, held=HELD)
+    slice_ = _first(with_witnessed_names(given, SETTINGS, _blind(), halves))
+    assert slice_.name is None
+    assert (slice_.names[0].contrast, slice_.names[0].doubt) == ("green", DENIED)
+
+
+def test_named__a_word_of_the_encoder_that_nobody_can_tell_must_stand_clear_of_others(verified):
     record, samples, halves = verified
+    given = _named(record, "silver", is_unsure=False, held=HELD)
+    found = with_witnessed_names(given, SETTINGS, _witness(given, samples), halves)
+    slice_ = _first(found)
+    assert slice_.name.contrast == "green"
+    assert slice_.name.held.q_value < 0.05
+    assert [name.doubt for name in slice_.names if name.contrast == "silver"] == [OUTDONE]
+
+
+def test_named__nobody_to_ask__nothing_changes(verified):
+    record, _, halves = verified
     given = _named(record, "silver")
-    for assistants in (_witness(given, samples), Assistants(embed_texts=phrase_embeddings)):
-        assert with_witnessed_names(given, SETTINGS, assistants, halves).slices == given.slices
+    nobody = Assistants(embed_texts=phrase_embeddings)
+    assert with_witnessed_names(given, SETTINGS, nobody, halves).slices == given.slices
+
+
+def test_named__a_question_answerer_is_a_witness(verified, answers):
+    record, _, halves = verified
+    given = _named(record, "silver")
+    asked = []
+
+    def counted(rows, question):
+        asked.append((question, len(rows)))
+        return answers(rows, question)
+
+    assistants = Assistants(embed_texts=phrase_embeddings, answers=counted)
+    slice_ = _first(with_witnessed_names(given, SETTINGS, assistants, halves))
+    assert (slice_.name.contrast, slice_.name.witness) == ("green", "seen in the images")
+    assert ("Is it green?", 20) in asked
+    assert max(n_rows for _, n_rows in asked) <= 20
 
 
 def test_named__slices_that_are_not_confirmed_are_not_looked_at(verified):

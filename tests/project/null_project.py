@@ -9,7 +9,7 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.seeding import generator
-from weakspot.pipeline.preparation import EmbedSummary, Prepared
+from weakspot.pipeline.preparation import EmbedResult, Prepared
 from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
 from weakspot.store.project import ProjectStore
@@ -64,7 +64,7 @@ class NullProject(Project):
             assistants=Assistants(embed_texts=embed_texts),
             embedder=None,
             classifier=None,
-            summary=EmbedSummary(),
+            summary=EmbedResult(),
             inputs={},
         )
 

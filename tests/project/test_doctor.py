@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.backends.embedded_default import FILES, float_tower_path
+from weakspot.backends import processor
+from weakspot.backends.embedded_default import FILES
+from weakspot.backends.image_tower import float_tower_path
 from weakspot.backends.registry_source import cached_path
 from weakspot.project import doctor, machine
 from weakspot.project.doctor import examine_machine
@@ -45,7 +47,7 @@ def test_examine_machine__a_machine_in_order(tmp_path):
     assert "library numpy" in found
     assert "library scikit-learn" in found
     assert "extra torch: torch" in found
-    assert found["onnxruntime providers"].found.endswith("CPUExecutionProvider")
+    assert found["onnxruntime providers"].found.endswith("CPUExecutionProvider; computing by cpu")
     assert found["package index"].found == "not asked"
     assert found["model hub"].found == "no known model cached; not asked"
 
@@ -90,9 +92,9 @@ def test_examine_machine__weights_in_the_cache(tmp_path, quick):
 
 
 def test_examine_machine__processor_without_vnni(tmp_path, monkeypatch, quick):
-    monkeypatch.setattr(machine, "int8_features", lambda: ("AVX2",))
+    monkeypatch.setattr(processor, "int8_features", lambda: ("AVX2",))
     assert "can overflow here" in findings(tmp_path)["processor"].fix
-    monkeypatch.setattr(machine, "int8_features", lambda: ("AVX2", "VNNI"))
+    monkeypatch.setattr(processor, "int8_features", lambda: ("AVX2", "VNNI"))
     assert findings(tmp_path)["processor"].fix == ""
 
 

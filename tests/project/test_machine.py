@@ -5,7 +5,6 @@ from weakspot.project.machine import (
     free_memory_bytes,
     import_problems,
     installed_version,
-    int8_features,
     processor_name,
 )
 
@@ -38,18 +37,6 @@ def test_import_problems__too_slow(tmp_path, monkeypatch):
     assert import_problems(["sleeping_module"], timeout_seconds=0.5) == {
         "sleeping_module": "no end in 0.5 seconds"
     }
-
-
-def test_int8_features__of_three_processors(tmp_path):
-    (tmp_path / "old").write_text("processor : 0\nflags\t\t: fpu sse4_2 avx avx2 fma\n")
-    (tmp_path / "new").write_text("flags : avx2 avx512_vnni avx_vnni\n")
-    (tmp_path / "arm").write_text("Features : fp asimd asimddp i8mm\n")
-    (tmp_path / "other").write_text("nothing said\n")
-    assert int8_features(tmp_path / "old") == ("AVX2",)
-    assert int8_features(tmp_path / "new") == ("AVX2", "VNNI")
-    assert int8_features(tmp_path / "arm") == ("dot product", "i8mm")
-    assert int8_features(tmp_path / "other") is None
-    assert int8_features(tmp_path / "absent") is None
 
 
 def test_free_memory_bytes__of_a_file(tmp_path):

@@ -7,7 +7,7 @@ import pytest
 import weakspot
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, ModelError, NotEnoughDataError, StoreError
-from weakspot.project import project as project_module
+from weakspot.project import workings
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, planted_classifier
 from weakspot.testing.planted import plant
@@ -61,13 +61,31 @@ def test_verify__slices_that_were_not_worth_words_before__get_them_when_confirme
 ):
     named = {found.slice_id: found.names for found in record.slices if found.names}
     chosen = frozenset(list(named)[:1])
-    monkeypatch.setattr(project_module, "confirmed_without_words", lambda _: chosen)
+    monkeypatch.setattr(workings, "confirmed_without_words", lambda _: chosen)
     bare = tuple(found.model_copy(update={"names": ()}) for found in record.slices)
     again = project._measure(record.model_copy(update={"slices": bare, "evidence": ()}))
     assert {found.slice_id: found.names for found in again.slices if found.names} == {
         name: named[name] for name in chosen
     }
     assert chosen
+
+
+def test_run__writes_the_report_as_the_command_does(project, record):
+    assert (project.folder / "report.html").is_file()
+    assert record.run_id in (project.folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_hypothesis__earlier_name__asks_and_warns(project, record):
+    with pytest.warns(DeprecationWarning, match=r"Project\.ask"):
+        answers = project.hypothesis("disc", ["green discs"]).answers
+    assert answers == project.ask("disc", ["green discs"]).answers
+
+
+def test_run__record_shows_itself_in_one_line(record):
+    assert repr(record) == str(record)
+    assert len(repr(record)) < 200
+    assert record.run_id in repr(record)
+    assert "nothing is proven" in record.model_copy(update={"evidence": ()})._repr_html_()
 
 
 def test_run__predictions_equal_those_of_the_world(project, world):
@@ -211,3 +229,9 @@ def test_run__multi_label(tmp_path):
 def test_store__is_one_so_that_a_writer_inside_a_writer_is_no_stranger(project, record):
     with project.store.writing(), project.store.writing():
         assert project.store.runs.load(record.run_id) == record
+
+
+def test_dir__has_no_internals(tmp_path):
+    shown = dir(Project(tmp_path, weakspot.Settings()))
+    assert {"run", "ask", "repair", "nearest", "report"} <= set(shown)
+    assert not {"prepared", "store", "reading", "generation_tools", "hypothesis"} & set(shown)

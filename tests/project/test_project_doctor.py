@@ -1,9 +1,18 @@
+import shutil
+from pathlib import Path
+
 import pytest
+from PIL import Image
 
 from weakspot.core.preflight import CheckState, PreflightCheck
 from weakspot.project.doctor import DoctorFinding
 from weakspot.project.project import Project
-from weakspot.project.project_doctor import examine_project, is_in_order, verdict_sentence
+from weakspot.project.project_doctor import (
+    _images_of,
+    examine_project,
+    is_in_order,
+    verdict_sentence,
+)
 
 FINE = DoctorFinding(area="python", state="ok", found="3.11")
 ABSENT = DoctorFinding(area="extra ray: ray", state="missing", found="none", is_optional=True)
@@ -45,3 +54,22 @@ def test_examine_project__data_that_are_gone(tmp_path):
     assert checks == ()
     assert finding.state == "broken"
     assert "nothing at this path" in finding.found
+
+
+def test_examine_project__moved__finds_its_images_and_says_when_they_are_gone(tmp_path):
+    for number in range(8):
+        path = tmp_path / "first" / "photos" / "ab"[number % 2] / f"{number}.png"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.new("RGB", (8, 8), (number * 20, 0, 0)).save(path)
+    (tmp_path / "first" / "weakspot.toml").write_text('[data]\nsource = "photos"\n')
+    Project.open(tmp_path / "first").ingest()
+    shutil.move(tmp_path / "first", tmp_path / "second")
+    moved = Project.open(tmp_path / "second")
+    places = moved.store.dataset().locations()
+    assert all(place.startswith(str(tmp_path / "second")) for place in places)
+    assert all(Path(place).exists() for place in places)
+    shutil.move(tmp_path / "second" / "photos", tmp_path / "elsewhere")
+    finding = next(one for one in _images_of(moved))
+    assert (finding.area, finding.state) == ("images", "missing")
+    assert str(tmp_path / "second" / "photos") in finding.found
+    assert "weakspot.toml" in finding.fix

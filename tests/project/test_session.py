@@ -45,3 +45,21 @@ def test_run_record__of_a_newer_state_on_disk(folder):
     record = project.run_record()
     project.store.runs.save(record.model_copy(update={"decisions": (SAID,)}))
     assert project.run_record(record.run_id).decisions == (SAID,)
+
+
+def test_run__steps_that_cannot_be_counted_say_that_they_are_under_way(folder):
+    told = []
+    Project.open(folder, progress=lambda *said: told.append(said)).run()
+    steps = [(stage, done) for stage, done, _ in told if stage != "repair"]
+    begun = steps[steps.index(("discover", 1)) :]
+    assert begun == [
+        ("discover", 1),
+        ("describe", 0),
+        ("describe", 1),
+        ("verify", 0),
+        ("describe", 0),
+        ("describe", 1),
+        ("verify", 1),
+        ("advise", 0),
+        ("advise", 1),
+    ]

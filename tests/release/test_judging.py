@@ -9,10 +9,15 @@ from weakspot.release.result import PolicyEntry, Ruling
 
 DAY = date(2026, 3, 1)
 TALLY = Tally(
-    subject="apple: green", kind=SubjectKind.SLICE, n_samples=50, n_failed=30, slice_id="abc"
+    subject="green apples",
+    kind=SubjectKind.SLICE,
+    n_samples=50,
+    n_failed=30,
+    slice_id="abc",
+    also_called="apple: green",
 )
 SIGHTING = Sighting(
-    subject="apple: green",
+    subject="green apples",
     slice_id="abc",
     p_value=0.0,
     q_value=0.0,
@@ -21,7 +26,7 @@ SIGHTING = Sighting(
 )
 ENTRY = PolicyEntry(
     rule="slice_gap",
-    subject="apple: green",
+    subject="green apples",
     slice_id="abc",
     verdict=Ruling.VIOLATED,
     sentence="It fails.",
@@ -33,8 +38,8 @@ def _acceptances(name, today, sightings=(SIGHTING,)):
     return Acceptances(listed, Figures(tallies=(TALLY,), sightings=sightings), today)
 
 
-@pytest.mark.parametrize("name", ["abc", "apple: green", "old", "apple: pale"])
-def test_acceptances__a_slice_goes_by_its_own_name_and_that_in_the_baseline(name):
+@pytest.mark.parametrize("name", ["abc", "green apples", "apple: green", "old", "apple: pale"])
+def test_acceptances__a_slice_goes_by_its_names_of_now_and_before_and_that_in_the_baseline(name):
     accepted = _acceptances(name, DAY)
     assert accepted.ids == ("abc",)
     assert accepted.applied(ENTRY).verdict is Ruling.ACCEPTED

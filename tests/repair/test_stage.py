@@ -137,8 +137,9 @@ def test_repair__keeps_the_head(verified, pool_world):
 
 
 def test_repair__same_seed_same_answer(verified, pool_world):
-    first, second = (_reopened(verified, pool_world).repair().repairs for _ in range(2))
-    assert first == second
+    first, second = (_reopened(verified, pool_world).repair() for _ in range(2))
+    assert first.repairs == second.repairs
+    assert first.repairs not in [one.repairs for one in second.earlier_repairs]
 
 
 def test_repair__compare_runs_every_strategy_that_can_work(compared):
@@ -335,3 +336,30 @@ def test_repair__neither_slice_nor_class__says_what_to_do(verified, pool_world):
     record = project.repair(run_id)
     assert record.repairs == ()
     assert record.notes[-1].note.endswith("weakspot repair --method worst-class")
+
+
+DOUBTED = "20990101T000001.000000-doubt0"
+
+
+def test_repair__an_unconfirmed_slice_is_exploratory_and_given_groups_are_measured(
+    verified, pool_world
+):
+    # The last test here: its run, in which nothing was confirmed, is the newest one from now on.
+    project = _reopened(verified, pool_world, groups="colour")
+    record = next(one for one in verified.store.runs.records() if one.published())
+    wanted = record.published()[0][0]
+    doubted = tuple(
+        one.model_copy(update={"verdict": Verdict.NOT_CONFIRMED}) for one in record.evidence
+    )
+    with project.store.writing():
+        project.store.runs.save(
+            record.model_copy(update={"run_id": DOUBTED, "evidence": doubted, "repairs": ()})
+        )
+    with pytest.raises(ConfigError, match="no confirmed slice"):
+        project.repair(DOUBTED, RepairRequest(slice_ids=(wanted.slice_id,)))
+    request = RepairRequest(slice_ids=(wanted.slice_id,), is_exploratory=True)
+    (result,) = project.repair(DOUBTED, request).repairs
+    assert result.plan.is_exploratory
+    given = [arm.given for arm in result.arms]
+    assert {one.column for one in given} == {"colour"}
+    assert len({(one.overall_before, one.spread.worst_before, one.n_small) for one in given}) == 1

@@ -24,11 +24,11 @@ from weakspot.core.repairs import (
     RepairResult,
     SliceAfter,
     SliceStatus,
-    Spread,
 )
 from weakspot.core.rules import ColumnRule
 from weakspot.core.run import ClassifierFacts, ClassNote, MethodRecord, RunRecord, StageRecord
 from weakspot.core.slices import DataUse, FailureSlice, SliceName
+from weakspot.core.spreads import Spread
 from weakspot.core.statistics import mcnemar_p, wilson_interval
 
 USE = DataUse(name="validation, confirmation half", n_samples=51, digest="d")

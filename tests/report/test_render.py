@@ -8,6 +8,7 @@ from tests.heron_record import heron_record
 from weakspot.core.advice import Advice, AdviceKind
 from weakspot.core.preflight import CheckState, PreflightCheck
 from weakspot.core.run import RunRecord
+from weakspot.core.spreads import GivenGroup, GivenGroups
 from weakspot.report.document import build_document
 from weakspot.report.image_budget import ShownImage, SliceImages
 from weakspot.report.render import render_html, render_json, render_markdown
@@ -170,7 +171,7 @@ def test_render_html__everything_that_was_looked_into(full_record):
         "cannot be tested: it is defined by what the classifier said",
         "How it was looked for",
         "No answerer.",
-        "Held: the chance that any confirmed slice is a false finding (Holm).",
+        "Kept within the limit: the chance that any confirmed slice is a false finding (Holm).",
     ):
         assert sentence in said, sentence
 
@@ -354,3 +355,36 @@ def test_render_html__images_of_both_sides_of_a_class_finding(birds, jpeg):
     assert "Evaluation: standing, reeds" in text
     assert text.count("data:image/jpeg;base64,") == 2
     assert "data:image" not in render_html(build_document(record), {"here": jpeg})
+
+
+def _with_given(record):
+    """The same run; the chosen repair was measured over given groups, too, and is exploratory."""
+    first, *others = record.repairs
+    arms = []
+    for arm in first.arms:
+        given = GivenGroups(
+            column="<place>",
+            overall_before=0.8,
+            overall_after=0.9,
+            groups=(GivenGroup(group="g", n_samples=9, accuracy_before=0.1, accuracy_after=0.6),),
+            spread=arm.spread,
+        )
+        arms.append(arm.model_copy(update={"given": given if arm.spread else None}))
+    plan = first.plan.model_copy(update={"is_exploratory": True})
+    changed = first.model_copy(update={"arms": tuple(arms), "plan": plan})
+    return record.model_copy(update={"repairs": (changed, *others)})
+
+
+def test_render__given_groups_and_exploratory_repairs_are_told(compared_record):
+    report = build_document(_with_given(compared_record))
+    page, text = render_html(report), render_markdown(report)
+    assert "which no method has seen" in page
+    assert "&lt;place&gt;" in page
+    assert "<place>" not in page
+    assert "Over given groups" in page
+    assert "Repair (exploratory): " in page
+    assert "a slice of this repair was not confirmed" in page
+    assert "over groups by class and" in text
+    plain = build_document(compared_record)
+    assert "given groups" not in render_html(plain).lower()
+    assert "exploratory" not in render_html(plain).lower()

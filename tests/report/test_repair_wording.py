@@ -9,9 +9,9 @@ from weakspot.core.repairs import (
     RepairArm,
     SliceAfter,
     SliceStatus,
-    Spread,
 )
 from weakspot.core.slices import DataUse
+from weakspot.core.spreads import Spread
 from weakspot.core.statistics import mcnemar_p
 from weakspot.report import repair_wording as words
 

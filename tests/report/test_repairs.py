@@ -3,7 +3,7 @@ import json
 from weakspot.core.repairs import GroupKind, LabellingRequest, SliceNeed
 from weakspot.report.document import build_document
 from weakspot.report.need_wording import need_sentences
-from weakspot.report.render import render_json
+from weakspot.report.render import render_html, render_json
 from weakspot.report.repairs import arms_in_order, main_arm, repair_section
 
 
@@ -139,3 +139,31 @@ def test_repair_section__nothing_could_be_retrained__needs_in_words_and_no_claim
     )
     assert not any("apple: green” fails on 50 %" in sentence for sentence in document.summary)
     assert json.loads(render_json(document))["repairs"][0]["needs"][0]["n_inside"] == 10
+
+
+def test_repair_section__a_slice_made_worse_is_the_first_thing_that_is_said(record):
+    (result,) = record.repairs
+    assert not any("Do not use" in one for one in repair_section(result).sentences)
+    fallen = {"right_after": 0, "gained": 0, "lost": 1}
+    worse = result.model_copy(
+        update={
+            "arms": tuple(
+                arm.model_copy(
+                    update={
+                        "changes": tuple(
+                            one.model_copy(update=fallen) if one.kind is GroupKind.SLICE else one
+                            for one in arm.changes
+                        )
+                    }
+                )
+                for arm in result.arms
+            )
+        }
+    )
+    section = repair_section(worse)
+    assert section.sentences[0].startswith(
+        "Do not use this repair: the slice it is for has become worse, “apple: green” (1 to 0 of 15 right"
+    )
+    assert section.sentences[1].startswith("Accuracy on “apple: green”")
+    page = render_html(build_document(record.model_copy(update={"repairs": (worse,)})))
+    assert page.index("Do not use this repair") < page.index("Accuracy on “apple: green”")

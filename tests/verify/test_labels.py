@@ -76,6 +76,10 @@ def test_check__failures_that_everybody_calls_pears_are_wrong_labels():
     assert entry.labels.sentence.startswith("Evidence points to wrong labels: 10 of 10 failures")
     assert "the probabilities agree" in entry.labels.sentence
     assert entry.cause.cause is Cause.LABELS
+    # The figures stay; nothing speaks for the cause that was named before.
+    assert entry.cause.signs == ()
+    assert entry.cause.sentence.startswith("Such samples make up 0 %")
+    assert "lie where training has" not in entry.cause.sentence
     assert entry.verdict is Verdict.CONFIRMED
 
 

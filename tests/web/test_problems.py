@@ -1,8 +1,9 @@
 import json
+from typing import Annotated
 
 import pytest
 from fastapi import FastAPI
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from starlette.testclient import TestClient
 
 from weakspot.core.errors import (
@@ -14,10 +15,11 @@ from weakspot.core.errors import (
     WeakspotError,
 )
 from weakspot.web.problems import LONGEST_GIVEN, RefusedError, add_handlers, refusal
+from weakspot.web.services.field_words import UNLIKE_AN_ID
 
 
 class Body(BaseModel):
-    name: str
+    name: Annotated[str, Field(pattern=r"^[a-z]+$")]
 
 
 @pytest.fixture
@@ -80,3 +82,9 @@ def test_invalid__anything_sent__said(client, content):
 
 def test_unknown_path__said_in_the_same_form(client):
     assert client.get("/nothing").json()["what"] == "There is no such thing."
+
+
+def test_invalid__not_as_an_id_is_written__told_without_a_regular_expression(client):
+    said = client.post("/", json={"name": "NO"}).json()
+    assert said["fix"] == UNLIKE_AN_ID
+    assert "[a-z]" not in str(said)

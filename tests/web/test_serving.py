@@ -1,10 +1,11 @@
 """What keeps a server from starting; real servers are started in tests/cli/test_serve_command.py."""
 
 import socket
+from pathlib import Path
 
 import pytest
 
-from weakspot.core.errors import ConfigError, StoreError
+from weakspot.core.errors import ConfigError
 from weakspot.project.project import Project
 from weakspot.store.project import ProjectStore
 from weakspot.web.auth.people import set_owner_password
@@ -62,14 +63,16 @@ def test_serve_project__password_of_an_owner__is_enough(folder):
         assert "is taken" in _refused(folder, host="0.0.0.0", port=port).what
 
 
-def test_serve_project__no_project__said(tmp_path):
-    assert "There is no weakspot.toml here" in _refused(tmp_path).what
+def test_serve_project__no_project__said(tmp_path, monkeypatch):
+    assert "There is no weakspot.toml here" in _refused(tmp_path / "nothing").what
+    monkeypatch.chdir(tmp_path)
+    assert "There is no weakspot.toml here" in _refused(Path()).what
+    assert list(tmp_path.iterdir()) == []
 
 
-def test_serve_project__nothing_ingested__said(tmp_path):
+def test_serve_project__nothing_ingested_and_read_only__said(tmp_path):
     (tmp_path / "weakspot.toml").write_text('[data]\nsource = "manifest.csv"\n')
-    with pytest.raises(StoreError, match="weakspot ingest"):
-        serve_project(ServeRequest(folder=tmp_path), say=print)
+    assert "nothing to show" in _refused(tmp_path, is_read_only=True).what
 
 
 def test_given_token__too_short__said(monkeypatch):

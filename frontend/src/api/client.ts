@@ -1,6 +1,7 @@
 /** The server's routes, typed by its own schema. Addresses are relative, so that any sub-path of a proxy works. */
 import createClient from "openapi-fetch";
 import type { components, paths } from "./schema";
+import { rememberOwnChange, SEEN, seenChange } from "./changes";
 import { isStatic, staticFetch, staticImage } from "./static";
 
 export type Schemas = components["schemas"];
@@ -29,8 +30,16 @@ export const api = createClient<paths>({ baseUrl: serverRoot, ...(isStatic() ? {
 
 api.use({
   onRequest({ request }) {
-    if (request.method !== "GET") request.headers.set("X-CSRF-Token", csrfToken);
+    if (request.method === "GET") return request;
+    request.headers.set("X-CSRF-Token", csrfToken);
+    const seen = seenChange();
+    if (seen !== null && !request.headers.has(SEEN)) request.headers.set(SEEN, String(seen));
     return request;
+  },
+  onResponse({ response }) {
+    const made = Number(response.headers.get("X-Change"));
+    if (made > 0) rememberOwnChange(made);
+    return response;
   },
 });
 
@@ -53,4 +62,10 @@ export async function unwrap<Data>(answer: Promise<Answer<Data>>): Promise<Data>
 export function imageAddress(row: number, tables: string, side = 160): string {
   if (isStatic()) return staticImage(row);
   return `${serverRoot}/api/images/${row}?tables=${encodeURIComponent(tables)}&side=${side}`;
+}
+
+/** Return the address of the image itself, upright: as large as it is, or with no side longer than `side`. */
+export function originalAddress(row: number, tables: string, side: number | null): string {
+  if (isStatic()) return staticImage(row);
+  return `${serverRoot}/api/images/${row}/original?tables=${encodeURIComponent(tables)}${side ? `&side=${side}` : ""}`;
 }

@@ -10,7 +10,7 @@ const queries = new QueryClient({
     queries: {
       retry: (count, error) => count < 2 && !(error instanceof Problem && error.status > 0),
       staleTime: 10_000,
-      refetchOnWindowFocus: false,
+      refetchOnWindowFocus: true,
     },
   },
 });

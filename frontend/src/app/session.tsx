@@ -7,6 +7,7 @@ import { ErrorNote } from "../components/ErrorNote";
 import { Loading } from "../components/Loading";
 import { arrivalOf, takeArrival } from "../pages/login/arrival";
 import { LoginPage } from "../pages/login/LoginPage";
+import { SetupPage } from "../pages/setup/SetupPage";
 
 type Session = Schemas["SessionView"];
 
@@ -111,16 +112,18 @@ function WhenReady({ children }: { children: ReactNode }) {
     queryKey: ["health"],
     queryFn: () => unwrap(api.GET("/api/health")),
     enabled: !isStatic(),
-    refetchInterval: (query) => (query.state.data?.state === "preparing" ? HEALTH_MILLISECONDS : false),
+    refetchInterval: (query) => (query.state.data?.state === "preparing" || query.state.data?.state === "set-up" ? HEALTH_MILLISECONDS : false),
     staleTime: Infinity,
   });
+  const isOwner = useMayChange();
   if (isStatic() || data?.state === "ready") return <>{children}</>;
+  if (data?.state === "set-up" && isOwner) return <SetupPage />;
   return (
     <main className="login" id="main">
       <h1>weakspot</h1>
       {(error !== null || data?.state === "failed") && <ErrorNote error={error ?? data?.message} onRetry={() => void refetch()} />}
       {!error && data?.state !== "failed" && (
-        <p role="status">The project is being opened; the first time this can take minutes. This page continues by itself.</p>
+        <p role="status">{data?.state === "set-up" ? data.message : "The project is being opened; the first time this can take minutes."} This page continues by itself.</p>
       )}
     </main>
   );

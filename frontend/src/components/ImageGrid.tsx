@@ -1,7 +1,8 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { useEffect, useRef, useState } from "react";
 import { useSession } from "../app/session";
-import { ImageTile, type Sample } from "./ImageTile";
+import { counted } from "./figures";
+import { ImageTile, type Picking, type Sample } from "./ImageTile";
 import { SampleLine } from "./SampleLine";
 
 type Props = {
@@ -13,14 +14,18 @@ type Props = {
   side?: number;
   height?: number | string;
   onOpen?: (sample: Sample) => void;
+  picking?: Picking;
+  picked?: ReadonlySet<number>;
 };
 
 const GAP = 8;
 const WORDS = 22;
 const LINE = 44;
+/** Browsers draw nothing that is taller than about 33 million pixels. */
+const TALLEST = 30_000_000;
 
 /** Any number of samples, as images or as rows of a table without images, of which only those in sight exist as elements; `onNeed` is told which places come into sight. */
-export function ImageGrid({ count, sampleAt, onNeed, tables, label, side = 112, height = 420, onOpen }: Props) {
+export function ImageGrid({ count, sampleAt, onNeed, tables, label, side = 112, height = 420, onOpen, picking, picked }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const { has_images: hasImages } = useSession();
   const [width, setWidth] = useState(4 * (side + GAP) - GAP);
@@ -33,30 +38,33 @@ export function ImageGrid({ count, sampleAt, onNeed, tables, label, side = 112, 
   }, []);
   const columns = hasImages ? Math.max(1, Math.floor((width + GAP) / (side + GAP))) : 1;
   const fitted = Math.max(side, Math.floor((width + GAP) / columns) - GAP);
+  const line = (hasImages ? fitted + WORDS : LINE) + GAP;
+  const reachable = Math.min(count, Math.floor(TALLEST / line) * columns);
   const lines = useVirtualizer({
-    count: Math.ceil(count / columns),
+    count: Math.ceil(reachable / columns),
     getScrollElement: () => box.current,
-    estimateSize: () => (hasImages ? fitted + WORDS : LINE) + GAP,
+    estimateSize: () => line,
     overscan: 2,
   });
   const items = lines.getVirtualItems();
   const first = (items[0]?.index ?? 0) * columns;
-  const last = Math.min(count, ((items[items.length - 1]?.index ?? 0) + 1) * columns);
+  const last = Math.min(reachable, ((items[items.length - 1]?.index ?? 0) + 1) * columns);
   useEffect(() => onNeed?.(first, last), [first, last, onNeed]);
   useEffect(() => lines.measure(), [fitted, lines]);
   return (
     <div ref={box} className="image-grid" style={{ height }} tabIndex={0} role="region" aria-label={`${label}, ${count} samples`}>
       {count === 0 && <p className="quiet">None.</p>}
+      {reachable < count && <p className="quiet">The first {counted(reachable)} can be reached by scrolling; smaller images show more, a filter shows others.</p>}
       <div style={{ height: lines.getTotalSize(), position: "relative" }}>
         {items.map((item) => (
           <div key={item.key} className="image-row" style={{ transform: `translateY(${item.start}px)`, gap: GAP }}>
             {Array.from({ length: columns }, (_, column) => item.index * columns + column)
-              .filter((place) => place < count)
+              .filter((place) => place < reachable)
               .map((place) => {
                 const sample = sampleAt(place);
-                if (sample && !hasImages) return <SampleLine key={sample.row} sample={sample} tables={tables} {...(onOpen ? { onOpen } : {})} />;
+                if (sample && !hasImages) return <SampleLine key={sample.row} sample={sample} tables={tables} isPicked={picked?.has(sample.row) ?? false} {...(onOpen ? { onOpen } : {})} {...(picking ? { picking } : {})} />;
                 return sample ? (
-                  <ImageTile key={sample.row} sample={sample} tables={tables} side={fitted} {...(onOpen ? { onOpen } : {})} />
+                  <ImageTile key={sample.row} sample={sample} tables={tables} side={fitted} isPicked={picked?.has(sample.row) ?? false} {...(onOpen ? { onOpen } : {})} {...(picking ? { picking } : {})} />
                 ) : (
                   <span key={place} className="tile waiting" style={{ width: fitted, height: hasImages ? fitted + WORDS : LINE }} />
                 );

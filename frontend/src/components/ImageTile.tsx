@@ -1,13 +1,18 @@
-import { memo, useState } from "react";
+import { memo, useContext, useState, type MouseEvent } from "react";
 import { imageAddress } from "../api/client";
+import { MarkedContext } from "../marks/markedRows";
 
-export type Sample = { row: number; label: string; answer: string; is_failure: boolean; note?: string };
-type Props = { sample: Sample; tables: string; side?: number; onOpen?: (sample: Sample) => void };
+export type Sample = { row: number; label: string; answer: string; is_failure: boolean | null; note?: string; name?: string; marks?: string[]; place?: number };
+export type Picking = { isOn: boolean; onPick: (sample: Sample, isRange: boolean) => void };
+type Props = { sample: Sample; tables: string; side?: number; onOpen?: (sample: Sample) => void; picking?: Picking; isPicked?: boolean };
 
 /** One sample: its image, what the classifier said, and whether that was a failure; without an image the words stand alone. */
-export const ImageTile = memo(function ImageTile({ sample, tables, side = 112, onOpen }: Props) {
+export const ImageTile = memo(function ImageTile({ sample, tables, side = 112, onOpen, picking, isPicked = false }: Props) {
   const [isMissing, setMissing] = useState(false);
-  const said = `${sample.label}, predicted as ${sample.answer}, ${sample.is_failure ? "wrong" : "right"}${sample.note ? `, ${sample.note}` : ""}`;
+  const marked = useContext(MarkedContext);
+  const isMarked = sample.marks ? sample.marks.length > 0 : marked.tables === tables && marked.rows.has(sample.row);
+  const marks = sample.marks?.length ? ` · marked: ${sample.marks.join(", ")}` : isMarked ? " · marked" : "";
+  const said = `${sample.name ? `${sample.name}: ` : ""}${sample.label}, ${resultWord(sample)}, predicted as ${sample.answer}${sample.note ? `, ${sample.note}` : ""}${marks}`;
   const body = isMissing ? (
     <span className="no-image" style={{ width: side, height: side }}>{sample.label}</span>
   ) : (
@@ -23,18 +28,34 @@ export const ImageTile = memo(function ImageTile({ sample, tables, side = 112, o
   );
   const caption = (
     <span className="tile-words" style={{ maxWidth: side }} aria-hidden="true">
-      <b>{sample.is_failure ? "✗" : "✓"}</b> {sample.answer}{sample.note ? ` · ${sample.note}` : ""}
+      <b>{resultSign(sample)}</b>{isMarked ? " ⚑" : ""} {sample.answer}{sample.note && <> <span className="tile-note">{sample.note}</span></>}
     </span>
   );
-  const kind = `tile ${sample.is_failure ? "is-wrong" : "is-right"}`;
+  const kind = `tile is-${resultWord(sample).replace(" ", "-")}`;
   if (!onOpen) return <div className={kind}>{body}{caption}</div>;
-  return <button type="button" className={kind} onClick={() => onOpen(sample)} aria-label={said}>{body}{caption}</button>;
+  const press = (event: MouseEvent) => {
+    if (picking && (picking.isOn || event.shiftKey || event.ctrlKey || event.metaKey)) picking.onPick(sample, event.shiftKey);
+    else onOpen(sample);
+  };
+  const pressed = picking && (picking.isOn || isPicked) ? { "aria-pressed": isPicked } : {};
+  return <button type="button" className={`${kind} ${isPicked ? "is-picked" : ""}`} onClick={press} aria-label={said} {...pressed} {...(sample.name ? { title: sample.name } : {})}>{body}{caption}</button>;
 }, isSameTile);
+
+/** Say whether the classifier is right on a sample. */
+export function resultWord(sample: Sample): "wrong" | "right" | "not known" {
+  return sample.is_failure === null ? "not known" : sample.is_failure ? "wrong" : "right";
+}
+
+/** The same as a sign. */
+export function resultSign(sample: Sample): string {
+  return sample.is_failure === null ? "" : sample.is_failure ? "✗" : "✓";
+}
 
 function isSameTile(one: Props, two: Props): boolean {
   const [left, right] = [one.sample, two.sample];
   return (
     left.row === right.row && left.label === right.label && left.answer === right.answer && left.note === right.note &&
-    left.is_failure === right.is_failure && one.tables === two.tables && one.side === two.side && one.onOpen === two.onOpen
+    left.is_failure === right.is_failure && left.place === right.place && left.marks?.join() === right.marks?.join() &&
+    one.picking === two.picking && one.isPicked === two.isPicked && one.tables === two.tables && one.side === two.side && one.onOpen === two.onOpen
   );
 }

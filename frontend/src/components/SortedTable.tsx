@@ -57,7 +57,7 @@ export function SortedTable<Row>({ rows, columns, rowKey, caption, startBy, star
         <thead>
           <tr>
             {columns.map((column) => (
-              <th key={column.key} scope="col" className={column.isNumber ? "number" : undefined} aria-sort={column.order ? state(column.key) : undefined} title={column.hint}>
+              <th key={column.key} scope="col" className={`col-${column.key} ${column.isNumber ? "number" : ""}`} aria-sort={column.order ? state(column.key) : undefined} title={column.hint}>
                 {column.order ? (
                   <button type="button" className="sort" onClick={() => press(column)}>
                     {column.title} <span aria-hidden="true">{by.key === column.key ? (by.down ? "▾" : "▴") : "▵"}</span>
@@ -72,7 +72,7 @@ export function SortedTable<Row>({ rows, columns, rowKey, caption, startBy, star
         <tbody>
           {sorted.map((row) => (
             <tr key={rowKey(row)} className={rowClass?.(row)}>
-              {columns.map((column) => <td key={column.key} className={column.isNumber ? "number" : undefined}>{column.cell(row)}</td>)}
+              {columns.map((column) => <td key={column.key} className={`col-${column.key} ${column.isNumber ? "number" : ""}`}>{column.cell(row)}</td>)}
             </tr>
           ))}
         </tbody>

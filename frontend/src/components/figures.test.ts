@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chance, isCertain, points, pointsRange, share, size } from "./figures";
+import { chance, isCertain, points, pointsRange, share, size, timeLeft, unbroken } from "./figures";
 
 describe("points", () => {
   it("has a decimal where the change is small, and a sign always", () => {
@@ -26,5 +26,17 @@ describe("share", () => {
     expect(share(3, 4, interval)).toEqual({ count: 3, total: 4, value: 0.75, interval });
     expect(share(0, 0, interval).value).toBe(0);
     expect([0.05, 0.051].map(isCertain)).toEqual([true, false]);
+  });
+});
+
+describe("timeLeft", () => {
+  it("is as exact as a guess can be", () => {
+    expect([3, 44, 200, 9000].map(timeLeft)).toEqual(["a few seconds", "about 40 s", "about 3 min", "about 3 h"]);
+  });
+});
+
+describe("unbroken", () => {
+  it("keeps a figure and its percent sign in one line", () => {
+    expect(unbroken("79 % right (72-84 %)")).toBe("79\u00a0% right (72-84\u00a0%)");
   });
 });

@@ -7,6 +7,11 @@ export function percent(value: number | null | undefined): string {
   return value === null || value === undefined || !Number.isFinite(value) ? "–" : `${Math.round(100 * value)}\u00a0%`;
 }
 
+/** A sentence of the server in which no line ends before a percent sign. */
+export function unbroken(sentence: string): string {
+  return sentence.replaceAll(" %", "\u00a0%");
+}
+
 /** "51–90 %". */
 export function range(interval: Interval): string {
   return `${Math.round(100 * interval.low)}–${Math.round(100 * interval.high)}\u00a0%`;
@@ -45,6 +50,20 @@ export function points(change: number | null): string {
 /** "−1.2 to +20"; an interval of a change. */
 export function pointsRange(low: number, high: number): string {
   return `${points(low)} to ${points(high)}`.replaceAll("±", "");
+}
+
+/** An ISO moment as people read it, in their own time zone. */
+export function moment(iso: string): string {
+  const time = new Date(iso);
+  return Number.isNaN(time.getTime()) ? iso : time.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** 200 -> "about 3 min"; how long something will still take. */
+export function timeLeft(seconds: number): string {
+  if (seconds < 10) return "a few seconds";
+  if (seconds < 90) return `about ${Math.round(seconds / 10) * 10} s`;
+  if (seconds < 5400) return `about ${Math.round(seconds / 60)} min`;
+  return `about ${Math.round(seconds / 3600)} h`;
 }
 
 /** 2048 -> "2 kB". */

@@ -1,11 +1,12 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
+import { allBut, askAgain, named } from "../api/askAgain";
 import { api, unwrap, type Schemas } from "../api/client";
 import { isStatic } from "../api/static";
 import { useMayChange } from "../app/session";
 import { Button } from "./Button";
 import { ErrorNote } from "./ErrorNote";
-import { counted } from "./figures";
+import { counted, timeLeft } from "./figures";
 
 export type JobView = Schemas["JobView"];
 
@@ -13,6 +14,7 @@ const JOBS = ["jobs"];
 const WATCH_MILLISECONDS = 700;
 const IDLE_MILLISECONDS = 15_000;
 const KIND_WORDS: Record<string, string> = {
+  preflight: "Checking data and classifier",
   run: "Looking for failures",
   repair: "Repairing",
   report: "Writing the report",
@@ -22,6 +24,20 @@ const KIND_WORDS: Record<string, string> = {
   search: "Searching with generated images",
   counterfactual: "Generating counterfactuals",
   "study-repairs": "Repairing by the phrases of a study",
+};
+const STAGE_WORDS: Record<string, string> = {
+  preflight: "checking data and classifier",
+  ingest: "reading the samples",
+  images: "looking at the images",
+  embed: "embedding images",
+  classify: "asking the classifier",
+  groups: "looking for near-identical images",
+  attributes: "assigning attributes",
+  discover: "looking for slices",
+  describe: "finding words",
+  verify: "testing on samples that took no part",
+  repair: "repairing",
+  advise: "working out what to do",
 };
 const STATE_WORDS: Record<JobView["state"], string> = {
   queued: "waits for other jobs",
@@ -35,6 +51,11 @@ const STATE_WORDS: Record<JobView["state"], string> = {
 /** Return what a kind of job is called on pages. */
 export function jobTitle(kind: string): string {
   return KIND_WORDS[kind] ?? kind;
+}
+
+/** Return what a step of a job is called on pages. */
+export function stageTitle(stage: string): string {
+  return STAGE_WORDS[stage] ?? stage;
 }
 
 /** Return whether a job waits or runs. */
@@ -63,7 +84,7 @@ export function useJobs(): { jobs: JobView[]; error: Error | null } {
   useEffect(() => {
     const ended = waiting.current.split(" ").filter((id) => id && !underWay.includes(id));
     waiting.current = underWay;
-    if (ended.length > 0) void queries.invalidateQueries({ predicate: (query) => !["jobs", "session"].includes(String(query.queryKey[0])) });
+    if (ended.length > 0) void askAgain(queries, allBut("jobs", "session"));
   }, [underWay, queries]);
   return { jobs, error };
 }
@@ -75,7 +96,7 @@ export function useJob(kind: string): { start: (args: Record<string, unknown>) =
   const starting = useMutation({
     mutationFn: (args: Record<string, unknown>) =>
       unwrap(api.POST("/api/jobs", { body: { kind, arguments: args } })),
-    onSettled: () => queries.invalidateQueries({ queryKey: JOBS }),
+    onSettled: () => askAgain(queries, named("jobs")),
   });
   const job = shownJob(jobs, kind);
   return { start: starting.mutate, job, isRunning: starting.isPending || isUnderWay(job), error: starting.error ?? error };
@@ -90,23 +111,26 @@ export function JobProgress({ job }: { job: JobView | null }) {
       const params = { params: { path: { job_id: id } } };
       return unwrap(what === "cancel" ? api.POST("/api/jobs/{job_id}/cancel", params) : api.POST("/api/jobs/{job_id}/resume", params));
     },
-    onSettled: () => queries.invalidateQueries({ queryKey: JOBS }),
+    onSettled: () => askAgain(queries, named("jobs")),
   });
   if (!job) return null;
   const title = jobTitle(job.kind);
+  const stage = stageTitle(job.stage);
   const isActive = isUnderWay(job);
+  // A step that is one thing has nothing to count: its bar moves until it is over.
+  const isCounted = job.total !== null && job.total > 1;
   const canResume = ["failed", "cancelled", "interrupted"].includes(job.state);
   return (
     <div className={`job ${job.state}`} role="group" aria-label={title}>
       <p role="status">
         <strong>{title}</strong>: {STATE_WORDS[job.state]}
-        {isActive && job.stage && `, ${job.stage}`}
+        {isActive && stage && `, ${stage}`}
         {job.message && `. ${job.message}`}
       </p>
       {job.state === "running" && (
         <p className="job-progress">
-          <progress aria-label={`${title}, ${job.stage}`} {...(job.total ? { value: job.done, max: job.total } : {})} />
-          {job.total ? <span className="quiet figure">{counted(job.done)} of {counted(job.total)}</span> : null}
+          <progress aria-label={`${title}, ${stage}`} {...(isCounted ? { value: job.done, max: job.total ?? 1 } : {})} />
+          {isCounted ? <span className="quiet figure">{counted(job.done)} of {counted(job.total ?? 0)}{job.seconds_left === null ? "" : `, ${timeLeft(job.seconds_left)} left in this step`}</span> : null}
         </p>
       )}
       {mayChange && (isActive || canResume) && (

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from weakspot.backends.diffusers_pipeline import UNSAFE, GeneratedPixels, draw, refuse_unequal
-from weakspot.backends.diffusers_source import PipelineSettings, PipelineSource, arguments_of
+from weakspot.backends.diffusers_settings import PipelineSettings
+from weakspot.backends.diffusers_source import PipelineSource, arguments_of
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.core.errors import ConfigError, ModelError, RefusedPromptError
 from weakspot.core.generation_requests import PASS

@@ -5,114 +5,38 @@ import json
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from weakspot.backends.diffusers_loading import (
-    OFFLOADS,
     dtype_option,
     placed,
     quantised_parts,
     with_lora,
     with_scheduler,
 )
+from weakspot.backends.diffusers_settings import PipelineSettings
 from weakspot.backends.hub import hub_is_off
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, model_id
 from weakspot.backends.optional_library import require_library
 from weakspot.backends.torch_device import (
-    DTYPES,
     declare_torchvision_operators,
     require_torch,
     torch_device,
     torch_dtype,
 )
-from weakspot.backends.transformers_source import QUANTISED, first_line
-from weakspot.core.bounds import Count, NonNegative, check_bounds
+from weakspot.backends.transformers_source import first_line
 from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.core.sending import Sendable
 
 PURPOSE = "Diffusion pipelines"
 EXTRA = "generate"
 INDEX_FILE = "model_index.json"
-OWN_ARGUMENTS = frozenset(
-    {
-        "prompt",
-        "image",
-        "mask_image",
-        "generator",
-        "output_type",
-        "num_inference_steps",
-        "guidance_scale",
-    }
-    | {"width", "height", "negative_prompt", "num_images_per_prompt", "return_dict"}
-)
 DRAWING = ("call", "scheduler", "lora", "lora_weight", "quantise")
 """Settings that decide about pixels and that older ids do not know; they count only where they were changed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PipelineSettings:
-    """Which pipeline, where it runs and how it draws.
-
-    Args:
-        model: name on the hub, or a folder that `save_pretrained` wrote; with a folder nothing is asked of any network.
-        revision: branch, tag or commit on the hub.
-        variant: kind of weight files, for example fp16; None for the plain ones.
-        device: auto, cpu, cuda, cuda:1, mps.
-        dtype: auto, float32, float16 or bfloat16. On a graphics card auto is bfloat16 for pipelines built on a transformer (FLUX,
-            Stable Diffusion 3) and float16 for the others; elsewhere it is float32.
-        steps: denoising steps; None for what the pipeline does by itself.
-        guidance_scale: how closely words are followed; None for what the pipeline does by itself, 0 for none.
-        width: of the images in pixels; None for what the pipeline does by itself.
-        height: of the images in pixels; None for what the pipeline does by itself.
-        negative_prompt: what images are not to show.
-        batch_size: images a call of the pipeline.
-        call: further arguments of the pipeline's call, by their own names, such as true_cfg_scale or image_guidance_scale.
-        scheduler: class of diffusers that takes the place of the pipeline's own scheduler.
-        lora: name on the hub, folder or file of a LoRA.
-        lora_weight: how much of it.
-        offload: model or sequential: parts wait in memory and go to the device in turn; empty to keep all of it there.
-        quantise: 4-bit or 8-bit to load the large parts so by bitsandbytes.
-    """
-
-    model: str
-    revision: str | None = None
-    variant: str | None = None
-    device: str = "auto"
-    dtype: str = "auto"
-    steps: Count | None = None
-    guidance_scale: NonNegative | None = None
-    width: Count | None = None
-    height: Count | None = None
-    negative_prompt: str = ""
-    batch_size: Count = 1
-    call: Mapping[str, Any] = field(default_factory=dict)
-    scheduler: str = ""
-    lora: str = ""
-    lora_weight: NonNegative = 1.0
-    offload: str = ""
-    quantise: str = ""
-
-    def __post_init__(self) -> None:
-        problems = []
-        taken = sorted(OWN_ARGUMENTS & self.call.keys())
-        if taken:
-            problems.append(f"call: {', '.join(taken)} cannot be set here")
-        for name, known in (("offload", OFFLOADS), ("quantise", tuple(QUANTISED))):
-            if getattr(self, name) not in ("", *known):
-                problems.append(f"{name}: must be one of {list(known)}, is {getattr(self, name)!r}")
-        if (self.width is None) != (self.height is None):
-            problems.append(
-                "width and height: give both or none, some pipelines ignore one without the other"
-            )
-        if self.dtype not in ("auto", *DTYPES):
-            problems.append(f"dtype: must be auto or one of {list(DTYPES)}, is {self.dtype!r}")
-        if not self.model.strip():
-            problems.append("model: must be a name on the hub or a folder")
-        check_bounds(self, where="options", problems=problems)
 
 
 class PipelineSource(Sendable):
@@ -249,6 +173,14 @@ class PipelineSource(Sendable):
         if hasattr(getattr(made, "vae", None), "enable_slicing"):
             made.vae.enable_slicing()
         return made
+
+    def part(self, model: str) -> Any:
+        """Return a part that is kept apart from the pipeline, such as a ControlNet, by name on the hub or folder."""
+        other = PipelineSource(replace(self.settings, model=model, revision=None, variant=None))
+        options: dict[str, Any] = {"use_safetensors": True, "trust_remote_code": False}
+        options[dtype_option(self.library.__version__)] = self.dtype
+        with self.quiet():
+            return other._fetch(partial(self.kind("AutoModel").from_pretrained, model, **options))
 
     def call_options(self, pipeline: Any) -> dict[str, Any]:
         """Return the settings that are not left to the pipeline, by the names of its arguments.

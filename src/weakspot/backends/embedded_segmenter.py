@@ -34,6 +34,7 @@ class EmbeddedSegmenter(Sendable):
         cache_dir: where weights are kept; by default the user's cache folder.
         threads: threads inside one call; 0 leaves it to onnxruntime.
         least_quality: estimated overlap with the true mask from which on a mask is used; by default what was learnt.
+        providers: execution providers of onnxruntime, best first, as in `[engine] provider`; by default the best that starts.
         progress: told the downloaded bytes and how many there are.
     """
 
@@ -43,6 +44,7 @@ class EmbeddedSegmenter(Sendable):
         cache_dir: str | Path | None = None,
         threads: int = 0,
         least_quality: float | None = None,
+        providers: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
         if least_quality is not None and not 0.0 <= least_quality <= 1.0:
@@ -53,6 +55,7 @@ class EmbeddedSegmenter(Sendable):
             )
         self._cache_dir = None if cache_dir is None else Path(cache_dir)
         self._threads = threads
+        self._providers = providers
         self._least_quality = least_quality
         self._progress = progress
 
@@ -101,6 +104,7 @@ class EmbeddedSegmenter(Sendable):
             known=self._gate.known,
             cache_dir=self._cache_dir,
             threads=self._threads,
+            providers=self._providers,
             progress=self._progress,
         )
 

@@ -2,8 +2,9 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Lock
 from typing import Any, Unpack
 from urllib.parse import urljoin, urlsplit
@@ -13,7 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weakspot.backends.endpoint_address import address_with, client_of, shown_address
 from weakspot.backends.endpoint_image_settings import ImageOptions, image_settings
-from weakspot.backends.endpoint_retries import RequestRefusedError, Retries, fetch_bytes
+from weakspot.backends.endpoint_retries import File, RequestRefusedError, Retries, fetch_bytes
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id
 from weakspot.core.errors import ConfigError, ModelError
@@ -81,6 +82,8 @@ class EndpointImageGenerator(Sendable):
         model: name of the model behind it.
         options: see `ImageSettings`; `token_variable` names the environment variable with the token.
     """
+
+    _path = PATH
 
     def __init__(self, *, url: str, model: str, **options: Unpack[ImageOptions]) -> None:
         self.settings = image_settings(url, model, options)
@@ -179,11 +182,21 @@ class EndpointImageGenerator(Sendable):
                 Image.new("RGB", self.settings.width_and_height, GREY),
                 {UNSAFE: _message_of(error)},
             )
-        made = GeneratedImage(
-            image=image, prompt=prompt, seed=seed, generator_id=self.generator_id, verdicts=verdicts
+        made = self._finished(
+            GeneratedImage(
+                image=image,
+                prompt=prompt,
+                seed=seed,
+                generator_id=self.generator_id,
+                verdicts=verdicts,
+            )
         )
         with self._guard:
             self._kept[pair] = made
+        return made
+
+    def _finished(self, made: GeneratedImage) -> GeneratedImage:
+        """Return an image as it is given away."""
         return made
 
     def _body(self, prompt: str, seed: int) -> dict[str, Any]:
@@ -206,10 +219,17 @@ class EndpointImageGenerator(Sendable):
         """Send one request; a service that always answers with bytes may not know `response_format`, which is then left out."""
         body = self._body(prompt, seed)
         jitter = generator(seed, "image endpoint", prompt)
+        files = self._files(prompt, seed)
+        post = partial(
+            self._retries.post,
+            self._client,
+            self._address,
+            jitter=jitter,
+            where=self._where,
+            files=files,
+        )
         try:
-            return self._retries.post(
-                self._client, self._address, body, jitter=jitter, where=self._where
-            )
+            return post(body)
         except RequestRefusedError as error:
             if (
                 "response_format" not in body
@@ -219,9 +239,11 @@ class EndpointImageGenerator(Sendable):
                 raise
             self._asks_for_bytes = False
             body.pop("response_format")
-            return self._retries.post(
-                self._client, self._address, body, jitter=jitter, where=self._where
-            )
+            return post(body)
+
+    def _files(self, _prompt: str, _seed: int) -> Mapping[str, File] | None:
+        """Return what is sent along with the words; None for nothing."""
+        return None
 
     def _explain(self, error: RequestRefusedError) -> ModelError:
         if error.status in NOT_UNDERSTOOD and self.settings.sends_seed and "seed" in error.said:
@@ -296,7 +318,7 @@ class EndpointImageGenerator(Sendable):
 
     @property
     def _address(self) -> str:
-        return address_with(self.settings.url, PATH)
+        return address_with(self.settings.url, self._path)
 
     @property
     def _where(self) -> str:

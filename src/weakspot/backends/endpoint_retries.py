@@ -8,7 +8,7 @@ What an endpoint's answer points at, fetched with retries and never larger than 
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from weakspot.core.errors import ConfigError, ModelError, UnavailableError
 from weakspot.media.remote import asked_wait
 
 Given = TypeVar("Given")
+File = tuple[str, bytes, str]
 SILENCES = 10.0
 """A whole answer may take this many times as long as a server may be silent."""
 USUAL_SILENCE_SECONDS = 60.0
@@ -102,8 +103,9 @@ class Retries:
         *,
         jitter: np.random.Generator,
         where: str,
+        files: Mapping[str, File] | None = None,
     ) -> bytes:
-        """Send JSON and return the body of the answer.
+        """Send JSON, or a form if there are files, and return the body of the answer.
 
         Args:
             client: an httpx client.
@@ -111,6 +113,7 @@ class Retries:
             body: what is sent.
             jitter: random part of the waits.
             where: the address as messages may show it.
+            files: file name, content and media type by field.
 
         Raises:
             UnavailableError: if no attempt was answered.
@@ -119,7 +122,7 @@ class Retries:
         """
         reason = ""
         for attempt in range(self.n_retries + 1):
-            answer, reason, asked = _attempt(client, url, body, where=where)
+            answer, reason, asked = _attempt(client, url, body, where=where, files=files)
             if answer is not None:
                 return answer
             if attempt < self.n_retries:
@@ -143,13 +146,19 @@ class Retries:
 
 
 def _attempt(
-    client: Any, url: str, body: dict[str, Any], *, where: str
+    client: Any,
+    url: str,
+    body: dict[str, Any],
+    *,
+    where: str,
+    files: Mapping[str, File] | None,
 ) -> tuple[bytes | None, str, float | None]:
     """Return the answer; or None, why there is none, and the wait that the server asks for."""
     import httpx
 
+    sent: dict[str, Any] = {"json": body} if files is None else {"data": body, "files": files}
     try:
-        response = within(seconds_for_all(client), lambda: client.post(url, json=body))
+        response = within(seconds_for_all(client), lambda: client.post(url, **sent))
     except TimeoutError as error:
         return None, str(error), None
     except httpx.TransportError as error:

@@ -4,6 +4,7 @@ import base64
 import io
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, Unpack
 
 from PIL import Image
@@ -18,6 +19,7 @@ from weakspot.backends.answer_words import (
     plain_words,
     short_sentences,
 )
+from weakspot.backends.caption_shots import Shot, read_shots, shots_id
 from weakspot.backends.endpoint_chat import ChatEndpoint, ChatOptions, chat_settings
 from weakspot.backends.endpoint_retries import RequestRefusedError
 from weakspot.backends.preprocessing import is_number, resize_shorter_side
@@ -68,6 +70,7 @@ class EndpointCaptioner(Sendable):
         model: name of the model behind it.
         image_side: images are sent as JPEG with their shorter side at most so long.
         prompt: what the model is asked; `{about}` stands for the class, as "a dog" or "anything".
+        shots: CSV table (image, text) with examples of captions, sent before an image whose caption is to be completed.
         options: see `ChatSettings`; `token_variable` names the environment variable with the token.
     """
 
@@ -78,6 +81,7 @@ class EndpointCaptioner(Sendable):
         model: str,
         image_side: int = IMAGE_SIDE,
         prompt: str = "",
+        shots: str | Path = "",
         **options: Unpack[ChatOptions],
     ) -> None:
         self._images = _AskedImages(
@@ -85,11 +89,14 @@ class EndpointCaptioner(Sendable):
             image_side=image_side,
         )
         self._prompt = prompt
+        self._table, self._shots = str(shots), read_shots(shots)
 
     @property
     def captioner_id(self) -> str:
         asked = [caption_instruction(about, wording=self._prompt) for about in (None, "thing")]
-        return self._images.identity("endpoint-captioner", asked, COMPLETION)
+        return self._images.identity(
+            "endpoint-captioner", asked, COMPLETION, *shots_id(self._table)
+        )
 
     @property
     def image_side(self) -> int | None:
@@ -100,7 +107,8 @@ class EndpointCaptioner(Sendable):
 
     def complete(self, images: Sequence[Image.Image], *, beginning: str) -> list[str]:
         """Return short sentences that follow the beginning, one text an image; empty where the model says nothing of use."""
-        said = self._images.ask_patiently(images, completion_instruction(beginning))
+        asked = completion_instruction(beginning)
+        said = self._images.ask_patiently(images, asked, shots=self._shots)
         return [short_sentences(text, beginning=beginning) for text in said]
 
     def close(self) -> None:
@@ -160,12 +168,16 @@ class _AskedImages:
         with ThreadPoolExecutor(max_workers=self._endpoint.settings.concurrency) as pool:
             return list(pool.map(lambda image: self._word(image, instruction), images))
 
-    def ask_patiently(self, images: Sequence[Image.Image], instruction: str) -> list[str]:
+    def ask_patiently(
+        self, images: Sequence[Image.Image], instruction: str, *, shots: Sequence[Shot] = ()
+    ) -> list[str]:
         """Return answers as they came; an empty one where a single image got none, and the error where all of them did."""
         if not images:
             return []
         with ThreadPoolExecutor(max_workers=self._endpoint.settings.concurrency) as pool:
-            said = list(pool.map(lambda image: self._asked_or_error(image, instruction), images))
+            said = list(
+                pool.map(lambda image: self._asked_or_error(image, instruction, shots), images)
+            )
         errors = [one for one in said if isinstance(one, ModelError)]
         if len(errors) == len(said):
             raise errors[0]
@@ -174,9 +186,11 @@ class _AskedImages:
     def close(self) -> None:
         self._endpoint.close()
 
-    def _asked_or_error(self, image: Image.Image, instruction: str) -> str | ModelError:
+    def _asked_or_error(
+        self, image: Image.Image, instruction: str, shots: Sequence[Shot]
+    ) -> str | ModelError:
         try:
-            return self._ask(image, instruction)
+            return self._ask(image, instruction, shots)
         except RequestRefusedError:
             raise
         except ModelError as error:
@@ -188,11 +202,13 @@ class _AskedImages:
             raise ModelError("The model answered without words.")
         return words
 
-    def _ask(self, image: Image.Image, instruction: str) -> str:
-        parts: list[dict[str, JsonValue]] = [
-            {"type": "text", "text": instruction},
-            {"type": "image_url", "image_url": {"url": data_url(image, side=self.side)}},
-        ]
+    def _ask(self, image: Image.Image, instruction: str, shots: Sequence[Shot] = ()) -> str:
+        shown = [*((shot.said, shot.image) for shot in shots), (instruction, image)]
+        parts: list[dict[str, JsonValue]] = []
+        for text, own in shown:
+            parts.append({"type": "text", "text": text})
+            address = data_url(own, side=self.side)
+            parts.append({"type": "image_url", "image_url": {"url": address}})
         return self._endpoint.ask(parts)
 
 

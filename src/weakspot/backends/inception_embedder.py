@@ -69,11 +69,18 @@ class InceptionEmbedder(Sendable):
         path: TorchScript or ONNX file, or a folder that timm saved.
         model: timm model, `inception_v3.tf_in1k` or `hf-hub:organisation/model`; instead of a path.
         side: pixels of the square, where the network does not fix it.
-        device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`; ONNX graphs take the fastest there is.
+        device: `cpu`, `cuda`, `cuda:1`, `mps` or `auto`, for all but ONNX graphs.
+        providers: execution providers of onnxruntime for an ONNX graph, best first; by default the best that starts.
     """
 
     def __init__(
-        self, *, path: str | Path = "", model: str = "", side: int = SIDE, device: str = "cpu"
+        self,
+        *,
+        path: str | Path = "",
+        model: str = "",
+        side: int = SIDE,
+        device: str = "cpu",
+        providers: Sequence[str] | None = None,
     ) -> None:
         if bool(str(path)) == bool(model):
             raise ConfigError(
@@ -89,6 +96,7 @@ class InceptionEmbedder(Sendable):
         self._model = model
         self._side = side
         self._device = device
+        self._providers = providers
 
     @LoadedOnce
     def encoder_id(self) -> str:
@@ -159,7 +167,7 @@ class InceptionEmbedder(Sendable):
                 "There is no such model file or folder.", where=str(self._path), fix=FIX
             )
         if self._path.suffix.lower() == ONNX_SUFFIX:
-            return _onnx_network(self._path, self._side)
+            return _onnx_network(self._path, self._side, self._providers)
         if is_script(self._path):
             return _script_network(self._path, self._side, self._device)
         raise ModelError("This is neither TorchScript nor ONNX.", where=str(self._path), fix=FIX)
@@ -188,8 +196,8 @@ def _script_network(path: Path, side: int, wanted_device: str) -> FeatureNetwork
     return FeatureNetwork(images=images, run=run, identity=file_hash(path))
 
 
-def _onnx_network(path: Path, side: int) -> FeatureNetwork:
-    session = make_session(path)
+def _onnx_network(path: Path, side: int, providers: Sequence[str] | None) -> FeatureNetwork:
+    session = make_session(path, providers=providers)
     entry = session.get_inputs()[0]
     height, width = (one if isinstance(one, int) else side for one in entry.shape[-2:])
     dtype = "uint8" if entry.type == BYTES else "float32"

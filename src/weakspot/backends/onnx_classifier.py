@@ -14,6 +14,7 @@ from weakspot.backends.class_scores import (
     parsed_task,
     score_kinds,
 )
+from weakspot.backends.fitting_batch import fitting_batch
 from weakspot.backends.head_fitting import check_repaired, fitted_head
 from weakspot.backends.loaded_once import LoadedOnce, reloaded
 from weakspot.backends.model_hash import file_hash, model_id
@@ -21,16 +22,15 @@ from weakspot.backends.network_answer import AnswerReader, Probe, probe_images, 
 from weakspot.backends.new_files import files_in, main_first, new_files
 from weakspot.backends.onnx_graph import GraphEnd, InputFacts, OnnxGraph
 from weakspot.backends.onnx_head import check_graph, write_graph
+from weakspot.backends.onnx_session import make_session
 from weakspot.backends.plain_model import PlainModel
 from weakspot.backends.preprocessing import ImageFileSettings, Preprocessing, preprocessing_from
+from weakspot.backends.providers import CPU, PROCESSOR, choose_provider, first_line
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ConfigError, ModelError, raise_all
 from weakspot.core.heads import Head
 from weakspot.core.roles import ClassifierOutput
 from weakspot.core.sending import Sendable
-
-CPU = "CPUExecutionProvider"
-EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +58,7 @@ class _Runner:
             answers = self.session.run(list(self.outputs), {self.facts.name: batch})
         except Exception as error:
             raise ModelError(
-                f"onnxruntime refused a batch: {_first_line(error)}",
+                f"onnxruntime refused a batch: {first_line(error)}",
                 where=self.where,
                 given=batch.shape,
             ) from error
@@ -89,7 +89,7 @@ class OnnxClassifier(Sendable):
         output: which output holds the scores, needed when there are several.
         feature_output: a tensor to take as features instead of the input of the last linear layer.
         scores: whether the graph gives `logits` or `probabilities`; `auto` sees for itself.
-        providers: execution providers of onnxruntime, best first.
+        providers: execution providers of onnxruntime, best first; by default the best that starts and computes as the file says.
         threads: threads inside one call; 0 leaves it to onnxruntime.
         images: how images are prepared, see `ImageFileSettings`; pixels are scaled to 0 to 1 and not normalised by default.
     """
@@ -103,7 +103,7 @@ class OnnxClassifier(Sendable):
         output: str | None = None,
         feature_output: str | None = None,
         scores: str = "auto",
-        providers: Sequence[str] = (CPU,),
+        providers: Sequence[str] | None = None,
         threads: int = 0,
         **images: Unpack[ImageFileSettings],
     ) -> None:
@@ -113,7 +113,7 @@ class OnnxClassifier(Sendable):
         self._output = output
         self._feature_output = feature_output
         self._scores = parsed_score_kind(scores)
-        self._providers = tuple(providers)
+        self._providers = providers
         self._threads = threads
         self._images = images
 
@@ -138,6 +138,16 @@ class OnnxClassifier(Sendable):
     def head(self) -> Head | None:
         """The last linear layer, checked against the graph's own answer; None where there is none."""
         return self._loaded.reader.head
+
+    @property
+    def computed_by(self) -> str:
+        """Which provider computes; in the precision of the file, always."""
+        return choose_provider(self._providers).name
+
+    @property
+    def images_per_call(self) -> int:
+        """How many images fit into the memory of what computes."""
+        return fitting_batch(choose_provider(self._providers), side=self.image_side)
 
     @property
     def features_note(self) -> str | None:
@@ -173,7 +183,8 @@ class OnnxClassifier(Sendable):
                 fix="Start again with the file as it is.",
             )
         prepared = self._probes()
-        before = self if self._providers == (CPU,) else reloaded(self, _providers=(CPU,))
+        is_exact = choose_provider(self._providers) is PROCESSOR
+        before = self if is_exact else reloaded(self, _providers=(CPU,))
         with new_files(folder) as staging:
             path, epsilon = self._write_checked(
                 rows, staging, list(self._loaded.runner.batches(prepared))
@@ -282,35 +293,12 @@ class OnnxClassifier(Sendable):
         )
 
     def _session(self, graph: OnnxGraph, tap: str | None) -> Any:
-        import onnxruntime
-
-        present = onnxruntime.get_available_providers()
-        missing = [name for name in self._providers if name not in present]
-        if missing:
-            raise ConfigError(
-                "This onnxruntime lacks a provider.",
-                where="providers",
-                given=missing,
-                fix=f"Choose among {present}.",
-            )
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        options.log_severity_level = 3
-        # Threads that wait for the next batch would keep the cores from the decoders.
-        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        options.add_session_config_entry(EXTERNAL_FOLDER, str(self._path.parent.resolve()))
-        try:
-            return onnxruntime.InferenceSession(
-                graph.tapped(*filter(None, [tap])), options, providers=list(self._providers)
-            )
-        except ModelError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"onnxruntime cannot open the graph: {_first_line(error)}",
-                where=str(self._path),
-                fix="Export it again, or update onnxruntime.",
-            ) from error
+        return make_session(
+            self._path,
+            threads=self._threads,
+            providers=self._providers,
+            graph=graph.tapped(*filter(None, [tap])),
+        )
 
 
 def _preprocessing(facts: InputFacts, images: ImageFileSettings) -> Preprocessing:
@@ -343,7 +331,3 @@ def _preprocessing(facts: InputFacts, images: ImageFileSettings) -> Preprocessin
 
 def _hashes(graph: OnnxGraph) -> list[str]:
     return [file_hash(file) for file in (graph.path, *graph.external_files())]
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", maxsplit=1)[0][:300]

@@ -3,7 +3,6 @@
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -11,13 +10,12 @@ from weakspot.backends.head_fitting import not_verified, score_slack
 from weakspot.backends.model_hash import file_hash
 from weakspot.backends.onnx_edit import Touched, changed_elsewhere, edited
 from weakspot.backends.onnx_graph import LinearLayer, OnnxGraph
-from weakspot.backends.onnx_session import CPU
+from weakspot.backends.onnx_session import make_session
 from weakspot.backends.onnx_tensors import depending_on, external_places
+from weakspot.backends.providers import CPU
 from weakspot.core.arrays import AnyArray
 from weakspot.core.errors import ModelError
 from weakspot.core.heads import Head
-
-EXTERNAL_FOLDER = "session.model_external_initializers_file_folder_path"
 
 
 def write_graph(
@@ -105,14 +103,8 @@ def _compare(before: list[AnyArray], after: list[AnyArray], head: Head, epsilon:
 
 
 def _answers(graph: OnnxGraph, names: list[str], batch: AnyArray) -> list[AnyArray]:
-    import onnxruntime
-
-    options: Any = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 3
-    options.add_session_config_entry(EXTERNAL_FOLDER, str(graph.path.parent.resolve()))
     try:
-        session = onnxruntime.InferenceSession(graph.tapped(*names), options, providers=[CPU])
+        session = make_session(graph.path, threads=1, providers=[CPU], graph=graph.tapped(*names))
         return [
             np.asarray(answer) for answer in session.run(names, {graph.input_facts().name: batch})
         ]

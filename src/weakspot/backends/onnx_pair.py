@@ -9,11 +9,13 @@ import numpy as np
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from weakspot.backends.fitting_batch import fitting_batch
 from weakspot.backends.hub_preprocessing import preprocessing_of_processor
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import file_hash, settings_hash
 from weakspot.backends.onnx_session import make_session, run_session
 from weakspot.backends.preprocessing import Preprocessing, preprocessing_from
+from weakspot.backends.providers import choose_provider
 from weakspot.core.arrays import AnyArray, FloatArray, unit_rows
 from weakspot.core.errors import ModelError, raise_all
 from weakspot.core.sending import Sendable
@@ -59,7 +61,7 @@ class OnnxPairEmbedder(Sendable):
     Args:
         folder: holds the files that `PairDescription` names; `embedder.json` and `preprocessor_config.json` are optional.
         threads: threads inside one call; 0 leaves it to onnxruntime.
-        providers: onnxruntime providers; by default the fastest there is.
+        providers: execution providers of onnxruntime, best first, as in `[engine] provider`; by default the best that starts.
     """
 
     def __init__(
@@ -81,6 +83,16 @@ class OnnxPairEmbedder(Sendable):
     @LoadedOnce
     def dimension(self) -> int:
         return int(self.embed_prepared([self.prepare(Image.new("RGB", (8, 8)))]).shape[1])
+
+    @property
+    def computed_by(self) -> str:
+        """Which provider computes; in the precision of the files."""
+        return choose_provider(self._providers).name
+
+    @property
+    def images_per_call(self) -> int:
+        """How many images fit into the memory of what computes."""
+        return fitting_batch(choose_provider(self._providers), side=self.image_side)
 
     @property
     def image_side(self) -> int | None:

@@ -4,6 +4,7 @@ The graph that the registry carries pools its tokens to 8 x 8; here the tokens o
 """
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class PatchTokens(Sendable):
         known: what the known image must give, the mean of its tokens [WIDTH].
         cache_dir: where weights are kept; by default the user's cache folder.
         threads: threads inside one call; 0 leaves it to onnxruntime.
+        providers: execution providers of onnxruntime, best first, as in `[engine] provider`; by default the best that starts.
         progress: told the downloaded bytes and how many there are.
     """
 
@@ -58,11 +60,13 @@ class PatchTokens(Sendable):
         known: FloatArray,
         cache_dir: Path | None = None,
         threads: int = 0,
+        providers: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._known = known
         self._cache_dir = cache_dir
         self._threads = threads
+        self._providers = providers
         self._progress = progress
 
     def of(self, image: Image.Image) -> FloatArray:
@@ -89,13 +93,13 @@ class PatchTokens(Sendable):
     def _opened(self, path: Path) -> Any:
         if path.is_file():
             try:
-                return make_session(path, threads=self._threads)
+                return make_session(path, threads=self._threads, providers=self._providers)
             except ModelError:
                 path.unlink()
         write_token_graph(
             fetch(PATCH_MODEL, cache_dir=self._cache_dir, progress=self._progress), path
         )
-        return make_session(path, threads=self._threads)
+        return make_session(path, threads=self._threads, providers=self._providers)
 
 
 def known_tokens(session: Any) -> FloatArray:

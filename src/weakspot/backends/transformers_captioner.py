@@ -21,6 +21,7 @@ from weakspot.backends.answer_words import (
     led_sentence,
     short_sentences,
 )
+from weakspot.backends.caption_shots import read_shots, shots_id
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.transformers_image_to_text import ImagesToWords
 from weakspot.backends.transformers_source import TransformersSettings, TransformersSource
@@ -184,6 +185,7 @@ class TransformersCaptioner(Sendable):
         max_new_tokens: most tokens of a caption.
         max_completion_tokens: most tokens that a chat model completes a caption with.
         prompt: what chat models are asked, or what others go on from; `{about}` stands for the class, as "a dog" or "anything".
+        shots: CSV table (image, text) with examples of captions; chat models go on from a beginning as these do.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a setting
@@ -199,6 +201,7 @@ class TransformersCaptioner(Sendable):
         max_new_tokens: int = 40,
         max_completion_tokens: int = 96,
         prompt: str = "",
+        shots: str | Path = "",
     ) -> None:
         settings = TransformersSettings(
             model=str(model),
@@ -213,6 +216,7 @@ class TransformersCaptioner(Sendable):
         self._source = TransformersSource(settings)
         self._speaker = ImagesToWords(self._source)
         self._prompt = prompt
+        self._table, self._shots = str(shots), read_shots(shots)
         if (
             not isinstance(max_completion_tokens, int)
             or isinstance(max_completion_tokens, bool)
@@ -230,7 +234,13 @@ class TransformersCaptioner(Sendable):
         """Name and hash of weights, prompt and what else decides the words."""
         asked = [caption_instruction(about, wording=self._prompt) for about in (None, "thing")]
         return self._source.identity(
-            "transformers-captioner", asked, COMPLETION, OPENINGS, SCORED, self._n_tokens
+            "transformers-captioner",
+            asked,
+            COMPLETION,
+            OPENINGS,
+            SCORED,
+            self._n_tokens,
+            *shots_id(self._table),
         )
 
     @property
@@ -260,7 +270,11 @@ class TransformersCaptioner(Sendable):
         if self._speaker.is_chat:
             asked = completion_instruction(beginning)
             said = self._speaker.go_on(
-                images, beginning, instruction=asked, max_new_tokens=self._n_tokens
+                images,
+                beginning,
+                instruction=asked,
+                max_new_tokens=self._n_tokens,
+                shots=self._shots,
             )
             return [short_sentences(text, beginning=beginning) for text in said]
         led = [self._led(images, beginning, opening) for opening in OPENINGS]

@@ -7,6 +7,7 @@ from typing import Any
 from PIL import Image
 
 from weakspot.backends.answer_words import plain_words
+from weakspot.backends.caption_shots import Shot
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.thinking import spoken_answer
 from weakspot.backends.transformers_source import TransformersSource
@@ -61,6 +62,7 @@ class ImagesToWords(Sendable):
         *,
         instruction: str,
         max_new_tokens: int,
+        shots: Sequence[Shot] = (),
     ) -> list[str]:
         """Return what follows a beginning, as the model wrote it.
 
@@ -69,11 +71,14 @@ class ImagesToWords(Sendable):
             beginning: words that the model's own go on from, so that it cannot say anything else first.
             instruction: what chat models are asked; others get the beginning alone.
             max_new_tokens: most tokens of what follows.
+            shots: examples for chat models.
         """
         return self._in_batches(
             images,
             lambda batch: self._said(
-                lambda: self._begun(batch, beginning, instruction), max_new_tokens, is_new_only=True
+                lambda: self._begun(batch, beginning, instruction, shots),
+                max_new_tokens,
+                is_new_only=True,
             ),
         )
 
@@ -136,9 +141,15 @@ class ImagesToWords(Sendable):
                 break
         return list(self.tokenizer.batch_decode(found[:, start:], skip_special_tokens=True))
 
-    def _begun(self, images: Sequence[Image.Image], beginning: str, instruction: str) -> Any:
+    def _begun(
+        self,
+        images: Sequence[Image.Image],
+        beginning: str,
+        instruction: str,
+        shots: Sequence[Shot],
+    ) -> Any:
         if self.is_chat:
-            return self.inputs(images, instruction, reply=beginning)
+            return self._chat_inputs(images, instruction, beginning, shots)
         if self._has_processor:
             return self.inputs(images, beginning)
         tokens = [
@@ -162,8 +173,18 @@ class ImagesToWords(Sendable):
             return self._git_inputs(images, prompt)
         return self._processor(images=list(images), text=[prompt] * len(images), **_BATCHED)
 
-    def _chat_inputs(self, images: Sequence[Image.Image], instruction: str, reply: str) -> Any:
-        content = [{"type": "image"}, {"type": "text", "text": instruction}]
+    def _chat_inputs(
+        self,
+        images: Sequence[Image.Image],
+        instruction: str,
+        reply: str,
+        shots: Sequence[Shot] = (),
+    ) -> Any:
+        texts = [*(shot.said for shot in shots), instruction]
+        content = [
+            part for text in texts for part in ({"type": "image"}, {"type": "text", "text": text})
+        ]
+        shown = [shot.image.convert("RGB") for shot in shots]
         message = [{"role": "user", "content": content}]
         asked = self._processor.apply_chat_template(
             message, add_generation_prompt=True, tokenize=False, enable_thinking=False
@@ -176,7 +197,7 @@ class ImagesToWords(Sendable):
             else f"{asked} {reply}"
         )
         return self._processor(
-            images=[[image] for image in images], text=[asked] * len(images), **_BATCHED
+            images=[[*shown, image] for image in images], text=[asked] * len(images), **_BATCHED
         )
 
     def _git_inputs(self, images: Sequence[Image.Image], prompt: str) -> Any:

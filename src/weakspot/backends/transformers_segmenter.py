@@ -57,6 +57,10 @@ class TransformersSegmenter(Sendable):
         settings = TransformersSettings(
             model=str(model), revision=revision, device=device, dtype=dtype
         )
+        if not 0.0 <= least_quality <= 1.0:
+            raise ConfigError(
+                "A quality lies between 0 and 1.", where="least_quality", given=least_quality
+            )
         self._source = TransformersSource(settings)
         self._labels = dict(labels or {})
         self._least_quality = least_quality

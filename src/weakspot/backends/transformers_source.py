@@ -138,7 +138,7 @@ class TransformersSource(Sendable):
             try:
                 return loader.from_pretrained(name, local_files_only=True, **options)
             except Exception as error:  # a damaged file or a cache that holds a part of the model can raise anything
-                if Path(name).is_dir():
+                if Path(name).is_dir() or isinstance(error, ImportError):
                     raise self._unloadable(error) from error
                 if hub_is_off() is not None:
                     raise self._unavailable(f"the hub is off ({hub_is_off()})") from error

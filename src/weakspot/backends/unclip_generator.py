@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from weakspot.backends.diffusers_pipeline import draw, refuse_unequal
-from weakspot.backends.diffusers_source import PipelineSettings, PipelineSource
+from weakspot.backends.diffusers_settings import PipelineSettings
+from weakspot.backends.diffusers_source import PipelineSource
 from weakspot.backends.diffusers_text_tower import NamedTower, TextTower
 from weakspot.backends.loaded_once import LoadedOnce
 from weakspot.backends.model_hash import model_id

@@ -44,6 +44,7 @@ class WitnessNetwork(Sendable, ABC):
     Args:
         cache_dir: where weights are kept; by default the user's cache folder.
         threads: threads inside one call; 0 leaves it to onnxruntime.
+        providers: execution providers of onnxruntime, best first, as in `[engine] provider`; by default the best that starts.
         progress: told the downloaded bytes and how many there are.
     """
 
@@ -54,10 +55,12 @@ class WitnessNetwork(Sendable, ABC):
         *,
         cache_dir: str | Path | None = None,
         threads: int = 0,
+        providers: Sequence[str] | None = None,
         progress: Progress | None = None,
     ) -> None:
         self._cache_dir = None if cache_dir is None else Path(cache_dir)
         self._threads = threads
+        self._providers = providers
         self._progress = progress
 
     @abstractmethod
@@ -97,14 +100,14 @@ class WitnessNetwork(Sendable, ABC):
         path = cache_folder(self._cache_dir) / "made" / f"{weights}-{self.source.built}.onnx"
         if path.is_file():
             try:
-                return make_session(path, threads=self._threads)
+                return make_session(path, threads=self._threads, providers=self._providers)
             except ModelError:
                 path.unlink()
         fetched = fetch_together(
             self.source.files, cache_dir=self._cache_dir, progress=self._progress
         )
         self.build(fetched, path)
-        return make_session(path, threads=self._threads)
+        return make_session(path, threads=self._threads, providers=self._providers)
 
 
 def likely_ones(probabilities: FloatArray, *, least: float, most: int) -> dict[int, float]:

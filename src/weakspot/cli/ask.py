@@ -1,4 +1,4 @@
-"""Commands that answer a question: hypothesis, nearest, compare."""
+"""Commands that answer a question: ask, nearest, compare."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,32 +12,37 @@ if TYPE_CHECKING:
 
     from weakspot.compare.comparison import Comparison
     from weakspot.core.evidence import Share
-    from weakspot.nearest.images import IndexKind, NearestReport
-    from weakspot.pipeline.phrase_answers import HalfAnswer, HypothesisReport, PhraseAnswer
+    from weakspot.nearest.images import IndexKind, NearestResult
+    from weakspot.pipeline.phrase_answers import AskResult, HalfAnswer, PhraseAnswer
 
 COLUMNS = ("rank", "score", "sample_id", "split", "label", "prediction", "failed", "location")
 MOST_DIFFERENCES = 8
 
 
-def hypothesis(
+def ask(
     phrases: list[str] = typer.Argument(
         ...,
         help='What failures have in common: "green apples" "on a shelf", "colour = red and size = small", "caption says wet road".',
     ),
-    class_name: str = typer.Option(..., "--class", help="The class the phrases are about."),
+    class_name: str = typer.Option(
+        "", "--class", help="The class the phrases are about; by default the one that they name."
+    ),
     project: Path = ProjectOption,
     as_json: bool = JsonOption,
 ) -> None:
     """Test your own words: how well they tell failures of a class from its other samples, also on samples held out."""
     from weakspot.cli import terminal
+    from weakspot.lexicon.class_names import class_in
     from weakspot.project.project import Project
 
     with terminal.showing_progress() as progress:
-        report = Project.open(project, progress=progress).hypothesis(class_name, phrases)
+        opened = Project.open(project, progress=progress)
+        named = class_name or class_in(phrases, opened.samples().dataset.class_names)
+        report = opened.ask(named, phrases)
     terminal.show(report, _hypothesis_lines(report), as_json=as_json)
 
 
-def _hypothesis_lines(report: "HypothesisReport") -> "Iterator[str]":
+def _hypothesis_lines(report: "AskResult") -> "Iterator[str]":
     for answer in report.answers:
         yield from _answer_lines(answer)
     yield report.left
@@ -115,7 +120,7 @@ def nearest(
     as_json: bool = JsonOption,
     csv_file: Path | None = typer.Option(None, "--csv", help="Also write the list to this file."),
 ) -> None:
-    """List the images nearest to your words or to an image. This is for looking; `weakspot hypothesis` is for proof."""
+    """List the images nearest to your words or to an image. This is for looking; `weakspot ask` is for proof."""
     from weakspot.cli import terminal
     from weakspot.nearest.images import NearestRequest
     from weakspot.project.project import Project
@@ -150,7 +155,7 @@ def _index_kind(given: str) -> "IndexKind":
     return IndexKind(given)
 
 
-def _nearest_lines(report: "NearestReport") -> "Iterator[str]":
+def _nearest_lines(report: "NearestResult") -> "Iterator[str]":
     for rank, one in enumerate(report.images, start=1):
         failed = " FAILED" if one.is_failure else ""
         predicted = "" if one.prediction is None else f" -> {one.prediction}{failed}"
@@ -172,7 +177,7 @@ def _nearest_lines(report: "NearestReport") -> "Iterator[str]":
     if report.index == "approximate":
         yield "The approximate index may have missed some; --index exact misses none."
     yield "This is looking, not proof: you saw these samples before you said what they have in common."
-    yield "To prove it on samples nobody has seen: weakspot hypothesis --class CLASS 'your words'"
+    yield "To prove it on samples nobody has seen: weakspot ask --class CLASS 'your words'"
 
 
 def _counted(share: "Share") -> str:
@@ -182,7 +187,7 @@ def _counted(share: "Share") -> str:
     return f"{share.count} of {share.total} ({percent(share.value)}, {interval})"
 
 
-def _write_csv(path: Path, report: "NearestReport") -> None:
+def _write_csv(path: Path, report: "NearestResult") -> None:
     import csv
     import io
 

@@ -8,6 +8,10 @@ import typer
 from weakspot.cli.options import JsonOption, ProjectOption
 from weakspot.core.errors import ConfigError
 
+StateOption = typer.Option(
+    "", "--state", help="With --marks: where they are; in the project folder by default."
+)
+
 if TYPE_CHECKING:
     from weakspot.integrations.bundle import Written
     from weakspot.integrations.exchange import ExportCall
@@ -19,14 +23,47 @@ def import_(
     from_: str = typer.Option(
         ..., "--from", help="The other tool: cleanlab, cvat, fiftyone, label-studio, spotlight."
     ),
-    out: Path = typer.Option(..., "--out", help="Table to write: .csv, .tsv, .jsonl or .parquet."),
+    out: Path | None = typer.Option(
+        None, "--out", help="Table to write: .csv, .tsv, .jsonl or .parquet."
+    ),
+    marks: bool = typer.Option(
+        False,
+        "--marks",
+        help="Keep them as marks of the project instead: labels that differ are marked as wrong. Also --from csv.",
+    ),
+    project: Path = ProjectOption,
+    state: str = StateOption,
     as_json: bool = JsonOption,
 ) -> None:
-    """Read files of another tool: as a table for `weakspot ingest` or `weakspot repair --labels`."""
+    """Read files of another tool: as a table for `weakspot ingest` or `weakspot repair --labels`, or as marks (--marks)."""
+    if marks == (out is not None):
+        raise ConfigError(
+            "It is not clear where to.",
+            fix="Give --out TABLE, or --marks for marks of the project.",
+        )
+    if out is None:
+        _import_marks(project, from_, source, state=state, as_json=as_json)
+        return
     from weakspot.integrations.exchange import import_from
 
     written = import_from(from_, source, out)
     _show_files(written, as_json=as_json)
+
+
+def _import_marks(project: Path, tool: str, source: Path, *, state: str, as_json: bool) -> None:
+    from weakspot.cli import terminal
+    from weakspot.cli.serve import require_web
+
+    require_web()
+    from weakspot.web.mark_commands import import_marks
+
+    found = import_marks(project, tool, source, state_url=state)
+    lines = [
+        f"{found.n_marked} marks; they count when they are applied: weakspot serve, page Marks.",
+        f"{found.n_same} lines give the label that is there, {found.n_unknown} are about images or classes that are not, "
+        f"{found.n_unseen} about images that nobody may look at.",
+    ]
+    terminal.show(found, lines, as_json=as_json)
 
 
 def export(
@@ -41,6 +78,12 @@ def export(
     out: Path | None = typer.Option(
         None, "--out", help="Folder for the files of the other tool; it is made."
     ),
+    marks: bool = typer.Option(
+        False,
+        "--marks",
+        help="With --to: only images that people marked; to csv, label-studio, cvat or cleanlab.",
+    ),
+    state: str = StateOption,
     project: Path = ProjectOption,
     run: str = typer.Option("", "--run", help="The run that is shown; the newest by default."),
     copy_images: bool = typer.Option(
@@ -72,12 +115,24 @@ def export(
         )
         _export_static(request, as_json=as_json)
         return
+    if marks and static is None and to and out is not None:
+        _export_marks(project, to, out, state=state, as_json=as_json)
+        return
     if static is not None or not to or out is None:
         raise _unclear(static=static, to=to, out=out)
     from weakspot.integrations.exchange import ExportCall
 
     call = ExportCall(to=to, folder=out, run_id=run or None, copies_images=copy_images)
     _export_to(project, call, as_json=as_json)
+
+
+def _export_marks(project: Path, tool: str, folder: Path, *, state: str, as_json: bool) -> None:
+    from weakspot.cli.serve import require_web
+
+    require_web()
+    from weakspot.web.mark_commands import export_marks
+
+    _show_files(export_marks(project, tool, folder, state_url=state), as_json=as_json)
 
 
 def _unclear(*, static: Path | None, to: str, out: Path | None) -> ConfigError:

@@ -18,7 +18,8 @@ from weakspot.cli.options import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from weakspot.generation.search_run import SearchRunResult
+    from weakspot.compare.generated_findings import OtherClassifier
+    from weakspot.generation.search_run import SearchResult
     from weakspot.project.project import Project
 
 FolderOption = typer.Option(
@@ -90,23 +91,34 @@ def search(
         "--prove",
         help="Put what was found to your own samples: a run that `repair` can go on with.",
     ),
+    confirm: str = typer.Option(
+        "", "--confirm", help="Second generator (NAME or NAME:MODEL) that findings are put to."
+    ),
+    also: list[Path] = typer.Option(
+        [], "--also", help="Another project whose classifier sees findings too; repeatable."
+    ),
     to: Path | None = FolderOption,
     as_json: bool = JsonOption,
 ) -> None:
     """Search for captions whose images make the classifier fail: more often than images of the class alone."""
     from weakspot.cli import terminal
+    from weakspot.compare.generated_findings import OtherClassifier
     from weakspot.generation.search_page import write_search
-    from weakspot.generation.search_run import SearchCall
+    from weakspot.generation.search_run import SearchRequest
 
-    call = SearchCall(
+    call = SearchRequest(
         class_name=class_name, target=target, captions=tuple(captions), until_target_failures=until
     )
     with terminal.showing_progress() as progress:
         opened = open_with_generator(project, generator, engine, progress, search_budget=budget)
+        second = open_with_generator(project, confirm or generator, engine, progress)
+        others = [OtherClassifier.of(path) for path in also]
         show_cost(opened, opened.settings.search.budget)
         result = opened.search(call)
         files = write_search(result, to or opened.folder / "searches" / class_name)
         proven = list(_proven_lines(opened, result)) if prove else []
+        if confirm or others:
+            proven += _confirmed_lines(second, result, others, files[0].parent)
     terminal.show(
         result.record,
         [*_search_lines(result), *proven, f"Page with the images: {files[0]}"],
@@ -114,7 +126,7 @@ def search(
     )
 
 
-def _search_lines(search: "SearchRunResult") -> "Iterator[str]":
+def _search_lines(search: "SearchResult") -> "Iterator[str]":
     from weakspot.generation.search_page import finding_sentence, headline, what_it_means
 
     result = search.record.result
@@ -124,12 +136,32 @@ def _search_lines(search: "SearchRunResult") -> "Iterator[str]":
     yield from what_it_means(result, search.record.inputs)
 
 
-def _proven_lines(opened: "Project", search: "SearchRunResult") -> "Iterator[str]":
+def _confirmed_lines(
+    second: "Project", search: "SearchResult", others: "list[OtherClassifier]", folder: Path
+) -> list[str]:
+    from weakspot.compare.generated_findings import confirm_findings
+    from weakspot.core.errors import RefusedPromptError
+
+    result = search.record.result
+    captions = [finding.trial.prompt for finding in result.findings]
+    if not captions:
+        return ["Nothing was found that could be put to another generator or classifier."]
+    try:
+        found = confirm_findings(second, result.class_name, captions, others=others)
+    except RefusedPromptError as error:
+        return [f"Not confirmed: {error.what} {error.fix or ''}".rstrip()]
+    path = folder / "confirmation.json"
+    path.write_text(found.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    return [*found.lines(), f"Record: {path}"]
+
+
+def _proven_lines(opened: "Project", search: "SearchResult") -> "Iterator[str]":
     from weakspot.cli.run_text import findings
     from weakspot.generation.search_run import phrase_of
 
     result = search.record.result
     phrases = [phrase_of(finding.trial.caption) for finding in result.findings]
+    phrases = phrases or [phrase_of(caption) for caption in result.suspicions]
     if not phrases:
         yield "Nothing was found that could be put to your own samples."
         return

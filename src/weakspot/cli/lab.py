@@ -1,14 +1,16 @@
-"""Research commands, `weakspot lab ...`: align, bench, collective, sweep, and those of lab_images."""
+"""Research commands, `weakspot lab ...`: align, bench, collective, reproduce, sweep, and those of lab_images."""
 
 from pathlib import Path
 
 import typer
 
+from weakspot.cli.examples import example_of
 from weakspot.cli.lab_images import adversarial, decode, refine
 from weakspot.cli.options import (
     EngineOption,
     FamilyArgument,
     JsonOption,
+    OwnCommand,
     ProjectOption,
     RunOption,
     SeedOption,
@@ -147,6 +149,58 @@ def collective(
     terminal.show(result.repair, lines, as_json=as_json)
 
 
+def reproduce(
+    paper: str = typer.Argument(
+        ..., help="refine, directions, search, clarify or hibug; or page: one page of all results."
+    ),
+    out: Path = typer.Option(
+        ..., "--out", help="Folder for tables, plots and results; an interrupted run goes on there."
+    ),
+    data: Path | None = typer.Option(
+        None, "--data", help="Folder with the paper's own data set, as it is distributed."
+    ),
+    models: list[str] = typer.Option(
+        [], "--models", help="Names or files of models; repeatable. Default: the protocol's own."
+    ),
+    generator: str = typer.Option("", "--generator", help="Registered name of an image generator."),
+    stand_in: bool = typer.Option(
+        False, "--stand-in", help="Run on a stand-in of the same shape; every table says so."
+    ),
+    small: bool = typer.Option(
+        False, "--small", help="Seconds instead of minutes, to see that it runs."
+    ),
+    seed: int = SeedOption,
+    as_json: bool = JsonOption,
+) -> None:
+    """Run a paper's protocol again: its tables and figures with the columns paper, ours, difference, why."""
+    from weakspot.cli import terminal
+    from weakspot.lab.reproduce.page import write_page
+    from weakspot.lab.reproduce.protocol import open_protocol
+    from weakspot.lab.reproduce.request import ReproduceRequest
+    from weakspot.lab.reproduce.running import run_protocol
+    from weakspot.lab.reproduce.writing import TABLES, figure_table
+
+    if paper == "page":
+        page = write_page(out)
+        terminal.show({"page": str(page)}, [f"Written: {page}"], as_json=as_json)
+        return
+    request = ReproduceRequest(
+        paper=paper,
+        out=out,
+        data=data,
+        models=tuple(models),
+        generator=generator,
+        is_stand_in=stand_in,
+        is_small=small,
+        seed=seed,
+    )
+    protocol = open_protocol(request)
+    with terminal.showing_progress() as progress:
+        found = run_protocol(protocol, request, progress=progress, say=terminal.remark)
+    lines = (figure_table(found.figures), f"Written: {out / TABLES} ({found.mark})")
+    terminal.show(found, lines, as_json=as_json)
+
+
 def sweep(
     to: Path = typer.Option(..., "--to", help="Folder for the page and its figures."),
     project: Path = ProjectOption,
@@ -172,7 +226,7 @@ def sweep(
 
 COMMANDS = {
     command.__name__: command
-    for command in (align, bench, collective, sweep, refine, decode, adversarial)
+    for command in (align, bench, collective, reproduce, sweep, refine, decode, adversarial)
 }
 app = typer.Typer(
     name="lab",
@@ -182,4 +236,4 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for _name, _command in COMMANDS.items():
-    app.command(_name)(_command)
+    app.command(_name, cls=OwnCommand, epilog=example_of(_name))(_command)

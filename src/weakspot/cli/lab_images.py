@@ -23,6 +23,9 @@ def refine(
     projects: list[Path] = typer.Argument(
         None, help="Project folders; several on the same images are refined with one set."
     ),
+    named: list[Path] = typer.Option(
+        [], "--project", "-p", help="The same, as with other commands; repeatable."
+    ),
     kinds: list[str] = typer.Option(
         [], "--kind", help="Kind of attribute: background, colour, ...; repeatable. Default: both."
     ),
@@ -30,7 +33,9 @@ def refine(
         3, "--names", "-k", help="Values of a kind that are generated for a class."
     ),
     n_each: int = typer.Option(5, "--each", help="Images for every failure that shows a value."),
-    most_each: int = typer.Option(20, "--most", help="Most images of one prompt."),
+    most_each: int = typer.Option(
+        100, "--most", help="Most images of one prompt; it has at least 60 if this allows."
+    ),
     weight: float | None = typer.Option(
         None,
         "--weight",
@@ -39,7 +44,13 @@ def refine(
     beside: list[str] = typer.Option(
         [],
         "--beside",
-        help="What stands beside it: random, predefined, directions, cutmix, plain; repeatable. Default: all.",
+        help="What stands beside it: random, predefined, directions, easy, cutmix, cutmix-pixels, plain; repeatable. "
+        "Default: all but easy and cutmix-pixels.",
+    ),
+    predefined: list[str] = typer.Option(
+        [],
+        "--predefined",
+        help='Your own values for the arm predefined: "background=in a cave,on a leaf"; repeatable.',
     ),
     kind: int | None = typer.Option(
         None,
@@ -60,9 +71,9 @@ def refine(
 ) -> None:
     """Retrain on generated images of what failures show: beside images of the mere class, fixed values and other baselines."""
     from weakspot.core.errors import ConfigError
-    from weakspot.lab.refine.request import BESIDE, KINDS, RefineRequest
+    from weakspot.lab.refine.request import BESIDE, KINDS, RefineRequest, predefined_values
 
-    folders = projects or [Path()]
+    folders = [*(projects or ()), *named] or [Path()]
     request = RefineRequest(
         kinds=tuple(dict.fromkeys(kinds)) or KINDS,
         n_names=n_names,
@@ -70,6 +81,7 @@ def refine(
         most_each=most_each,
         debug_weight=weight,
         arms=tuple(dict.fromkeys(beside)) or BESIDE,
+        predefined=predefined_values(predefined),
     )
     parts = (generator, engine)
     if len(folders) > 1:

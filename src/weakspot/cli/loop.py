@@ -32,6 +32,11 @@ OrderOption = typer.Option(
     "--order",
     help="Order slices by severity, coverage (share of all failures) or both, instead of as configured.",
 )
+ProfileOption = typer.Option(
+    False,
+    "--profile",
+    help="Draw where the time went, stage by stage, into the run's folder, and say where that is.",
+)
 FailAboveOption = typer.Option(
     None,
     "--fail-above",
@@ -47,8 +52,10 @@ def ingest(
     """Read the samples: hash, examine, quarantine what is broken, assign splits."""
     from weakspot.cli import run_text, terminal
     from weakspot.project.project import Project
+    from weakspot.project.warm_up import begin_compiling
 
     with terminal.showing_progress() as progress:
+        begin_compiling(progress)
         summary = Project.open(project, engine=engine, progress=progress).ingest()
     terminal.show(summary, run_text.ingest_lines(summary), as_json=as_json)
 
@@ -59,8 +66,10 @@ def embed(
     """Compute embeddings, and predictions of the classifier; only new samples cost time."""
     from weakspot.cli import run_text, terminal
     from weakspot.project.project import Project
+    from weakspot.project.warm_up import begin_compiling
 
     with terminal.showing_progress() as progress:
+        begin_compiling(progress)
         summary = Project.open(project, engine=engine, progress=progress).embed()
     terminal.show(summary, run_text.embed_lines(summary), as_json=as_json)
 
@@ -74,8 +83,10 @@ def discover(
     """Look for failure slices and name them: on the discovery half, so nothing is confirmed yet."""
     from weakspot.cli import run_text, terminal
     from weakspot.project.project import Project
+    from weakspot.project.warm_up import begin_compiling
 
     with terminal.showing_progress() as progress:
+        begin_compiling(progress)
         record = Project.open(project, methods=methods, engine=engine, progress=progress).discover()
     terminal.show(record, run_text.candidates(record), as_json=as_json)
 
@@ -129,24 +140,35 @@ def run(
     order: SliceOrder | None = OrderOption,
     has_all: bool = AllOption,
     verbose: bool = VerboseOption,
+    has_profile: bool = ProfileOption,
 ) -> None:
     """Do the whole loop; finished work of earlier runs is reused, not repeated."""
     from weakspot.cli import first_lines, run_text, terminal
+    from weakspot.pipeline.profile import stage_lines, write_profile
     from weakspot.pipeline.reporting import place_of_report
+    from weakspot.pipeline.stage_clock import StageClock
     from weakspot.project.project import Project
+    from weakspot.project.warm_up import begin_compiling
 
+    clock = StageClock()
     with terminal.showing_progress() as progress:
+        begin_compiling(progress)
         opened = Project.open(project, methods=methods, engine=engine, progress=progress)
-        record = opened.run()
-        opened.report(record.run_id)
+        record = opened.run(writes_report=False)
+        with clock.stage("report"):
+            opened.report(record.run_id)
         written = place_of_report(opened.store, record.run_id)
         left = opened.asked()
         chosen = order or opened.settings.report.order
     if as_json or verbose or has_all:
         text = run_text.whole_run(record, order=chosen, has_all=has_all)
-        terminal.show(record, (text, *left, f"Report: {written}"), as_json=as_json)
+        spent = stage_lines((*record.stages, *clock.stages))
+        terminal.show(record, (text, *left, *spent, f"Report: {written}"), as_json=as_json)
     else:
         first_lines.show_run(record, project, report=written, order=chosen)
+    if has_profile:
+        drawn = write_profile(opened.store, record.run_id, (*record.stages, *clock.stages))
+        terminal.remark(f"Profile: {drawn}")
     _exit_on_finding(record, fail_above)
 
 

@@ -6,28 +6,19 @@ from typing import Any
 import typer
 
 from weakspot import __version__
-from weakspot.cli import ask, exchange, generate, lab, loop, release, repair, serve, setup
-from weakspot.cli.options import TopicGroup
+from weakspot.cli import agents, ask, exchange, generate, lab, loop, release, repair, serve, setup
+from weakspot.cli.examples import example_of
+from weakspot.cli.options import OwnCommand, TopicGroup
 
 COMMANDS = {
-    "Daily work": (
-        setup.init,
-        setup.doctor,
-        setup.demo,
-        loop.ingest,
-        loop.embed,
-        loop.discover,
-        loop.verify,
-        loop.report,
-        loop.run,
-        repair.repair,
-        serve.serve,
-    ),
-    "Ask a question": (ask.hypothesis, ask.nearest, ask.compare),
+    "Start": (setup.demo, setup.init, loop.run, serve.serve, setup.doctor),
+    "Understand": (ask.ask, ask.nearest, ask.compare, loop.report),
+    "Fix": (repair.repair, exchange.export, exchange.import_),
     "Generated images": (generate.generate, generate.search, generate.counterfactual),
-    "Release": (release.check, release.watch),
-    "Other tools": (exchange.import_, exchange.export),
+    "Ship": (release.check, release.watch, agents.mcp),
+    "Stages of run": (loop.ingest, loop.embed, loop.discover, loop.verify),
 }
+OLD_NAMES = {"hypothesis": ask.ask}
 RENAMED = {
     **{name: f"weakspot lab {name}" for name in lab.COMMANDS},
     "bench-repair": "python benchmarks/repair.py",
@@ -50,13 +41,17 @@ app = typer.Typer(
     cls=RootGroup,
     help="Finds, names, proves and repairs the systematic failures of image classifiers.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
 for _topic, _commands in COMMANDS.items():
     for _command in _commands:
-        app.command(_command.__name__.rstrip("_"), rich_help_panel=_topic)(_command)
+        _name = _command.__name__.rstrip("_")
+        app.command(_name, cls=OwnCommand, rich_help_panel=_topic, epilog=example_of(_name))(
+            _command
+        )
+for _name, _command in OLD_NAMES.items():
+    app.command(_name, cls=OwnCommand, hidden=True)(_command)
 app.add_typer(lab.app, name="lab", rich_help_panel="Research")
 
 
@@ -79,8 +74,15 @@ def _root(
         show_default=False,
         help="Log what is done to the error stream; twice: more.",
     ),
+    quiet: bool = typer.Option(
+        False, "--quiet", "-q", help="Show no progress; also after a command."
+    ),
 ) -> None:
     """Finds, names, proves and repairs the systematic failures of image classifiers."""
+    if quiet:
+        from weakspot.cli.terminal import be_quiet
+
+        be_quiet(asked=True)
     if verbose:
         from weakspot.cli.terminal import start_logging
 

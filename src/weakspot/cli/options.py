@@ -37,6 +37,7 @@ SeedOption = typer.Option(0, "--seed", min=0, help="Same seed, same answer.")
 FamilyArgument = typer.Argument(
     ..., help="Two or more project folders on the same images, one per classifier."
 )
+QUIET = ("--quiet", "-q")
 SourceOption = typer.Option(
     "", "--from", help="With --type 2: the project whose failures are used; the first by default."
 )
@@ -78,6 +79,8 @@ class TopicGroup(typer.core.TyperGroup):
         """Write one section per topic."""
         topics: dict[str, list[tuple[str, str]]] = {}
         for name, command in self.commands.items():
+            if command.hidden:
+                continue
             topic = getattr(command, "rich_help_panel", None)
             clause = re.split(r"[:;.]\s| \(|\.$", command.help or "")[0]
             topics.setdefault(topic if isinstance(topic, str) else "Commands", []).append(
@@ -86,3 +89,17 @@ class TopicGroup(typer.core.TyperGroup):
         for topic, rows in topics.items():
             with formatter.section(topic):
                 formatter.write_dl(rows)
+
+
+class OwnCommand(typer.core.TyperCommand):
+    """A command that takes `-q` after its name, too; before it, `weakspot -q` says the same."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the words after the command's name; those after `--` are no options."""
+        end = args.index("--") if "--" in args else len(args)
+        options = [word for word in args[:end] if word not in QUIET]
+        if len(options) < end:
+            from weakspot.cli.terminal import be_quiet
+
+            be_quiet(asked=True)
+        return list(super().parse_args(ctx, [*options, *args[end:]]))

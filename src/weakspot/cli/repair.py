@@ -46,6 +46,13 @@ GainOption = typer.Option(
 NOTHING_WRITTEN = 1
 
 
+ExploratoryOption = typer.Option(
+    False,
+    "--exploratory",
+    help="With --slice: also slices that were not confirmed, such as your own phrase; the repair is marked so.",
+)
+
+
 def repair(
     project: Path = ProjectOption,
     run_id: str = RunOption,
@@ -55,6 +62,7 @@ def repair(
     budget: int | None = BudgetOption,
     synthetic: Path | None = SyntheticOption,
     labels: Path | None = LabelsOption,
+    exploratory: bool = ExploratoryOption,
     plan: Path | None = PlanOption,
     write_to: Path | None = WriteOption,
     gain: float | None = GainOption,
@@ -72,7 +80,11 @@ def repair(
         )
         opened = Project(project, settings, progress=progress)
         request = _request(slices, compare=compare, labels=labels, plan=plan, write_to=write_to)
-        asked = request if gain is None else replace(request, gain=gain / 100)
+        asked = replace(
+            request,
+            gain=None if gain is None else gain / 100,
+            is_exploratory=exploratory,
+        )
         record = opened.repair(run_id or None, asked)
         files = opened.report(record.run_id) if compare else ()
         folder = opened.store.runs.run_folder(record.run_id).resolve()

@@ -7,7 +7,7 @@ from dataclasses import replace
 from weakspot.core.advice import AdviceKind
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
 from weakspot.core.run import RunRecord
-from weakspot.report.repair_wording import fine_interval, fine_points, p_words
+from weakspot.report.repair_wording import fine_interval, fine_points, p_words, slice_warning
 from weakspot.report.repairs import RepairSection, arms_in_order, repair_section
 from weakspot.report.strategies import Move, StrategyRow, compare_strategies
 from weakspot.report.wording import arm_name, percent, points
@@ -60,6 +60,14 @@ def comparison_lines(predictions: Sequence[RepairResult]) -> str:
     lines.append(
         "  > chosen   * baseline   ! more than chance (p at most 0.05, over all that was measured here)"
     )
+    for given in compared.given:
+        spread = given.spread
+        lines += _wrap(
+            f"{given.title}, over groups by class and {given.column}: worst {100 * spread.worst_before:.0f} → "
+            f"{100 * spread.worst_after:.0f} %, overall {100 * given.overall_before:.0f} → {100 * given.overall_after:.0f} %, "
+            f"gap {100 * spread.gap_before:.0f} → {100 * spread.gap_after:.0f}",
+            "  ",
+        )
     for row in compared.rows:
         if row.got_worse:
             lines += _wrap(
@@ -104,6 +112,8 @@ def _result(result: RepairResult) -> Iterator[str]:
     if not arms:
         yield from _brief(result)
         return
+    warning = slice_warning(arms[0])
+    yield from _wrap(warning, "") if warning else ()
     measured = f"measured on {result.measured_on.name} ({result.measured_on.n_samples:,} samples)"
     yield from _wrap(f"{section.title}, {measured}; * baseline:", "")
     for change in sorted(arms[0].changes, key=lambda one: one.kind is GroupKind.OVERALL):
@@ -113,7 +123,7 @@ def _result(result: RepairResult) -> Iterator[str]:
     n_told = n_slices + any(
         change.kind is GroupKind.OVERALL and change.n_samples > 0 for change in arms[0].changes
     )
-    for sentence in (*section.sentences[n_told:], *section.aftermath):
+    for sentence in (*section.sentences[n_told + bool(warning) :], *section.aftermath):
         yield from _wrap(sentence)
     yield from _ends(section)
 

@@ -7,9 +7,9 @@ from weakspot.core.evidence import Cause, Evidence, Verdict
 from weakspot.core.ordering import SliceOrder
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
-from weakspot.pipeline.ingestion import IngestSummary
+from weakspot.pipeline.ingestion import IngestResult
 from weakspot.pipeline.method_choice import CHOICE_STAGE
-from weakspot.pipeline.preparation import EmbedSummary
+from weakspot.pipeline.preparation import EmbedResult
 from weakspot.report.findings import methods_of, n_tested
 from weakspot.report.tree import TreeRow, first_rows, left_sentence, more_sentence, tree_rows
 from weakspot.report.wording import (
@@ -160,8 +160,9 @@ def _reasons(evidence: Evidence) -> Iterator[str]:
     if labels is not None and labels.is_flagged:
         yield f"    check the labels: {labels.sentence}"
     if cause is not None and cause.sentence:
-        is_known = cause.cause is not Cause.UNKNOWN
-        yield f"    why: {'evidence points to: ' if is_known else ''}{cause.cause}. {cause.sentence}"
+        named = evidence.named_cause
+        is_known = named is not Cause.UNKNOWN
+        yield f"    why: {'evidence points to: ' if is_known else ''}{named}. {cause.sentence}"
     if cause is not None and cause.confused_with is not None and cause.confused_with.is_real:
         yield f"    taken for: {cause.confused_with.sentence}"
 
@@ -201,7 +202,7 @@ def _number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.2f}"
 
 
-def ingest_lines(summary: IngestSummary) -> list[str]:
+def ingest_lines(summary: IngestResult) -> list[str]:
     splits = ", ".join(f"{count} {name}" for name, count in summary.per_split.items() if count)
     lines = [
         f"{summary.n_samples} samples of {len(summary.class_names)} classes ({splits}) from {summary.source}."
@@ -243,7 +244,7 @@ def ingest_lines(summary: IngestSummary) -> list[str]:
     return lines
 
 
-def embed_lines(summary: EmbedSummary) -> list[str]:
+def embed_lines(summary: EmbedResult) -> list[str]:
     lines = [
         f"{summary.n_embeddings} embeddings, {summary.n_new_embeddings} of them new. {summary.reason}"
     ]

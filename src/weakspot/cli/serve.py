@@ -11,6 +11,10 @@ PASSWORD_VARIABLE = "WEAKSPOT_PASSWORD"
 
 
 def serve(
+    data: Path | None = typer.Argument(
+        None,
+        help="Images or a table to make a project of, with set-up in the browser; or a project folder.",
+    ),
     project: Path = ProjectOption,
     port: int = PortOption,
     host: str = typer.Option(
@@ -38,12 +42,14 @@ def serve(
         help="Make an owner with a password, or change it; nothing is served.",
     ),
 ) -> None:
-    """Show a project in the browser: look at findings, ask, decide."""
+    """Show a project in the browser: look at findings, ask, decide. What has no samples yet is set up there."""
+    project, data = project_and_data(project, data)
     if set_password:
         _set_password(project, set_password, state)
         return
     start_server(
         project,
+        data=data,
         port=port,
         host=host,
         compare=compare,
@@ -57,6 +63,7 @@ def serve(
 def start_server(
     project: Path,
     *,
+    data: Path | None = None,
     port: int,
     host: str = "127.0.0.1",
     compare: list[Path] | None = None,
@@ -72,6 +79,7 @@ def start_server(
 
     request = ServeRequest(
         folder=project,
+        data=data,
         host=host,
         port=port,
         others=tuple(compare or ()),
@@ -83,6 +91,35 @@ def start_server(
     )
     with terminal.stopping_on_signals():
         serve_project(request, say=terminal.say)
+
+
+def project_and_data(project: Path, data: Path | None) -> tuple[Path, Path | None]:
+    """Return the project folder, and the data to make a project of; None if it is a project already.
+
+    Args:
+        project: as given; `.` if it was not.
+        data: as given: data, or a project folder.
+
+    Raises:
+        ConfigError: if nothing is there.
+    """
+    from weakspot.core.errors import ConfigError
+    from weakspot.pipeline.settings import SETTINGS_FILE
+
+    if data is None:
+        return project, None
+    if not data.exists():
+        raise ConfigError(
+            "There is nothing at this path.",
+            where=str(data),
+            fix="Give a folder of images, a table, or a project folder.",
+        )
+    if (data / SETTINGS_FILE).is_file():
+        return data, None
+    if project != Path():
+        return project, data
+    name = data.resolve().name.partition(".")[0] or "images"
+    return Path(f"{name}-weakspot"), data
 
 
 def require_web() -> None:

@@ -69,7 +69,7 @@ def doctor(
         )
     else:
         terminal.say(verdict)
-        _print_checks(checks)
+        _print_checks(checks, is_verbose=verbose)
         _print_findings(findings, is_verbose=verbose)
         for role, names in parts.items() if verbose else ():
             terminal.say(f"{role.replace('_', ' ')}: {', '.join(names) or 'none'}")
@@ -77,10 +77,13 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _print_checks(checks: "tuple[PreflightCheck, ...]") -> None:
+def _print_checks(checks: "tuple[PreflightCheck, ...]", *, is_verbose: bool) -> None:
     from weakspot.cli import terminal
+    from weakspot.core.preflight import CheckState
 
     for check in checks:
+        if check.state is CheckState.OK and not is_verbose:
+            continue
         terminal.say(f"  {check.state.value:8} {check.check}: {check.sentence}")
         for line in filter(None, (check.fix, check.settings_line)):
             terminal.say(f"{'':11}{line}")
@@ -141,8 +144,10 @@ def demo(
 def _run_demo(folder: Path, *, as_json: bool, verbose: bool) -> None:
     from weakspot.cli import first_lines, run_text, terminal
     from weakspot.project.demo import run_demo
+    from weakspot.project.warm_up import begin_compiling
 
     with terminal.showing_progress() as progress:
+        begin_compiling(progress)
         result = run_demo(folder, progress=progress)
     if as_json or verbose:
         text, end = run_text.whole_run(result.record), f"Report: {result.report}"

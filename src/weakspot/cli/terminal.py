@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from types import FrameType
 from typing import Any
 
@@ -27,7 +28,7 @@ from rich.progress import (
 
 from weakspot import __version__
 from weakspot.core.errors import WeakspotError
-from weakspot.core.run import StageProgress
+from weakspot.core.run import StageProgress, no_stage_progress
 
 log = logging.getLogger(__name__)
 KEPT = "What was finished is kept: the same command continues from there."
@@ -43,6 +44,7 @@ ADVICE: dict[int, str] = {
     errno.ESTALE: f"The network folder went away: mount it again. {KEPT}",
 }
 _WRITTEN_NUMBER = re.compile(r"\berrno (\d+)\b", re.IGNORECASE)
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
 _PART_WRITTEN = re.compile(r"\d+ requested and \d+ written")
 
 
@@ -171,6 +173,11 @@ def _log_stages(shown: StageProgress) -> StageProgress:
     return progress
 
 
+def be_quiet(*, asked: bool) -> None:
+    """Show no progress from now on, or show it again."""
+    _QUIET.set(asked)
+
+
 @contextmanager
 def showing_progress() -> Iterator[StageProgress]:
     """Give a progress callback that draws bars on the error stream, or writes lines where that is no terminal."""
@@ -184,10 +191,13 @@ def showing_progress() -> Iterator[StageProgress]:
     console = Console(stderr=True)
     try:
         with Progress(
-            *columns, console=console, refresh_per_second=4, disable=not console.is_terminal
+            *columns,
+            console=console,
+            refresh_per_second=4,
+            disable=not console.is_terminal or _QUIET.get(),
         ) as bars:
             shown = ProgressDisplay(bars) if console.is_terminal else ProgressLines(console)
-            yield _log_stages(shown)
+            yield _log_stages(no_stage_progress if _QUIET.get() else shown)
     except KeyboardInterrupt:
         console.print(
             "Interrupted. What was finished is kept; the same command continues from there."

@@ -1,6 +1,6 @@
 """Comparing the classifiers of several projects on the samples that they share."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -10,9 +10,9 @@ import numpy as np
 from weakspot.compare.across import SlicePredictions
 from weakspot.compare.comparison import Comparison, compare_failures, comparison_page
 from weakspot.core.arrays import BoolArray, IntArray
-from weakspot.core.dataset import Split
+from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, DataError
-from weakspot.core.failures import Side, class_problems
+from weakspot.core.failures import Side, class_problems, predicted_classes
 from weakspot.core.groups import several_to_a_group
 from weakspot.core.questions import QuestionKeys
 from weakspot.core.run import RunRecord, StageProgress, no_stage_progress
@@ -28,10 +28,35 @@ FEWEST_MODELS = 2
 PAGE, DATA = "comparison.html", "comparison.json"
 
 
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SharedPredictions:
+    """What classifiers say of the samples that they share.
+
+    Args:
+        sample_ids: the samples.
+        failed: on which of them each classifier fails, by name.
+        answers: what each answers, by name; empty texts where a sample has several labels.
+    """
+
+    sample_ids: tuple[str, ...]
+    failed: Mapping[str, BoolArray]
+    answers: Mapping[str, tuple[str, ...]]
+
+
 def compare_projects(
-    folders: Sequence[Path], *, alpha: float = 0.05, progress: StageProgress = no_stage_progress
+    folders: Sequence[Path],
+    *,
+    alpha: float = 0.05,
+    progress: StageProgress = no_stage_progress,
+    watch: Callable[[SharedPredictions], None] | None = None,
 ) -> Comparison:
     """Compare the classifiers of two or more projects; each is named after its folder.
+
+    Args:
+        folders: the projects.
+        alpha: the error rate.
+        progress: told how far it is.
+        watch: told what each says of every shared sample.
 
     Raises:
         ConfigError: if fewer than two projects are given, or two of the same name.
@@ -55,7 +80,11 @@ def compare_projects(
             given=names,
             fix="Compare projects on the same images.",
         )
-    failed = {model.name: model.failed(sorted(shared)) for model in models}
+    ids = tuple(sorted(shared))
+    failed = {model.name: model.failed(ids) for model in models}
+    if watch is not None:
+        answers = {model.name: model.answers(ids) for model in models}
+        watch(SharedPredictions(sample_ids=ids, failed=failed, answers=answers))
     slices = [
         predictions for model in models for predictions in model.slice_predictions(models, shared)
     ]
@@ -137,6 +166,14 @@ class _Model:
         ):
             has_failed[problem.rows[problem.failed]] = True
         return has_failed[rows]
+
+    def answers(self, sample_ids: Sequence[str]) -> tuple[str, ...]:
+        dataset = self.samples.dataset
+        if dataset.task is not Task.SINGLE_LABEL:
+            return ("",) * len(sample_ids)
+        rows = np.array([self.row_of[one] for one in sample_ids], dtype=np.int64)
+        names = (*dataset.class_names, "")
+        return tuple(names[code] for code in predicted_classes(dataset, rows).tolist())
 
     def failed_in(self, found: FailureSlice, rows: IntArray) -> BoolArray | None:
         """Return which rows failed in the class problem of a slice, None if they are of another class here."""

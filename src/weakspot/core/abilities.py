@@ -23,6 +23,14 @@ class KnowsParents(Protocol):
 
 
 @runtime_checkable
+class HasViews(Protocol):
+    """An image generator that can show the same object of a user's own images once more, in another way."""
+
+    def seed_of_view(self, seed: int, number: int) -> int:
+        """Return the seed of another view of what a seed shows: other crop, light and surroundings; number 0 is the seed itself."""
+
+
+@runtime_checkable
 class HasControls(Protocol):
     """An image generator that can draw an image with all that a change does to it but the change itself."""
 

@@ -116,6 +116,7 @@ class Dataset:
         predicted_matrix: predicted labels [n, c] of a multi-label task that has no probabilities.
         probabilities: probability [n, c], or None; may be memory-mapped.
         thresholds: multi-label decision threshold of every class [c], or None.
+        given_labels: of rows whose label people corrected, the classes that the source gives.
     """
 
     class_names: tuple[str, ...]
@@ -125,6 +126,7 @@ class Dataset:
     predicted_matrix: BoolArray | None = None
     probabilities: FloatArray | None = None
     thresholds: FloatArray | None = None
+    given_labels: Mapping[int, tuple[str, ...] | None] = field(default_factory=dict)
 
     def __len__(self) -> int:
         """Return the number of samples."""
@@ -304,10 +306,8 @@ class Dataset:
             labels: the class code of each, -1 to take its label away; multi-label: its class codes, None to take its labels away.
         """
         if len(rows) != len(labels) or len(np.unique(rows)) != len(rows):
-            raise DataError(
-                "Give one label a row, and no row twice.",
-                given=f"{len(rows)} rows, {len(labels)} labels",
-            )
+            counts = len(rows), len(labels)
+            raise DataError("Give one label a row, and no row twice.", given=counts)
         name, lowest = ("label", NO_LABEL) if self.task is Task.SINGLE_LABEL else ("labels", 0)
         old = self.table.column(name).combine_chunks()
         new = pa.array(labels, old.type)

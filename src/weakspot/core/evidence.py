@@ -274,6 +274,13 @@ class Evidence(Record):
         """Return the gap to be told: the adjusted one where there is one."""
         return self.gap if self.adjusted_gap is None else self.adjusted_gap
 
+    @property
+    def named_cause(self) -> Cause | None:
+        """Return the cause that every page, report and file names; None if none was looked for."""
+        if self.labels is not None and self.labels.is_flagged:
+            return Cause.LABELS
+        return None if self.cause is None else self.cause.cause
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SliceSides:

@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue
 from weakspot.core.evidence import Interval
 from weakspot.core.record import Record
 from weakspot.core.slices import DataUse, FailureSlice
+from weakspot.core.spreads import GivenGroups, Spread
 from weakspot.core.statistics import change_interval
 
 Solver = Literal["exact", "sgd"]
@@ -26,6 +27,7 @@ class RepairPlan(Record):
         trained_on: the data that is trained on.
         penalty: weight decay of the retrained layer; None: the one that fits the classifier's own layer best.
         solver: how the layer is trained.
+        is_exploratory: whether a slice among them was not confirmed: then the repair shows what retraining for it does, and no more.
         is_tuned: whether every arm got the penalty that is best on validation samples.
         slices: the slices themselves, so that the plan can be carried out elsewhere; empty in run records, which hold them.
     """
@@ -39,6 +41,7 @@ class RepairPlan(Record):
     penalty: float | None = None
     solver: Solver = "exact"
     is_tuned: bool = False
+    is_exploratory: bool = False
     slices: tuple[FailureSlice, ...] = ()
 
 
@@ -118,32 +121,6 @@ class GroupChange(Record):
         return self.accuracy_after - self.accuracy_before
 
 
-class Spread(Record):
-    """How unevenly a classifier serves the groups of a repair: slices, the rest of their classes, and all other classes.
-
-    Args:
-        worst_group: the group with the lowest accuracy after.
-        worst_before: lowest accuracy of a group before; groups are the same before and after, the worst may be another.
-        worst_after: lowest accuracy of a group after.
-        average_before: mean accuracy over groups before.
-        average_after: mean accuracy over groups after.
-        gap_before: overall accuracy minus the lowest before.
-        gap_after: overall accuracy minus the lowest after.
-        worst_change: interval of the change of the lowest accuracy, by a paired bootstrap over samples, or over groups of samples.
-        gap_change: interval of the change of the gap, by the same.
-    """
-
-    worst_group: str
-    worst_before: float
-    worst_after: float
-    average_before: float
-    average_after: float
-    gap_before: float
-    gap_after: float
-    worst_change: Interval
-    gap_change: Interval
-
-
 class ArmMeasurement(Record):
     """One way of retraining on other data than the decisive one, for example on the samples that slices were found on.
 
@@ -174,6 +151,7 @@ class RepairArm(Record):
         calibration_before: expected calibration error of the classifier on the measured samples, None without probabilities.
         calibration_after: the same after.
         is_reference: whether it answers with another model instead of retraining; it stands there to be seen, not to be beaten.
+        given: worst, average and gap over the groups that `[repair] groups` names; None if it names none.
     """
 
     arm: str
@@ -190,6 +168,7 @@ class RepairArm(Record):
     calibration_before: float | None = None
     calibration_after: float | None = None
     is_reference: bool = False
+    given: GivenGroups | None = None
 
     def change_of(self, kind: GroupKind, group: str | None = None) -> GroupChange | None:
         """Return the first change of a kind (and name), None if there is none."""
@@ -353,3 +332,9 @@ class RepairResult(Record):
     @property
     def repaired(self) -> RepairArm:
         return next(arm for arm in self.arms if not arm.is_baseline)
+
+    def change_of_slice(self, slice_id: str) -> GroupChange | None:
+        """Return what was measured of a slice: changes are in the order of the plan, and titles change or occur twice."""
+        arm = next((one for one in self.arms if not one.is_baseline), next(iter(self.arms), None))
+        changes = [one for one in arm.changes if one.kind is GroupKind.SLICE] if arm else []
+        return dict(zip(self.plan.slice_ids, changes, strict=False)).get(slice_id)

@@ -1,8 +1,7 @@
 """Every replaceable part of weakspot, as one Protocol each.
 
-This file is the list of extension points. Built-ins and third parties register under the entry-point group of the role (see
-`weakspot.core.registry`), and the checks of `weakspot.testing.checks` hold for every class that does. Parts are built from keyword
-arguments only; methods (discoverers, describers, verifiers, repairers) are frozen dataclasses whose fields are their parameters.
+The list of extension points: parts register under the group of their role (`weakspot.core.registry`) and pass its checks
+(`weakspot.testing.checks`). They take keyword arguments only; methods are frozen dataclasses whose fields are their parameters.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from weakspot.core.abilities import (
     Cost,
     CostsMoney,
     HasControls,
+    HasViews,
     KnowsParents,
     ScoresCaptions,
 )
@@ -40,6 +40,7 @@ __all__ = [
     "Cost",
     "CostsMoney",
     "HasControls",
+    "HasViews",
     "KnowsParents",
     "ScoresCaptions",
 ]

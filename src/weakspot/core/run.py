@@ -1,6 +1,7 @@
 """The record of one run: enough to repeat it and to read its results."""
 
 from collections.abc import Callable
+from html import escape
 
 from pydantic import Field, JsonValue
 
@@ -47,12 +48,16 @@ class StageRecord(Record):
         seconds: how long it took.
         summary: one sentence on what came out.
         was_cached: whether an earlier result was taken.
+        n_images: images that went through models, or were read, in it.
+        waiting: share of its time that this process waited, for images, downloads or compiled loops.
     """
 
     stage: str
     seconds: float
     summary: str
     was_cached: bool = False
+    n_images: int = 0
+    waiting: float = 0.0
 
 
 class MethodRecord(Record):
@@ -97,6 +102,22 @@ class ClassifierFacts(Record):
     effective: float | None = None
 
 
+class KeptRepair(Record):
+    """A repair that another one took the place of; it can be gone back to.
+
+    Args:
+        repair_id: which one; the name of its retrained layer in the run's folder ends with it.
+        made: when it was measured, ISO 8601, UTC; empty if an earlier version made it.
+        repairs: what it did.
+        advice: what was advised then.
+    """
+
+    repair_id: str
+    made: str
+    repairs: tuple[RepairResult, ...]
+    advice: tuple[Advice, ...] = ()
+
+
 class RunRecord(Record):
     """Inputs, settings, versions and results of one run.
 
@@ -115,7 +136,9 @@ class RunRecord(Record):
         classifier: how the classifier does before any repair.
         slices: everything that was tested, published or not.
         evidence: what was measured, one entry a slice.
-        repairs: what repairs did.
+        repairs: what the last repair did, or the one that was gone back to; the chosen strategy first.
+        repaired: when that was measured, ISO 8601, UTC; empty if nothing was, or an earlier version did it.
+        earlier_repairs: other repairs, oldest first.
         notes: what to know about single classes.
         methods: what every discoverer did.
         decisions: what people decided about slices, oldest first.
@@ -141,6 +164,8 @@ class RunRecord(Record):
     slices: tuple[FailureSlice, ...] = ()
     evidence: tuple[Evidence, ...] = ()
     repairs: tuple[RepairResult, ...] = ()
+    repaired: str = ""
+    earlier_repairs: tuple[KeptRepair, ...] = ()
     notes: tuple[ClassNote, ...] = ()
     methods: tuple[MethodRecord, ...] = ()
     decisions: tuple[Decision, ...] = ()
@@ -149,6 +174,27 @@ class RunRecord(Record):
     class_findings: tuple[ClassFinding, ...] = ()
     advice: tuple[Advice, ...] = ()
     record_version: int = RECORD_VERSION
+
+    def __repr__(self) -> str:
+        """Return one line; all of it is in `model_dump()`."""
+        n_confirmed, n_tested = len(self.findings()), len(self.evidence)
+        first = f", first: {self.findings()[0].title}" if n_confirmed else ""
+        return f"<RunRecord {self.run_id}: {n_confirmed} confirmed of {n_tested} tested{first}>"
+
+    __str__ = __repr__
+
+    def _repr_html_(self) -> str:
+        """Return the confirmed slices as a table, for notebooks."""
+        rows = "".join(
+            f"<tr><td>{escape(found.title)}</td><td>{evidence.failures_inside} of {evidence.n_inside}</td>"
+            f"<td>{evidence.failures_outside} of {evidence.n_outside}</td><td>{evidence.q_value:.2g}</td></tr>"
+            for found, evidence in self.published()
+            if evidence.explained is None
+        )
+        if not rows:
+            return f"<p>{escape(repr(self).strip('<>'))}: nothing is proven</p>"
+        heads = ("slice", "fail inside", "fail in the rest of the class", "q")
+        return f"<table><tr>{''.join(f'<th>{head}</th>' for head in heads)}</tr>{rows}</table>"
 
     def slice_by_id(self, slice_id: str) -> FailureSlice:
         return next(found for found in self.slices if found.slice_id == slice_id)

@@ -35,7 +35,7 @@ LEAST_ADDED = 1e-3
 ANYTHING = "a thing"
 HOW_TO_ASK = (
     "No phrase was given. Complete the sentence `The classifier is often wrong on images that have ... in it`, and give the words "
-    "as phrases = {{ {key} = ['...'] }} in [discover.parameters.hypothesis], or ask `weakspot hypothesis --class {key} '...'`."
+    "as phrases = {{ {key} = ['...'] }} in [discover.parameters.hypothesis], or ask `weakspot ask --class {key} '...'`."
 )
 DOES_NOT_SEPARATE = (
     "The phrase {phrase} does not separate failures: wherever the threshold is put, samples that are more similar to it fail "

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic
 
 from weakspot.core.roles import BatchWork, Item, Result
+from weakspot.core.waiting import waiting
 
 LOWEST_PRIORITY = 19
 
@@ -30,7 +31,9 @@ class AheadOfTime(Generic[Item, Result]):
 
     def run(self, prepared: Sequence[Future[object]]) -> Result:
         """Return what comes of a batch; an error of preparing is raised here."""
-        return self._work.run([item.result() for item in prepared])
+        with waiting():
+            ready = [item.result() for item in prepared]
+        return self._work.run(ready)
 
     def close(self) -> None:
         """Start nothing new; what is under way is not waited for."""
@@ -42,7 +45,3 @@ def give_way() -> None:
     if sys.platform == "linux":
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, LOWEST_PRIORITY)
-
-
-def available_cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

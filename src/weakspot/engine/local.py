@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from typing import Generic
 
 from weakspot.core.bounds import NonNegativeInt, check_bounds
+from weakspot.core.cores import available_cores
 from weakspot.core.roles import BatchWork, Item, Result
-from weakspot.engine.ahead import AheadOfTime, available_cores
+from weakspot.engine.ahead import AheadOfTime
 from weakspot.engine.chunks import Intake, refuse_empty_batches
 
 LEAST_BATCHES = 2

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from weakspot.core.bounds import NonNegativeInt, check_bounds
+from weakspot.core.cores import available_cores
 from weakspot.core.roles import BatchWork, Item, Result
-from weakspot.engine.ahead import available_cores
 from weakspot.engine.chunks import BatchPace, Intake, MapPace, refuse_empty_batches
 from weakspot.engine.pool import Death, WorkerPool
 from weakspot.engine.travel import Packer

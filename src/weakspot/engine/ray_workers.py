@@ -11,8 +11,8 @@ from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
 
+from weakspot.core.cores import available_cores
 from weakspot.core.errors import MissingExtraError, UnavailableError, WeakspotError
-from weakspot.engine.ahead import available_cores
 from weakspot.engine.pool import Death
 from weakspot.engine.travel import Packer
 from weakspot.engine.worker import WorkerSide, own_version

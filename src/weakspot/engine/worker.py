@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any, Protocol
 
+from weakspot.core.cores import available_cores
 from weakspot.core.errors import ConfigError
 from weakspot.core.registry import OWN_DISTRIBUTION
 from weakspot.core.roles import BatchWork
-from weakspot.engine.ahead import AheadOfTime, available_cores
+from weakspot.engine.ahead import AheadOfTime
 from weakspot.engine.travel import Packer, pack_result, unpack
 
 

@@ -39,7 +39,7 @@ class GenerateRequest:
     purpose: Purpose = "train"
 
 
-class GeneratedFolderFacts(Record):
+class GenerateResult(Record):
     """What came of it.
 
     Args:
@@ -92,7 +92,7 @@ def generate_images(
     request: GenerateRequest,
     *,
     record: RunRecord | None = None,
-) -> GeneratedFolderFacts:
+) -> GenerateResult:
     """Generate images into a new folder; one that was left unfinished by the same request is continued.
 
     Args:
@@ -134,7 +134,7 @@ def generate_images(
         least_parents=chosen.least_parents,
     )
     generated = read_generated(folder)
-    return GeneratedFolderFacts(
+    return GenerateResult(
         folder=str(folder),
         generator_id=generator.generator_id,
         prompts={name: tuple(own) for name, own in prompts.items()},

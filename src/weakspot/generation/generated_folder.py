@@ -18,7 +18,7 @@ from weakspot.core.roles import Engine, ImageGenerator
 from weakspot.core.run import Progress, no_progress
 from weakspot.core.seeding import generator as named_generator
 from weakspot.generation.quality import QualityCheck
-from weakspot.generation.service.parents import parent_seeds
+from weakspot.generation.service.parents import parent_seeds, with_views
 from weakspot.generation.service.service import GeneratorService
 from weakspot.store import atomic
 from weakspot.store.generated_images import GeneratedImageStore
@@ -156,7 +156,7 @@ def _requests(
             )
             yield from (
                 GenerationRequest(class_name=class_name, prompt=prompt, seed=one)
-                for one in chosen.seeds
+                for one in with_views(generator, chosen, n_each).seeds
             )
 
 

@@ -8,8 +8,8 @@ from PIL import Image
 
 from weakspot.core.evidence import Share
 from weakspot.generation.search.records import CaptionTrial, Contrast
-from weakspot.generation.search.search_records import CaptionFinding, SearchResult
-from weakspot.generation.search_run import SearchRunResult, phrase_of
+from weakspot.generation.search.search_records import CaptionFinding, ClassSearch
+from weakspot.generation.search_run import SearchResult, phrase_of
 from weakspot.media.charts import interval_chart
 from weakspot.media.image_grid import labelled_grid
 from weakspot.media.label_bars import LabelPanel, label_bars
@@ -23,7 +23,7 @@ MOST_FINDINGS_SHOWN, MOST_CLUSTERS_SHOWN = 6, 6
 BASELINE, ANY_LABEL = "without a caption", "any label"
 
 
-def write_search(search: SearchRunResult, folder: Path) -> tuple[Path, ...]:
+def write_search(search: SearchResult, folder: Path) -> tuple[Path, ...]:
     """Write page, contact sheet and record into a folder; the page comes first.
 
     Raises:
@@ -38,7 +38,7 @@ def write_search(search: SearchRunResult, folder: Path) -> tuple[Path, ...]:
     return written(folder, contents | ({SHEET: sheet} if sheet is not None else {}))
 
 
-def headline(result: SearchResult) -> str:
+def headline(result: ClassSearch) -> str:
     towards = f" towards {result.target}" if result.target else ""
     base = result.baseline.rate
     found = len(result.findings)
@@ -58,7 +58,7 @@ def finding_sentence(finding: CaptionFinding) -> str:
     )
 
 
-def search_page(result: SearchResult, sheet: Image.Image | None, inputs: Mapping[str, str]) -> str:
+def search_page(result: ClassSearch, sheet: Image.Image | None, inputs: Mapping[str, str]) -> str:
     """Return the search as one HTML page without outside references."""
     shown = [finding.trial for finding in result.findings[:MOST_FINDINGS_SHOWN]]
     chart = [
@@ -87,7 +87,7 @@ def search_page(result: SearchResult, sheet: Image.Image | None, inputs: Mapping
     return small_page(f"{result.class_name}: searched for failures", parts)
 
 
-def what_it_means(result: SearchResult, inputs: Mapping[str, str]) -> Iterator[str]:
+def what_it_means(result: ClassSearch, inputs: Mapping[str, str]) -> Iterator[str]:
     made = inputs.get("generator", "the generator")
     yield (
         f"A failure: {result.criterion}. Images were made by {made}. "
@@ -102,12 +102,12 @@ def what_it_means(result: SearchResult, inputs: Mapping[str, str]) -> Iterator[s
         phrase = phrase_of(finding.trial.caption)
         yield (
             f'Next: put it to your own images with `weakspot search --class "{result.class_name}" --prove` or '
-            f'`weakspot hypothesis --class "{result.class_name}" "{phrase}"`, and generate images to train on with '
+            f'`weakspot ask --class "{result.class_name}" "{phrase}"`, and generate images to train on with '
             f'`weakspot generate --class "{result.class_name}" "{phrase}" --to FOLDER`.'
         )
 
 
-def contact_sheet(result: SearchResult, images: Mapping[str, Image.Image]) -> Image.Image | None:
+def contact_sheet(result: ClassSearch, images: Mapping[str, Image.Image]) -> Image.Image | None:
     """Return failing images without a caption, with each finding, and of the largest clusters; None if there is no failure."""
     rows = [(BASELINE, result.example_keys)]
     rows += [
@@ -147,7 +147,7 @@ def _chart_row(name: str, trial: CaptionTrial) -> tuple[str, float, float, float
     return name, trial.rate.interval.low, trial.rate.value, trial.rate.interval.high
 
 
-def _trials_table(result: SearchResult) -> str:
+def _trials_table(result: ClassSearch) -> str:
     titles = [
         "caption",
         "from",
@@ -221,7 +221,7 @@ def _ratio(contrast: Contrast | None) -> str:
     return f"{value} ({_ratio_ends(contrast)})"
 
 
-def _clusters_table(result: SearchResult) -> str:
+def _clusters_table(result: ClassSearch) -> str:
     rows = [
         (
             f"taken for {cluster.predicted or ANY_LABEL}",

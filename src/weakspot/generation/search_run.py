@@ -12,7 +12,8 @@ from weakspot.core.record import Record
 from weakspot.core.roles import Captioner, ImageGenerator
 from weakspot.generation.search.caption_measurement import SequentialDesign
 from weakspot.generation.search.finding import search_failures
-from weakspot.generation.search.search_records import SearchRequest, SearchResult
+from weakspot.generation.search.rewriting import CaptionRewriter
+from weakspot.generation.search.search_records import CaptionSearch, ClassSearch
 from weakspot.generation.service.predictions import GeneratedPredictions
 from weakspot.generation.service.sampling import (
     GeneratedSeries,
@@ -21,6 +22,7 @@ from weakspot.generation.service.sampling import (
     configured_captioner,
 )
 from weakspot.generation.service.tools import GenerationTools
+from weakspot.pipeline.models.assistants import assistant_parts
 from weakspot.pipeline.stage_clock import command_line, library_versions
 
 N_IMAGES = 12
@@ -52,11 +54,11 @@ class SearchRecord(Record):
     versions: dict[str, str]
     inputs: dict[str, str]
     tally: dict[str, int]
-    result: SearchResult
+    result: ClassSearch
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchCall:
+class SearchRequest:
     """What a person asks for.
 
     Args:
@@ -73,7 +75,7 @@ class SearchCall:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class SearchRunResult:
+class SearchResult:
     """A search and the images that show what it found, by content hash."""
 
     record: SearchRecord
@@ -92,7 +94,7 @@ class SearchStage:
     tools: GenerationTools
     captioner: Captioner | None = None
 
-    def run(self, call: SearchCall) -> SearchRunResult:
+    def run(self, call: SearchRequest) -> SearchResult:
         """Search; images that were generated before are not generated again, so that an interrupted search goes on where it was.
 
         Raises:
@@ -113,7 +115,7 @@ class SearchStage:
             finally:
                 predictions.flush()
             images = {key: predictions.image(key) for key in _shown_keys(result)}
-        return SearchRunResult(
+        return SearchResult(
             record=self._record(started, image_generator, predictions, result), images=images
         )
 
@@ -126,13 +128,18 @@ class SearchStage:
             captioner=self.captioner or configured_captioner(settings, store.root),
             embed_texts=self.tools.prepared.assistants.embed_texts,
         )
-        series = GeneratedSeries(predictions=predictions, seed=settings.seed)
+        series = GeneratedSeries(
+            predictions=predictions,
+            seed=settings.seed,
+            image_generator=image_generator,
+            least_parents=settings.generator.least_parents,
+        )
         return StoredSampler(series, parts, class_name=class_name, folder=store.generated)
 
-    def _request(self, call: SearchCall) -> SearchRequest:
+    def _request(self, call: SearchRequest) -> CaptionSearch:
         settings = self.tools.settings
         chosen = settings.search
-        return SearchRequest(
+        return CaptionSearch(
             class_name=call.class_name,
             target=call.target or None,
             criterion=self.tools.criterion,
@@ -150,14 +157,22 @@ class SearchStage:
             most_sentences=chosen.most_sentences,
             most_clusters=chosen.most_clusters,
             own_captions=call.captions,
+            reword=self._rewriter(call.class_name),
         )
+
+    def _rewriter(self, class_name: str) -> CaptionRewriter | None:
+        settings = self.tools.settings
+        language = assistant_parts(settings, self.tools.store.root).language
+        if language is None:
+            return None
+        return CaptionRewriter(language=language, class_name=class_name, seed=settings.seed)
 
     def _record(
         self,
         started: str,
         image_generator: ImageGenerator,
         predictions: GeneratedPredictions,
-        result: SearchResult,
+        result: ClassSearch,
     ) -> SearchRecord:
         settings = self.tools.settings
         inputs = self.tools.prepared.inputs | {
@@ -193,7 +208,7 @@ def _said(sentence: str) -> str:
     return f"{carried[2]} background" if "background" in carried[1].lower() else carried[2]
 
 
-def _shown_keys(result: SearchResult) -> list[str]:
+def _shown_keys(result: ClassSearch) -> list[str]:
     found = [result.example_keys, *(finding.example_keys for finding in result.findings)]
     found += [cluster.example_keys for cluster in result.clusters]
     return list(dict.fromkeys(key for keys in found for key in keys[:N_IMAGES]))

@@ -293,7 +293,7 @@ def _groups(seen: ExaminedSurvey, copies: Copies, *, where: str) -> tuple[NamedG
             f"No sample has a group: the {choice.kind} {choice.value!r} is found nowhere.",
             where=where,
             given=choice.value,
-            fix='Correct [data] group: a column, "folder:1", a pattern with one capture, or "none".',
+            fix='Correct [data] group: a column, "folder:1", "file-name", a pattern with one capture, or "none".',
         )
     note = seen.groups.why_not(codes)
     return (None if note else named_groups(codes, seen.groups.names, copies.first_rows)), note

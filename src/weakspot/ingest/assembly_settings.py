@@ -18,7 +18,7 @@ class AssemblySettings:
         test_fraction: share of them that becomes test; the rest becomes train.
         seed: seed of that split.
         unlabelled_is_negative: multi-label only: a sample without labels has none of them, instead of unknown ones.
-        group: where the name of a sample's group stands: a free column, `folder:1`, a pattern with one capture, `none`, or `auto`
+        group: where the name of its group stands: a column, `folder:1`, `file-name`, a pattern with one capture, `none`, or `auto`
             for the column `group`.
     """
 

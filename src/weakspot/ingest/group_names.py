@@ -17,7 +17,9 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.groups import join_groups
 from weakspot.ingest.metadata_columns import METADATA, values_of
 
-AUTO, NONE = "auto", "none"
+AUTO, NONE, FILE_NAME = "auto", "none", "file-name"
+STEM_PATTERN = "^(.*?)[-_ ]?[0-9]+[.][^./]+$"
+"""What `file-name` means: what stands before the number at the end of the file's name."""
 ON_ITS_OWN = -1
 FEW_GROUPS = 10
 MANY_SAMPLES = 100
@@ -46,13 +48,15 @@ class GroupChoice:
         Raises:
             ConfigError: for a pattern that is none, or that does not have exactly one capture.
 
-        >>> GroupChoice.of("patient_id").kind, GroupChoice.of("folder:1").kind, GroupChoice.of("(IMG_[0-9]+)_").kind
+        >>> GroupChoice.of("patient_id").kind, GroupChoice.of("folder:1").kind, GroupChoice.of("file-name").kind
         ('column', 'folder', 'pattern')
         """
         if setting in (AUTO, ""):
             return cls(kind="column", value=GROUP, is_told=False)
         if setting == NONE:
             return cls(kind="none")
+        if setting == FILE_NAME:
+            return cls(kind="pattern", value=STEM_PATTERN)
         folder = _FOLDER.fullmatch(setting)
         if folder:
             return cls(kind="folder", value=folder.group(1))

@@ -37,10 +37,12 @@ class ListedSample:
     Args:
         row: row of the data set.
         why: one line for the person who labels.
+        suggested: what a person says it is, to start from; the classifier's answer if empty.
     """
 
     row: int
     why: str
+    suggested: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -17,11 +17,13 @@ from weakspot.integrations.sample_table import (
     sample_table,
     write_parquet,
 )
+from weakspot.integrations.sample_words import label_names
 
 TABLE = "samples.parquet"
 ROW = "cleanlab_row"
 SUSPECT = "suspect_label"
 SCRIPT = "find_issues.py"
+MARKED = "marked_issues.parquet"
 _TRAINED_ON = (Split.TRAIN, Split.SYNTHETIC)
 _FIND = '''"""Looks for issues with cleanlab and keeps them in issues.parquet, one line a sample."""
 
@@ -75,6 +77,27 @@ def write_issues(bundle: ExchangeBundle, folder: Path) -> Written:
         f"Then here: weakspot import --from cleanlab {folder / 'issues.parquet'} --out manifest.parquet"
     )
     return Written(files=tuple(files), sentence=sentence)
+
+
+def write_marked_issues(bundle: ExchangeBundle, folder: Path) -> Path:
+    """Write labels that people marked as wrong in the columns of `CleanLearning.find_label_issues`; the right one is `predicted_label`."""
+    ids, given = bundle.samples.dataset.sample_ids(), label_names(bundle.samples.dataset)
+    marked = [one for one in bundle.to_label if one.suggested]
+    return write_parquet(
+        folder / MARKED,
+        pa.table(
+            {
+                SAMPLE_ID: pa.array([ids[one.row] for one in marked], pa.string()),
+                "is_label_issue": pa.array([True] * len(marked), pa.bool_()),
+                "given_label": pa.array(
+                    ["|".join(given[one.row] or ()) for one in marked], pa.string()
+                ),
+                "predicted_label": pa.array(
+                    ["|".join(one.suggested) for one in marked], pa.string()
+                ),
+            }
+        ),
+    )
 
 
 def read_issues(source: Path, target: Path) -> Written:

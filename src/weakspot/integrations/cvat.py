@@ -46,7 +46,7 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
         for row in rows
     ]
     suggested = predicted_names(dataset)
-    said = [suggested[row] for row in rows]
+    said = [list(one.suggested) or suggested[one.row] for one in bundle.to_label]
     files = (
         write_json(
             folder / LABELS_FILE,
@@ -57,7 +57,7 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
     )
     create = f"cvat-cli task create {bundle.name} --labels @{LABELS_FILE} local {IMAGES_FOLDER}/*"
     sentence = (
-        f"{listed} samples to label. In the folder: {create}. {TAGS_FILE} holds the classifier's answers; import it only to "
+        f"{listed} samples to label. In the folder: {create}. {TAGS_FILE} holds what marks or the classifier suggest; import it only to "
         'start from them. Then export as "CVAT for images 1.1" and: weakspot import --from cvat annotations.xml --out labels.csv'
     )
     return Written(files=files, sentence=sentence)

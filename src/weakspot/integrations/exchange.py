@@ -127,15 +127,25 @@ def export_to(project: Project, call: ExportCall) -> Written:
     Raises:
         ConfigError: if there is no such format, or the folder cannot be written.
     """
-    write = _function(EXPORTS, call.to)
+    _function(EXPORTS, call.to)
     bundle = replace(exchange_bundle(project, call.run_id), copies_images=call.copies_images)
+    return write_bundle(bundle, call.to, call.folder)
+
+
+def write_bundle(bundle: ExchangeBundle, to: str, folder: Path) -> Written:
+    """Write what was put together in the format of another tool.
+
+    Raises:
+        ConfigError: if there is no such format, or the folder cannot be written.
+    """
+    write = _function(EXPORTS, to)
     try:
-        call.folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ConfigError(
-            f"The folder cannot be made: {error.strerror}.", where=str(call.folder)
+            f"The folder cannot be made: {error.strerror}.", where=str(folder)
         ) from error
-    written: Written = write(bundle, call.folder)
+    written: Written = write(bundle, folder)
     return written
 
 

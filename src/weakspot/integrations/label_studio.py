@@ -13,7 +13,7 @@ from xml.sax.saxutils import quoteattr
 
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import DataError
-from weakspot.integrations.bundle import ExchangeBundle, MarkedSlice, Written
+from weakspot.integrations.bundle import ExchangeBundle, ListedSample, MarkedSlice, Written
 from weakspot.integrations.image_files import image_paths, write_bytes, write_json
 from weakspot.integrations.manifest_files import AgreedLabels, refuse_extension
 from weakspot.integrations.sample_words import (
@@ -26,6 +26,7 @@ from weakspot.integrations.sample_words import (
 TASKS_FILE = "tasks.json"
 CONFIG_FILE = "labelling.xml"
 CONTROL, OBJECT = "label", "image"
+MARKED = "marks of weakspot"
 LOCAL_URL = "/data/local-files/?d="
 
 
@@ -51,8 +52,7 @@ def write_tasks(bundle: ExchangeBundle, folder: Path) -> Written:
     dataset = bundle.samples.dataset
     words = _Words(bundle)
     tasks = [
-        words.task(one.row, one.why, place, root)
-        for one, place in zip(bundle.to_label, places, strict=True)
+        words.task(one, place, root) for one, place in zip(bundle.to_label, places, strict=True)
     ]
     files = (
         write_json(folder / TASKS_FILE, tasks),
@@ -112,15 +112,16 @@ class _Words:
             f"weakspot {bundle.record.run_id}" if bundle.record is not None else "weakspot"
         )
 
-    def task(self, row: int, why: str, path: str, root: str) -> dict[str, object]:
-        """Return one task; the classifier's answer is a prediction, the present label is only told."""
-        said = self._said[row]
+    def task(self, listed: ListedSample, path: str, root: str) -> dict[str, object]:
+        """Return one task; what a person suggests, or the classifier's answer, is a prediction, the present label is only told."""
+        row = listed.row
+        said = list(listed.suggested) or self._said[row]
         task: dict[str, object] = {
             "data": {
                 OBJECT: LOCAL_URL + quote(os.path.relpath(path, root)),
                 "sample_id": self._ids[row],
                 "path": path,
-                "why": why,
+                "why": listed.why,
                 "present_label": " | ".join(self._labels[row] or []),
             },
             "meta": {"slices": [slice_facts(self._slices[tag]) for tag in self._tags[row]]},
@@ -132,8 +133,10 @@ class _Words:
                 "type": "choices",
                 "value": {"choices": said},
             }
-            score = {} if self._sure[row] is None else {"score": self._sure[row]}
-            task["predictions"] = [{"model_version": self._version, **score, "result": [result]}]
+            is_sure = self._sure[row] is not None and not listed.suggested
+            score = {"score": self._sure[row]} if is_sure else {}
+            version = MARKED if listed.suggested else self._version
+            task["predictions"] = [{"model_version": version, **score, "result": [result]}]
         return task
 
 

@@ -75,7 +75,7 @@ def slice_facts(marked: MarkedSlice) -> dict[str, object]:
         "rate_outside": evidence.rate_outside,
         "gap": evidence.headline_gap,
         "q_value": evidence.q_value,
-        "cause": "" if evidence.cause is None else evidence.cause.cause.value,
+        "cause": evidence.named_cause or "",
         "cause_sentence": "" if evidence.cause is None else evidence.cause.sentence,
         "labels_sentence": "" if evidence.labels is None else evidence.labels.sentence,
     }

@@ -1,13 +1,15 @@
 """Which rows of a text column say a word: read once, asked many times."""
 
+import re
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
 from weakspot.core.arrays import BoolArray, IntArray
-from weakspot.lexicon.caption_words import keywords_in, runs_of_words
+from weakspot.lexicon.caption_words import runs_of_words
 
 MOST_REMEMBERED = 2
 
@@ -47,12 +49,18 @@ class CaptionIndex:
             found = np.intersect1d(found, self.by_word.get(word, nothing), assume_unique=True)
         if len(words) == 1:
             return found
-        together = [
-            code
-            for code in found.tolist()
-            if keyword in keywords_in(self.texts[code], max_words=len(words))
-        ]
+        # The lemma of one word may have a space in it: "well-lit" is said as "well lit".
+        neighbours = re.compile("\n" + "[ \n]".join(map(re.escape, words)) + "\n")
+        together = [code for code in found.tolist() if neighbours.search(self._spoken[code])]
         return np.array(together, dtype=np.int64)
+
+    @cached_property
+    def _spoken(self) -> tuple[str, ...]:
+        """Of every caption its lemmas, a line each and an empty line after each run, so that it is taken apart once."""
+        return tuple(
+            "".join("\n" + "\n".join(run) + "\n" for run in runs_of_words(text))
+            for text in self.texts
+        )
 
 
 _indices: OrderedDict[tuple[int, ...], tuple[pa.ChunkedArray, CaptionIndex]] = OrderedDict()

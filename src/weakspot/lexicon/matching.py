@@ -30,6 +30,7 @@ def _derive(word: str) -> frozenset[str]:
     )
 
 
+@lru_cache(maxsize=65_536)
 def phrase_words(phrase: str) -> frozenset[str]:
     """Return the words of a phrase that carry meaning, `background` and the like among them, as lemmas."""
     return frozenset(

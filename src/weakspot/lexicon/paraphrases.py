@@ -48,6 +48,24 @@ def addition_of(phrase: str, noun: str) -> str:
     return rest if content_words(rest, with_carriers=True) else _ARTICLE.sub("", whole)
 
 
+def names_class(phrase: str, noun: str) -> bool:
+    """Return whether a phrase names the class itself, in the singular or the plural.
+
+    >>> names_class("Green apples", "apple"), names_class("pineapples", "apple")
+    (True, False)
+    """
+    return any(re.search(rf"\b{re.escape(form)}\b", phrase.lower()) for form in noun_forms(noun))
+
+
+def stands_behind(addition: str) -> bool:
+    """Return whether words stand behind a noun.
+
+    >>> stands_behind("on a shelf"), stands_behind("green")
+    (True, False)
+    """
+    return _AFTER_NOUN.match(addition.lower()) is not None
+
+
 def said_of(addition: str, noun: str) -> str:
     """Return a noun with something said of it, in English order.
 
@@ -56,7 +74,7 @@ def said_of(addition: str, noun: str) -> str:
     """
     if not noun:
         return addition
-    if _AFTER_NOUN.match(addition.lower()):
+    if stands_behind(addition):
         return f"{counted(noun, noun)} {addition}"
     return counted(f"{addition} {noun}", noun)
 

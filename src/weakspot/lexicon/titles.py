@@ -4,9 +4,11 @@ import re
 from functools import lru_cache
 
 from weakspot.lexicon.captions import Caption, Counting, counting_of, noun_of
+from weakspot.lexicon.paraphrases import names_class, stands_behind
 from weakspot.lexicon.wordnet import is_known
 
 _SINGULAR_WORDS = ((re.compile(r"\bon it\b"), "on them"), (re.compile(r"\bits\b"), "their"))
+_JOINING = frozenset({"and", "or", "very", "not"})
 _HISSING = re.compile(r"(?:s|x|z|ch|sh)$")
 _CONSONANT_Y = re.compile(r"[^aeiou]y$")
 _UNLIKE = {
@@ -48,6 +50,26 @@ def title_of(caption: Caption, class_name: str) -> str:
     if caption.place:
         words = f"{words} {_of_several(caption.place)}"
     return f"{plural(caption.look)} of {words}" if caption.look else words
+
+
+def title_of_words(words: str, class_name: str) -> str:
+    """Return a person's words for images of a class as a title; empty if they do not stand before or behind its noun in English.
+
+    >>> [title_of_words(words, "apple") for words in ("green", "in a crate", "small and green", "green apples on grass")]
+    ['green apples', 'apples in a crate', 'small and green apples', 'green apples on grass']
+    >>> title_of_words("camera tilt", "apple"), title_of_words("green", "n01440764")
+    ('', '')
+    """
+    said = " ".join(words.split())
+    if not is_noun(class_name):
+        return ""
+    if names_class(said, class_name):
+        return said
+    many = plural(noun_of(class_name))
+    if stands_behind(said):
+        return f"{many} {_of_several(said)}"
+    parts = [part for part in re.split(r"[\s,]+", said.lower()) if part not in _JOINING]
+    return f"{said} {many}" if parts and all(is_known(part, "adj") for part in parts) else ""
 
 
 @lru_cache(maxsize=1024)

@@ -7,7 +7,7 @@ after kinds of things among a word's senses, so that the first sense of `crane` 
 import gzip
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Literal
 
@@ -105,6 +105,7 @@ def synonyms(word: str) -> frozenset[str]:
     return frozenset(found - {single, word.lower()})
 
 
+@lru_cache(maxsize=65_536)
 def lemma(word: str) -> str:
     """Return a word's dictionary form in lower case: the singular of a noun, the plain form of an adjective.
 
@@ -201,6 +202,7 @@ def _kinds(thing: str | tuple[str, ...]) -> frozenset[int]:
     return frozenset((*own, *_breadth_first(own, _Above())))
 
 
+@lru_cache(maxsize=65_536)
 def is_known(word: str, part: Part | None = None) -> bool:
     """Return whether WordNet lists a word, or its lemma, as a noun or adjective."""
     single = lemma(word)

@@ -109,7 +109,7 @@ class NearImage(Record):
     is_failure: bool | None = None
 
 
-class NearestReport(Record):
+class NearestResult(Record):
     """The images nearest to something.
 
     Args:
@@ -149,7 +149,7 @@ class NearestStage:
     criterion: FailureCriterion
     progress: Progress = no_progress
 
-    def run(self, request: NearestRequest) -> NearestReport:
+    def run(self, request: NearestRequest) -> NearestResult:
         """Return the images nearest to a phrase or an image.
 
         Raises:
@@ -169,7 +169,7 @@ class NearestStage:
         predictions = self._predictions(discovery, request.class_name)
         near = np.zeros(len(within), dtype=np.bool_)
         near[found.rows if above is None else above] = True
-        return NearestReport(
+        return NearestResult(
             asked=request.phrase.strip() or request.like,
             index=request.index,
             images=self._images(found, predictions),
@@ -189,7 +189,7 @@ class NearestStage:
         if CLIP not in spaces:
             raise DataError(
                 "The samples have no embeddings to compare with.",
-                fix="Give images or embeddings, and run `weakspot embed`; or ask for values of columns: `weakspot hypothesis`.",
+                fix="Give images or embeddings, and run `weakspot embed`; or ask for values of columns: `weakspot ask`.",
             )
         return EmbeddingShards([spaces[CLIP].embeddings])
 

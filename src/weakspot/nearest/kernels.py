@@ -1,15 +1,15 @@
 """The compiled loops over embeddings; imported on first use, because that loads the compiler."""
 
 import numpy as np
-from numba import njit
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.compiled import kernel
 
 SHORTEST, LONGEST = np.float32(1e-30), np.float32(1e30)
 LARGEST_CODE = 127.0
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _product_and_square(row: FloatArray, other: FloatArray) -> tuple[np.float32, np.float32]:
     product, square = np.float32(0.0), np.float32(0.0)
     for place in range(len(other)):
@@ -19,7 +19,7 @@ def _product_and_square(row: FloatArray, other: FloatArray) -> tuple[np.float32,
     return product, square
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})  # type: ignore[untyped-decorator]
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _product(row: AnyArray, other: FloatArray) -> np.float32:
     product = np.float32(0.0)
     for place in range(len(other)):
@@ -27,7 +27,7 @@ def _product(row: AnyArray, other: FloatArray) -> np.float32:
     return product
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _has_embedding(row: FloatArray) -> bool:
     n_finite = 0
     for value in row:
@@ -35,7 +35,7 @@ def _has_embedding(row: FloatArray) -> bool:
     return n_finite == len(row)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def rough_scores(  # noqa: PLR0913, PLR0917 - kernels take everything they touch
     values: FloatArray,
     first: int,
@@ -73,7 +73,7 @@ def rough_scores(  # noqa: PLR0913, PLR0917 - kernels take everything they touch
             scores[query, row] = _product(embedding, unit[query]) * scale
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def exact_scores(
     values: FloatArray,
     first: int,
@@ -107,7 +107,7 @@ def exact_scores(
             scores[place] = product / (np.sqrt(square) * length)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def quantise(
     values: FloatArray, first: int, codes: AnyArray, factors: FloatArray, slack: FloatArray
 ) -> None:
@@ -145,7 +145,7 @@ def quantise(
         slack[row] = np.sqrt(rest) / length
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def rough_code_scores(
     codes: AnyArray, factors: FloatArray, unit: FloatArray, allowed: BoolArray, scores: FloatArray
 ) -> None:

@@ -11,7 +11,9 @@ def with_engine(settings: Settings, name: str) -> Settings:
     """Return settings with another engine, if one is named; options stay with the engine they were given for."""
     if not name or name == settings.engine.name:
         return settings
-    return settings.model_copy(update={"engine": EngineSettings(name=name)})
+    return settings.model_copy(
+        update={"engine": EngineSettings(name=name, provider=settings.engine.provider)}
+    )
 
 
 def with_methods(settings: Settings, methods: Sequence[str]) -> Settings:

@@ -6,7 +6,7 @@ own (docs/decisions/026).
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.dataset import Split
 from weakspot.core.evidence import Verdict
 from weakspot.core.failures import FailureCriterion
+from weakspot.core.given_labels import as_given
 from weakspot.core.run import RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.statistics import Correction, adjusted_p_values
@@ -127,7 +128,8 @@ class ClassQuestions:
 def ask_classes(
     samples: SampleSet, settings: Settings, criterion: FailureCriterion
 ) -> ClassQuestions:
-    """Return everything that the classes of the evaluation samples are asked."""
+    """Return everything that the classes of the evaluation samples are asked, by labels as given."""
+    samples = replace(samples, dataset=as_given(samples.dataset))
     dataset, verifier = samples.dataset, build_verifier(settings)
     material = ClassMaterial.of(dataset, used_rows(samples, settings), criterion)
     if not len(material):

@@ -7,6 +7,7 @@ import numpy as np
 from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems, predicted_classes
+from weakspot.core.given_labels import as_given
 from weakspot.core.group_tests import effective_number
 from weakspot.core.run import ClassifierFacts
 
@@ -17,7 +18,11 @@ ROWS_AT_ONCE = 65_536
 def classifier_facts(
     dataset: Dataset, rows: IntArray, criterion: FailureCriterion
 ) -> ClassifierFacts:
-    """Count samples and failures of every class among the evaluation rows, and of all training samples together."""
+    """Count samples and failures of every class among the evaluation rows, and of all training samples together.
+
+    By labels as given: people correct those of the half that they look at, and with predictions before their eyes.
+    """
+    dataset = as_given(dataset)
     problems = class_problems(dataset, rows, criterion)
     is_single = dataset.task is Task.SINGLE_LABEL
     return ClassifierFacts(

@@ -8,6 +8,7 @@ import numpy as np
 from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.failures import FailureCriterion
+from weakspot.core.given_labels import as_given
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.pipeline.settings import Settings
@@ -36,7 +37,8 @@ def split_in_halves(
 ) -> Halves:
     """Return (discovery half, confirmation half), once or, for cross-fitting, also with their parts swapped and (none, all).
 
-    The data decide, not the run's seed: other halves would be another try at the same samples.
+    The data decide, not the run's seed: other halves would be another try at the same samples. Labels that people corrected do
+    not move a sample to the other half; one that they found of no use is left out of its own.
 
     Args:
         samples: all samples of the project.
@@ -62,8 +64,9 @@ def _split(
 ) -> Halves:
     splits = evaluated_splits(settings, samples.dataset)
     names = [split.value for split in splits]
-    rows = samples.dataset.rows_of(*splits)
-    rows = rows[samples.dataset.is_labelled[rows]]
+    given = as_given(samples.dataset)
+    rows = given.rows_of(*splits)
+    rows = rows[given.is_labelled[rows]]
     if not len(rows):
         counts = {split.value: len(samples.dataset.rows_of(split)) for split in Split}
         raise NotEnoughDataError(
@@ -71,7 +74,7 @@ def _split(
             given=counts,
             fix="Set [verify] splits, or [data] validation_fraction, in weakspot.toml.",
         )
-    split = split_halves(samples.dataset, rows, criterion, seed=seed)
+    split = _usable(split_halves(given, rows, criterion, seed=seed), samples.dataset)
     title = " and ".join(names)
     pairs = [(split.discovery, split.confirmation)]
     if settings.verify.scheme == "cross-fit":
@@ -84,6 +87,13 @@ def _split(
         for (found_on, kept), fold in zip(pairs, ("", " (halves swapped)"), strict=False)
     )
     return folds if len(folds) == 1 else (*folds, _blind_pair(samples, split, title))
+
+
+def _usable(split: SplitHalves, dataset: Dataset) -> SplitHalves:
+    found, kept = (
+        rows[dataset.is_labelled[rows]] for rows in (split.discovery, split.confirmation)
+    )
+    return SplitHalves(discovery=found, confirmation=kept)
 
 
 def _blind_pair(samples: SampleSet, split: SplitHalves, title: str) -> tuple[SampleSet, SampleSet]:

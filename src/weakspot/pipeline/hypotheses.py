@@ -28,9 +28,9 @@ from weakspot.lexicon.spoken_rules import spoken_rule
 from weakspot.pipeline.ledger import Answer, AskedTest, Ledger
 from weakspot.pipeline.phrase_answers import (
     CERTAIN,
+    AskResult,
     Fit,
     HalfAnswer,
-    HypothesisReport,
     PhraseAnswer,
     Question,
 )
@@ -198,7 +198,7 @@ def ask(
     *,
     class_name: str,
     phrases: Sequence[str],
-) -> HypothesisReport:
+) -> AskResult:
     """Put phrases to the samples of a class, and write down that it was done.
 
     Args:
@@ -249,7 +249,7 @@ def asked(
     *,
     seed: int,
     by: str = "",
-) -> HypothesisReport:
+) -> AskResult:
     """Put questions to the confirmation half of a class, and write down that it was done.
 
     Args:
@@ -277,7 +277,7 @@ def asked(
         for one, cut, test, answer in zip(questions, cuts, tests, said, strict=True)
     )
     standing = ledger.standing()
-    return HypothesisReport(answers=answers, n_looks=standing.n_questions, left=standing.sentence)
+    return AskResult(answers=answers, n_looks=standing.n_questions, left=standing.sentence)
 
 
 def _answer(  # noqa: PLR0913, PLR0917 - what was asked, of whom, and what was said

@@ -37,7 +37,7 @@ ROWS_FLUSH_POLICY = FlushPolicy(n_samples=65_536, seconds=5.0)
 
 
 @dataclass(frozen=True, kw_only=True)
-class IngestSummary:
+class IngestResult:
     """What came out of an ingest.
 
     Args:
@@ -111,7 +111,7 @@ def ingest(  # noqa: PLR0913 - the samples, the models, and how
     settings: AssemblySettings | None = None,
     flush: FlushPolicy | None = None,
     models: Callable[[], PassModels] | None = None,
-) -> IngestSummary:
+) -> IngestResult:
     """Bring the samples of a source into a project; killed at any instant, the next call goes on where this one was.
 
     A source that has not changed since costs nothing. Of one that has, images are read that are new or may have changed; what an
@@ -309,10 +309,10 @@ def _facts(assembly: Assembly, duplicates: pa.Table, source: SampleSource) -> di
 
 def summary_of(
     tables: SampleTables, counts: Mapping[str, JsonValue] | None = None, *, was_cached: bool = False
-) -> IngestSummary:
+) -> IngestResult:
     """Return what came out of the ingest that made these tables."""
     try:
-        return TypeAdapter(IngestSummary).validate_python(
+        return TypeAdapter(IngestResult).validate_python(
             {**tables.facts, **(counts or {}), "was_cached": was_cached}
         )
     except ValidationError as error:

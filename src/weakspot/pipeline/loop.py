@@ -25,7 +25,7 @@ from weakspot.pipeline.blind import (
 )
 from weakspot.pipeline.classifier_facts import classifier_facts
 from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves, used_rows
-from weakspot.pipeline.ingestion import IngestSummary, ingest
+from weakspot.pipeline.ingestion import IngestResult, ingest
 from weakspot.pipeline.method_choice import fitting_settings
 from weakspot.pipeline.method_runs import MethodRun, run_method, word_methods
 from weakspot.pipeline.models.run_models import RunModels
@@ -39,6 +39,7 @@ from weakspot.pipeline.wiring import (
     build_label_checker,
     build_verifier,
 )
+from weakspot.pipeline.withheld import withhold_from_halves
 from weakspot.store.project import ProjectStore
 from weakspot.verify.elsewhere import with_elsewhere
 from weakspot.verify.folds import merge_folds
@@ -107,7 +108,7 @@ def ingest_samples(
     progress: Progress,
     *,
     models: RunModels | None = None,
-) -> IngestSummary:
+) -> IngestResult:
     """Read a source; with models, these see its images in the same pass."""
     data = settings.data
     assembly = AssemblySettings(
@@ -144,7 +145,9 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
     halves: Halves | None = None,
 ) -> RunRecord:
     """Look for slices on the discovery half with every configured method, and screen them there; progress counts methods."""
-    pairs = halves or split_in_halves(samples, settings, criterion)
+    pairs = withhold_from_halves(
+        halves or split_in_halves(samples, settings, criterion), settings.repair.groups
+    )
     settings = fitting_settings(settings, samples)
     folds = [discovery for discovery, _ in pairs if len(discovery)]
     every = build_discoverers(settings)

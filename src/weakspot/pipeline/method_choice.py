@@ -12,6 +12,7 @@ from weakspot.ingest.source import SampleSource
 from weakspot.pipeline.changed_settings import with_methods
 from weakspot.pipeline.settings import DiscoverSettings, Settings
 from weakspot.pipeline.wiring import AUTO, automatic_parameters, build_discoverers
+from weakspot.pipeline.withheld import withhold
 
 CHOICE_STAGE = "methods"
 """Stage of a run whose summary says what is used and what would add more."""
@@ -82,7 +83,8 @@ def _wait_for_columns(
 def fitting_settings(settings: Settings, samples: SampleSet) -> Settings:
     """Return the settings with the methods that can work on these samples; unchanged where none of the configured ones can."""
     try:
-        return choose_methods(settings, Material.of(samples)).settings
+        seen = withhold(samples, settings.repair.groups)
+        return choose_methods(settings, Material.of(seen)).settings
     except ConfigError:
         return settings
 

@@ -9,7 +9,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, unit_rows
+from weakspot.core.arrays import (
+    BoolArray,
+    DoubleArray,
+    FloatArray,
+    IntArray,
+    even_part,
+    unit_rows,
+)
 from weakspot.core.assistants import LEAST_AREA, Assistants
 from weakspot.core.class_embeddings import separating_cut
 from weakspot.core.errors import ModelError, UnavailableError
@@ -146,19 +153,8 @@ class NameChecker:
         return np.concatenate([whole, word_directions(alone, alone, alone, centre)])
 
     def _held(self, direction: FloatArray, first: "Members", second: "Members") -> HeldName | None:
-        if min(second.inside.sum(), (~second.inside).sum()) < FEWEST:
-            return None
-        fits = _rounded(second.embeddings @ direction)
-        cut = separating_cut(_rounded(first.embeddings @ direction), first.inside)
-        is_fitting = fits >= (np.inf if cut is None else cut)
-        ranks = RankSum.of(fits, second.inside)
-        return HeldName(
-            auc=round(ranks.auc, 4),
-            p_value=ranks.p_value,
-            n_members=int(second.inside.sum()),
-            n_fitting=int(is_fitting[second.inside].sum()),
-            n_others=int((~second.inside).sum()),
-            n_others_fitting=int(is_fitting[~second.inside].sum()),
+        return held_of(
+            first.embeddings @ direction, second.embeddings @ direction, first.inside, second.inside
         )
 
     def _seen(self, part: str, members: "Members") -> bool | None:
@@ -249,10 +245,36 @@ class Members:
         """Return rows at even steps, as many of members and others, and which are members."""
         chosen = []
         for side in (np.flatnonzero(self.inside), np.flatnonzero(~self.inside)):
-            steps = np.linspace(0, len(side) - 1, min(most, len(side))).round().astype(np.int64)
-            chosen.append(side[np.unique(steps)])
+            chosen.append(even_part(side, most))
         places = np.sort(np.concatenate(chosen))
         return self.rows[places], self.inside[places]
+
+
+def held_of(
+    found: FloatArray, fits: FloatArray, found_inside: BoolArray, inside: BoolArray
+) -> HeldName | None:
+    """Return what samples that took no part in choosing words say of them; None if they are too few.
+
+    Args:
+        found: how words fit the samples that they were chosen on [n].
+        fits: how they fit the samples that only judge them [m].
+        found_inside: which of the first are members [n].
+        inside: which of the second are [m].
+    """
+    if min(inside.sum(), (~inside).sum()) < FEWEST:
+        return None
+    values = _rounded(fits)
+    cut = separating_cut(_rounded(found), found_inside)
+    is_fitting = values >= (np.inf if cut is None else cut)
+    ranks = RankSum.of(values, inside)
+    return HeldName(
+        auc=round(ranks.auc, 4),
+        p_value=ranks.p_value,
+        n_members=int(inside.sum()),
+        n_fitting=int(is_fitting[inside].sum()),
+        n_others=int((~inside).sum()),
+        n_others_fitting=int(is_fitting[~inside].sum()),
+    )
 
 
 def holds(held: HeldName, *, is_easy: bool) -> bool:

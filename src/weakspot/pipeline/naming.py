@@ -11,6 +11,7 @@ from weakspot.pipeline.halves import Halves, split_in_halves
 from weakspot.pipeline.name_checks import NameChecker, numbered
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.wiring import build_describer
+from weakspot.pipeline.withheld import withhold_from_halves
 from weakspot.pipeline.worth_naming import worth_naming
 
 
@@ -30,7 +31,11 @@ def describe_slices(  # noqa: PLR0913 - what is named, by what, and who may be a
     """
     describer = build_describer(settings)
     named: dict[str, FailureSlice] = {}
-    pairs = halves or split_in_halves(samples, settings, criterion, slices=record.slices)
+    pairs = withhold_from_halves(
+        halves or split_in_halves(samples, settings, criterion, slices=record.slices),
+        settings.repair.groups,
+        slices=record.slices,
+    )
     judges = halves_of_slices(record.slices, pairs)
     for discovery, _ in pairs:
         own = found_on(record.slices, discovery)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from weakspot.core.arrays import AnyArray, FloatArray, IntArray
 from weakspot.core.dataset import GROUP, Dataset, Split, Task
+from weakspot.core.given_labels import as_given
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
 
@@ -34,6 +35,7 @@ MIXTURES = {64: 1.6, 128: 1.43, 256: 1.3}
 """Random projections to so many dimensions lengthen no distance by more than that, in millions of pairs (seven standard errors)."""
 MOST_PASSING = 1e-3
 N_AXES_ROWS = 4_000
+COMPARED_WHOLE = 2_000  # so few are compared in all dimensions: finding fewer takes longer
 N_SCALE_PAIRS = 4_000
 SUSPECT_RATIO = 3.0
 _LAST_NUMBER = re.compile(r"^(.*?)(\d{1,15})(\D*)$")
@@ -107,7 +109,8 @@ def group_near_identical(samples: SampleSet, space: str) -> NearIdentical:
 
 def _looked_at(samples: SampleSet, space: str) -> Iterator[IntArray]:
     """Yield the labelled evaluation rows of every class that have an embedding."""
-    dataset = samples.dataset
+    # As given: what people correct must not move samples from one half to the other.
+    dataset = as_given(samples.dataset)
     rows = dataset.rows_of(Split.VALIDATION, Split.TEST, Split.POOL)
     rows = rows[dataset.is_labelled[rows]]
     rows = rows[samples.has_embeddings(space, rows)] if len(rows) else rows
@@ -150,7 +153,10 @@ class _ClassPairs:
             pairs = np.zeros((0, 2), dtype=np.int64)
             return cls(rows=rows, unit=unit, scale=1.0, pairs=pairs, distances=np.zeros(0))
         reach = 2 * NEAR[0] * scale
-        pairs = _close_pairs(*_projected(unit, some, reach, random))
+        is_small = len(rows) <= COMPARED_WHOLE
+        pairs = _close_pairs(
+            *((unit, reach) if is_small else _projected(unit, some, reach, random))
+        )
         distances = _distances(unit, pairs) / scale
         pairs, distances = pairs[distances <= 2 * NEAR[0]], distances[distances <= 2 * NEAR[0]]
         return cls(rows=rows, unit=unit, scale=scale, pairs=pairs, distances=distances)

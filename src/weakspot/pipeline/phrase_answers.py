@@ -92,7 +92,7 @@ class PhraseAnswer(Record):
     tries: tuple[str, ...] = ()
 
 
-class HypothesisReport(Record):
+class AskResult(Record):
     """Answers to the phrases asked now.
 
     Args:

@@ -38,7 +38,7 @@ AUTO_GROUPS = "auto"
 
 
 @dataclass(frozen=True, kw_only=True)
-class EmbedSummary:
+class EmbedResult:
     """What came out of embedding and classifying.
 
     Args:
@@ -70,8 +70,9 @@ class Prepared:
     assistants: Assistants
     embedder: Embedder | None
     classifier: Classifier | None
-    summary: EmbedSummary
+    summary: EmbedResult
     inputs: dict[str, str]
+    computed_by: dict[str, str] = field(default_factory=dict)
     _halves: dict[str, Halves] = field(default_factory=dict, init=False, repr=False)
 
     def halves(
@@ -167,7 +168,7 @@ class Preparation:
             "n_new_predictions": classified.n_new,
         }
         classifier_id = "" if classifier is None else classifier.classifier_id
-        summary = EmbedSummary(**embed_facts, **prediction_facts, classifier_id=classifier_id)  # type: ignore[arg-type]
+        summary = EmbedResult(**embed_facts, **prediction_facts, classifier_id=classifier_id)  # type: ignore[arg-type]
         return Prepared(
             samples=samples,
             assistants=assistants,
@@ -175,6 +176,7 @@ class Preparation:
             classifier=classifier,
             summary=summary,
             inputs=self._inputs(summary) | parts.ids() | witness_ids(assistants),
+            computed_by=self.models.computed_by(),
         )
 
     def _with_groups(self, samples: SampleSet) -> SampleSet:
@@ -238,7 +240,8 @@ class Preparation:
                 f"{count.n_new} through the {name}"
                 for name, count in zip(models, counts, strict=True)
             )
-            facts["was_cached"] = not any(count.n_new for count in counts)
+            facts["n_images"] = max(count.n_new for count in counts)
+            facts["was_cached"] = not facts["n_images"]
         return dict(zip(models, counts, strict=True))
 
     def _has_embeddings(self, dataset: Dataset) -> bool:
@@ -250,7 +253,7 @@ class Preparation:
         if not self._has_embeddings(dataset):
             return None, None, {"reason": "There are no images to embed."}
         with self.clock.stage("embed") as facts:
-            embedder, reason = self.models.embedder.embedder, self.models.embedder.reason
+            embedder, reason = self.models.embedder.embedder, self.models.embedder_sentence
             made = embed(
                 self.store,
                 dataset,
@@ -266,6 +269,8 @@ class Preparation:
                 f"{made.n_embeddings} embeddings, {n_new} of them new{shared}. {reason}"
             )
             facts["was_cached"] = n_new == 0
+            # What another stage put through the encoder is counted there.
+            facts["n_images"] = 0 if done is not None else made.n_new
         return (
             made.space,
             embedder,
@@ -309,6 +314,7 @@ class Preparation:
                     settings=self.models.classify_settings,
                     done=done,
                 )
+                facts["n_images"] = 0 if done is not None else classified.n_new
                 seen = self.models.n_seen(classifier.classifier_id)
                 classified = replace(classified, n_new=classified.n_new + seen)
             facts["summary"] = (
@@ -317,10 +323,9 @@ class Preparation:
             facts["was_cached"] = classified.n_new == 0
         return classified
 
-    def _inputs(self, summary: EmbedSummary) -> dict[str, str]:
-        tables = self.store.current_tables()
+    def _inputs(self, summary: EmbedResult) -> dict[str, str]:
         found = {
-            "samples": tables.folder.name if tables else "",
+            "samples": self.store.tables_key(),
             "encoder": summary.encoder_id,
             "classifier": summary.classifier_id,
         }

@@ -20,8 +20,8 @@ from weakspot.core.slices import DataUse
 from weakspot.discover.hypothesis import HypothesisDiscoverer
 from weakspot.pipeline.ledger import Answer, AskedTest, Ledger
 from weakspot.pipeline.phrase_answers import (
+    AskResult,
     HalfAnswer,
-    HypothesisReport,
     PhraseAnswer,
 )
 from weakspot.pipeline.phrase_judgement import RULE, judge
@@ -116,7 +116,7 @@ class RuleHalves:
 
 def ask_rules(
     both: RuleHalves, rules: Mapping[str, Rule], ledger: Ledger, *, by: str = ""
-) -> HypothesisReport:
+) -> AskResult:
     """Put rules to the confirmation half of a class, and write down that it was done.
 
     Args:
@@ -135,7 +135,7 @@ def ask_rules(
         for (phrase, rule), test, answer in zip(rules.items(), tests, said, strict=True)
     )
     standing = ledger.standing()
-    return HypothesisReport(answers=answers, n_looks=standing.n_questions, left=standing.sentence)
+    return AskResult(answers=answers, n_looks=standing.n_questions, left=standing.sentence)
 
 
 def _answer(

@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue, model_validator
 from weakspot.core.failures import FailureCriterion, FailureKind
 from weakspot.core.hierarchy import LabelHierarchy
 from weakspot.core.ordering import SliceOrder
+from weakspot.pipeline.provider_settings import ProviderSetting
 from weakspot.pipeline.settings_section import Section
 from weakspot.pipeline.witness_settings import WitnessSettings
 
@@ -35,7 +36,7 @@ class DataSettings(Section):
     )
     group: str = Field(
         default="auto",
-        description="What belongs together: a column, 'folder:1', a pattern with one capture, none; auto: see the guide.",
+        description="What belongs together: a column, 'folder:1', 'file-name', a pattern with one capture, none; auto: see the guide.",
     )
     default_split: str = Field(
         default="",
@@ -115,7 +116,7 @@ class EmbedderSettings(Section):
     options: dict[str, JsonValue] = Field(
         default_factory=dict, description="Passed to the embedder."
     )
-    batch_size: int = Field(default=8, ge=1, description="Images per call of the encoder.")
+    batch_size: int = Field(default=0, ge=0, description="Images per call; 0: as memory allows.")
 
 
 class EngineSettings(PartSettings):
@@ -128,6 +129,7 @@ class EngineSettings(PartSettings):
     options: dict[str, JsonValue] = Field(
         default_factory=dict, description="Passed to the engine, e.g. {n_workers = 4}."
     )
+    provider: ProviderSetting = "auto"
 
     @model_validator(mode="before")
     @classmethod
@@ -261,7 +263,8 @@ class RepairSettings(MethodSettings):
     )
     groups: str = Field(
         default="",
-        description="Metadata column with group labels, for the references that need them (dfr-*, group-dro).",
+        description="Metadata column with group labels: every arm is measured over these groups, the references that need them"
+        " (dfr-*, group-dro) train with them, and nothing that looks for failures reads them.",
     )
     synthetic: str = Field(
         default="",

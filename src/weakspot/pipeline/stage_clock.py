@@ -1,6 +1,7 @@
 """Making and continuing run records."""
 
 import hashlib
+import logging
 import platform
 import shlex
 import sys
@@ -13,8 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from weakspot.core.run import RunRecord, StageRecord
+from weakspot.core.waiting import waited_seconds
 from weakspot.pipeline.settings import Settings
 
+log = logging.getLogger(__name__)
 RUN_TIME = "%Y%m%dT%H%M%S.%f"
 RECORDED_LIBRARIES = (
     "weakspot",
@@ -97,12 +100,18 @@ class StageClock:
 
     @contextmanager
     def stage(self, name: str) -> Iterator[dict[str, Any]]:
-        """Time a stage; put `summary` and `was_cached` into the dictionary that is given."""
+        """Time a stage; put `summary`, `was_cached` and `n_images` into the dictionary that is given."""
         facts: dict[str, Any] = {"summary": ""}
-        begun = time.perf_counter()
+        begun, waited = time.perf_counter(), waited_seconds()
         yield facts
-        seconds = round(time.perf_counter() - begun, 3)
-        self.stages.append(StageRecord(stage=name, seconds=seconds, **facts))
+        taken = time.perf_counter() - begun
+        # Several threads may wait at once.
+        waiting = min((waited_seconds() - waited) / max(taken, 1e-9), 1.0)
+        stage = StageRecord(stage=name, seconds=round(taken, 3), waiting=round(waiting, 3), **facts)
+        log.info(
+            "%s: %.3f s, %d images, %.0f %% waiting", name, taken, stage.n_images, 100 * waiting
+        )
+        self.stages.append(stage)
 
 
 def finished(record: RunRecord, **changes: Any) -> RunRecord:

@@ -15,6 +15,7 @@ from weakspot.core.arrays import FloatArray, IntArray, unit_rows
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.failures import predicted_classes
 from weakspot.core.samples import SampleSet
+from weakspot.ingest.group_names import FILE_NAME
 
 FURTHER = 10
 """So many places on by name lies the image that the next one is compared with."""
@@ -36,7 +37,6 @@ MOST_IMAGES = 20_000
 LARGEST_SHARE = 0.1
 SMALL_FRAME = 10
 _LAST_NUMBER = re.compile(r"^(.*?)(\d{1,15})(\D*)$", re.DOTALL)
-STEM_PATTERN = "^(.*?)[-_ ]?[0-9]+[.][^./]+$"
 NO_LINE = (
     'add a column that says which object an image shows, and write its name: [data] group = "..."'
 )
@@ -245,5 +245,5 @@ def _line(seen: Sequence[NamedFiles]) -> str:
     if np.sum(sizes > 1) < LEAST_FRAMES or sizes.max() > largest:
         return NO_LINE
     folders = {prefix.rpartition("/")[0] for prefix in frames}
-    setting = "folder:1" if len(folders) >= len(set(frames)) else STEM_PATTERN
+    setting = "folder:1" if len(folders) >= len(set(frames)) else FILE_NAME
     return f'write [data] group = "{setting}"'

@@ -107,11 +107,29 @@ def _resolve(value: JsonValue, folder: Path | None) -> Any:
     return value
 
 
-def build_classifier(settings: PartSettings, folder: Path) -> Classifier | None:
-    """Return the classifier that is configured, or None when only predictions are given."""
+def with_provider(role: str, name: str, options: dict[str, Any], provider: str) -> dict[str, Any]:
+    """Return the options of a part with the project's execution provider, if it takes one and has none of its own."""
+    takes = inspect.signature(part_class(role, name)).parameters
+    if provider == AUTO or "providers" not in takes:
+        return options
+    return {"providers": (provider,), **options}
+
+
+def build_classifier(
+    settings: PartSettings, folder: Path, *, provider: str = AUTO
+) -> Classifier | None:
+    """Return the classifier that is configured, or None when only predictions are given.
+
+    Args:
+        settings: section `classifier` of weakspot.toml.
+        folder: where relative paths start.
+        provider: the project's execution provider.
+    """
     if not settings.name:
         return None
-    options = resolved_options(settings.options, folder)
+    options = with_provider(
+        "classifiers", settings.name, resolved_options(settings.options, folder), provider
+    )
     return cast(
         Classifier, build_part("classifiers", settings.name, options, where="[classifier] options")
     )

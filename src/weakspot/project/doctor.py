@@ -11,11 +11,12 @@ from importlib.metadata import requires
 from pathlib import Path
 from typing import Literal
 
-from weakspot.backends import hub
-from weakspot.backends.embedded_default import FILES, SENTENCE_MODEL, float_tower_path
-from weakspot.backends.onnx_session import available_providers
+from weakspot.backends import hub, processor
+from weakspot.backends.embedded_default import FILES, SENTENCE_MODEL
+from weakspot.backends.image_tower import float_tower_path, integer_tower_path
 from weakspot.backends.patch_tokens import PATCH_MODEL, token_graph_path
 from weakspot.backends.pip_download import index_answers, pip_command
+from weakspot.backends.providers import available_providers, choose_provider, fallback_notes
 from weakspot.backends.registry_source import (
     CACHE_VARIABLE,
     WHEELS_VARIABLE,
@@ -167,7 +168,7 @@ def _module(distribution: str) -> str:
 
 
 def _processor(_: _Surroundings) -> Iterator[DoctorFinding]:
-    features = machine.int8_features()
+    features = processor.int8_features()
     listed = "features unknown" if features is None else ", ".join(features) or "no 8-bit features"
     advice = ""
     if features is not None and "AVX2" in features and "VNNI" not in features:
@@ -176,8 +177,12 @@ def _processor(_: _Surroundings) -> Iterator[DoctorFinding]:
         area="processor", state="ok", found=f"{machine.processor_name()}; {listed}", fix=advice
     )
     try:
+        used = choose_provider()
         yield DoctorFinding(
-            area="onnxruntime providers", state="ok", found=", ".join(available_providers())
+            area="onnxruntime providers",
+            state="ok",
+            found=f"{', '.join(available_providers())}; computing by {used.name}",
+            fix=" ".join(fallback_notes()),
         )
     except (ImportError, OSError) as error:
         yield DoctorFinding(
@@ -257,8 +262,8 @@ def _weights(given: _Surroundings) -> Iterator[DoctorFinding]:
         **{f"witness {kind}": files for kind, files in WITNESS_FILES.items()},
     }
     made = {
-        "embedded default": float_tower_path(given.cache),
-        "embedded segmenter": token_graph_path(given.cache),
+        "embedded default": (float_tower_path(given.cache), integer_tower_path(given.cache)),
+        "embedded segmenter": (token_graph_path(given.cache),),
     }
     for label, files in named.items():
         absent = [file for file in files if not is_cached(file, cache_dir=given.cache)]
@@ -273,7 +278,7 @@ def _weights(given: _Surroundings) -> Iterator[DoctorFinding]:
             )
             yield DoctorFinding(area=label, state="missing", found=found, fix=fix, is_optional=True)
         else:
-            ready = label not in made or made[label].is_file()
+            ready = label not in made or any(path.is_file() for path in made[label])
             yield DoctorFinding(
                 area=label,
                 state="ok",

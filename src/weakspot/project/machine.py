@@ -28,13 +28,6 @@ for name in sys.argv[1:]:
         problem = f"{type(error).__name__}: {error}".splitlines()[0][:200]
     print(json.dumps([name, problem]), flush=True)
 """
-_INT8_FLAGS = {
-    "avx2": "AVX2",
-    "avx512_vnni": "VNNI",
-    "avx_vnni": "VNNI",
-    "asimddp": "dot product",
-    "i8mm": "i8mm",
-}
 
 
 def installed_version(distribution: str) -> str | None:
@@ -64,19 +57,6 @@ def import_problems(modules: Sequence[str], *, timeout_seconds: float = 120.0) -
     return {name: problem for name, problem in tried.items() if problem} | dict.fromkeys(
         unfinished, ending
     )
-
-
-def int8_features(cpu_info: Path = Path("/proc/cpuinfo")) -> tuple[str, ...] | None:
-    """Return the processor's features that 8-bit arithmetic depends on, or None where the system does not tell."""
-    try:
-        lines = cpu_info.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    listed = next((line for line in lines if line.lower().startswith(("flags", "features"))), None)
-    if listed is None:
-        return None
-    flags = set(listed.split(":", 1)[-1].split())
-    return tuple(dict.fromkeys(label for flag, label in _INT8_FLAGS.items() if flag in flags))
 
 
 def free_memory_bytes(memory_info: Path = Path("/proc/meminfo")) -> int | None:

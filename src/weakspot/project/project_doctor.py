@@ -5,6 +5,7 @@ from pathlib import Path
 
 from weakspot.core.errors import WeakspotError
 from weakspot.core.preflight import CheckState, PreflightCheck
+from weakspot.pipeline.missing_images import FIX, find_missing_images
 from weakspot.project.doctor import DoctorFinding
 from weakspot.project.project import Project
 
@@ -12,11 +13,21 @@ from weakspot.project.project import Project
 def examine_project(folder: Path) -> tuple[tuple[PreflightCheck, ...], tuple[DoctorFinding, ...]]:
     """Return what the pre-flight says of a project, and why it could not be made if so."""
     try:
-        return Project.open(folder).preflight(), ()
+        project = Project.open(folder)
+        return project.preflight(), _images_of(project)
     except WeakspotError as error:
         found = f"{error.what} ({error.where})" if error.where else error.what
         fix = error.fix or "Correct weakspot.toml."
         return (), (DoctorFinding(area="pre-flight", state="broken", found=found, fix=fix),)
+
+
+def _images_of(project: Project) -> tuple[DoctorFinding, ...]:
+    tables = project.store.current_tables()
+    missing = None if tables is None else find_missing_images(tables.dataset())
+    if missing is None:
+        return ()
+    found = f"{missing.sentence} The first is {missing.example}."
+    return (DoctorFinding(area="images", state="missing", found=found, fix=FIX),)
 
 
 def is_in_order(findings: Sequence[DoctorFinding], checks: Sequence[PreflightCheck] = ()) -> bool:

@@ -1,7 +1,7 @@
 """An opened project: its folder, store, models and run records, shared by everything that is done with it."""
 
-from collections.abc import Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import cached_property
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from weakspot.core.run import Progress, RunRecord, StageProgress, no_stage_progr
 from weakspot.ingest.source import SampleSource
 from weakspot.media.remote import reading_as
 from weakspot.pipeline.attributes.edit_log import AttributeEditFile
-from weakspot.pipeline.ingestion import IngestSummary
+from weakspot.pipeline.ingestion import IngestResult
 from weakspot.pipeline.models.run_models import RunModels
 from weakspot.pipeline.preflight.stage import (
     check_after,
@@ -86,6 +86,14 @@ class ProjectSession:
     def progress_of(self, stage: str) -> Progress:
         return lambda done, total: self._progress(stage, done, total)
 
+    @contextmanager
+    def telling(self, stage: str) -> Iterator[None]:
+        """Say that a stage which cannot be counted is under way, and when it is over."""
+        progress = self.progress_of(stage)
+        progress(0, 1)
+        yield
+        progress(1, 1)
+
     def run_record(self, run_id: str | None = None) -> RunRecord:
         """Return a run, the newest by default.
 
@@ -102,11 +110,15 @@ class ProjectSession:
             )
         return record
 
-    def _new_record(self, inputs: dict[str, str]) -> RunRecord:
-        criterion = describe_criterion(self.criterion)
-        return new_record(
-            self.settings, inputs=inputs, criterion=criterion, after=self.store.runs.run_ids()
+    def _new_record(self, prepared: Prepared | None = None) -> RunRecord:
+        record = new_record(
+            self.settings,
+            inputs=prepared.inputs if prepared else {},
+            criterion=describe_criterion(self.criterion),
+            after=self.store.runs.run_ids(),
         )
+        computed_by = prepared.computed_by if prepared else {}
+        return record.model_copy(update={"versions": record.versions | computed_by})
 
     def _save(self, record: RunRecord, *, only: Sequence[str] = ()) -> RunRecord:
         """Write a run; if only some of its fields are meant, the others stay as they are on disk now."""
@@ -129,8 +141,7 @@ class ProjectSession:
     def prepared(self, record: RunRecord | None = None) -> Prepared:
         """Return samples with everything that methods, and the slices of a run, read; made once for the current tables."""
         store = self.store
-        tables = store.current_tables()
-        key = tables.folder.name if tables else ""
+        key = store.tables_key()
         preparation = Preparation(
             store=store,
             folder=self.folder,
@@ -159,15 +170,13 @@ class ProjectSession:
         store = self._store = (
             ProjectStore.create(self.folder) if self._store is None else self._store
         )
-        with self.reading(), self._clock.stage(PREFLIGHT) as facts:
-            self.progress_of(PREFLIGHT)(0, 1)
+        with self.reading(), self._clock.stage(PREFLIGHT) as facts, self.telling(PREFLIGHT):
             found = check_before(source, models.classifier, self.settings, store)
-            self.progress_of(PREFLIGHT)(1, 1)
             facts["summary"] = checks_sentence(found)
         return found
 
     def _with_checks(
-        self, record: RunRecord, early: Sequence[PreflightCheck], summary: IngestSummary
+        self, record: RunRecord, early: Sequence[PreflightCheck], summary: IngestResult
     ) -> RunRecord:
         prepared = self.prepared()
         with self.reading():

@@ -252,6 +252,7 @@ class RepairBench:
             self.measured,
             self.criterion,
             elsewhere=elsewhere,
+            column=self.settings.repair.groups,
             seed=self.settings.seed,
         )
 
@@ -273,6 +274,7 @@ class RepairBench:
             self.measured,
             self.criterion,
             elsewhere=elsewhere,
+            column=self.settings.repair.groups,
             seed=self.settings.seed,
         )
         return arm.model_copy(update={"is_reference": True})

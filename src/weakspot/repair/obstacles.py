@@ -7,6 +7,7 @@ from weakspot.core.run import ClassNote, RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.pipeline.preparation import FEATURES
+from weakspot.repair.bench import RepairBench
 
 REPAIR_NOTE = "repair"
 WITHOUT_SLICES = (
@@ -54,3 +55,22 @@ def with_note(record: RunRecord, text: str) -> RunRecord:
 def other_notes(record: RunRecord) -> tuple[ClassNote, ...]:
     """Return the notes of a run that are not about repairs."""
     return tuple(note for note in record.notes if note.class_name != REPAIR_NOTE)
+
+
+def left_out(bench: RepairBench) -> list[str]:
+    """Return what a comparison leaves out before anything is tried."""
+    notes = []
+    if bench.material.pool is None or not bench.material.budget:
+        missing = "a pool" if bench.material.pool is None else "a budget (--budget)"
+        notes.append(f"Strategies that choose from a pool were left out: they need {missing}.")
+    if not bench.settings.repair.groups:
+        notes.append("References with group labels were left out: [repair] groups names no column.")
+    return notes
+
+
+def unmeasured_groups(bench: RepairBench) -> list[str]:
+    """Return why nothing is measured over given groups although a column was named."""
+    column = bench.settings.repair.groups
+    if not column or column in bench.samples.dataset.metadata_names:
+        return []
+    return [f"Nothing was measured over given groups: there is no column “{column}”."]

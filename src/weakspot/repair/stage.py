@@ -32,10 +32,16 @@ from weakspot.repair.journal import RepairJournal
 from weakspot.repair.judging import judged_repairs, repair_ledger
 from weakspot.repair.labels.requests import read_labels, write_labelling_list
 from weakspot.repair.matched_controls import MATCHED_CONTROLS
-from weakspot.repair.obstacles import obstacle_to_repair, other_notes, with_note
+from weakspot.repair.obstacles import (
+    left_out,
+    obstacle_to_repair,
+    other_notes,
+    unmeasured_groups,
+    with_note,
+)
 from weakspot.repair.reproduction import MeasuredRepair
 from weakspot.repair.reverification import look_again
-from weakspot.repair.slice_choice import chosen_slices
+from weakspot.repair.slice_choice import are_exploratory, chosen_slices
 from weakspot.repair.whole_classes import settings_for, with_reason
 from weakspot.repair.zero_shot import ZeroShot, zero_shot
 from weakspot.store.project import ProjectStore
@@ -56,6 +62,7 @@ class RepairRequest:
         plan: a plan of an earlier repair, to be carried out on this project.
         write_to: folder to write the repaired classifier, its plan and training weights to.
         is_required: whether a strategy that cannot work here is an error; otherwise it is a note of the run.
+        is_exploratory: whether slices that were not confirmed may be named, too; their repair is marked so.
         gain: where rows are to be collected: by how much the failure rate of every slice is to fall; None: by half and all of its gap.
     """
 
@@ -65,6 +72,7 @@ class RepairRequest:
     plan: RepairPlan | None = None
     write_to: Path | None = None
     is_required: bool = True
+    is_exploratory: bool = False
     gain: float | None = None
 
 
@@ -99,7 +107,12 @@ class RepairStage:
         slices = (
             request.plan.slices
             if request.plan is not None
-            else chosen_slices(self.record, request.slice_ids, prepared.samples.dataset.task)
+            else chosen_slices(
+                self.record,
+                request.slice_ids,
+                prepared.samples.dataset.task,
+                is_exploratory=request.is_exploratory,
+            )
         )
         settings, why = (settings, "") if request.plan else settings_for(slices, settings)
         asked = settings.repair.method if request.is_required else ""
@@ -147,7 +160,7 @@ class RepairStage:
         """Run every strategy that is asked for; of several, one that cannot work here becomes a note."""
         methods = _methods(bench, request)
         results: list[RepairResult] = []
-        notes = _not_applicable(bench) if request.is_comparison else []
+        notes = left_out(bench) if request.is_comparison else []
         journal = self._journal(bench) if request.is_comparison else None
         for number, method in enumerate(methods):
             self.progress("repair", number, len(methods))
@@ -177,9 +190,10 @@ class RepairStage:
         self, bench: RepairBench, method: str, request: RepairRequest, journal: RepairJournal | None
     ) -> RepairResult:
         """Return one strategy beside its baselines: from or for the journal, or, without one, written out and looked at again."""
-        result = RepairResult(
-            plan=bench.plan(method), measured_on=DataUse.of(bench.measured), arms=()
+        plan = bench.plan(method).model_copy(
+            update={"is_exploratory": are_exploratory(self.record, bench.slices, request.plan)}
         )
+        result = RepairResult(plan=plan, measured_on=DataUse.of(bench.measured), arms=())
         if journal is not None and (kept := journal.kept(result)) is not None:
             return kept
         selection = bench.selection(method)
@@ -280,7 +294,7 @@ def _arms(
 ) -> tuple[tuple[RepairArm, ...], tuple[str, ...]]:
     """Return the repair, retraining alone, and the matched controls of its selection; what is unavailable becomes a note."""
     arms = [bench.arm(method, selection, is_baseline=False, fitted=fitted)]
-    notes: list[str] = []
+    notes = unmeasured_groups(bench)
     if method != PLAIN:
         arms.append(bench.arm(PLAIN, bench.selection(PLAIN, {}), is_baseline=True))
     for name, other in _controls(bench, selection, notes):
@@ -341,17 +355,6 @@ def _methods(bench: RepairBench, request: RepairRequest) -> tuple[str, ...]:
         if name != PLAIN and (has_pool or not name.startswith(POOL_PREFIX))
     ]
     return tuple(dict.fromkeys([chosen, *able]))
-
-
-def _not_applicable(bench: RepairBench) -> list[str]:
-    """Return what a comparison leaves out before anything is tried."""
-    notes = []
-    if bench.material.pool is None or not bench.material.budget:
-        missing = "a pool" if bench.material.pool is None else "a budget (--budget)"
-        notes.append(f"Strategies that choose from a pool were left out: they need {missing}.")
-    if not bench.settings.repair.groups:
-        notes.append("References with group labels were left out: [repair] groups names no column.")
-    return notes
 
 
 def _labelled_part(selection: TrainingSelection, bench: RepairBench) -> TrainingSelection:

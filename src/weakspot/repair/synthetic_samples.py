@@ -16,7 +16,7 @@ from weakspot.core.run import Progress, no_progress
 from weakspot.core.samples import EmbeddingSpace
 from weakspot.ingest.assembly_settings import AssemblySettings
 from weakspot.ingest.generated_folder import GeneratedFolder
-from weakspot.pipeline.ingestion import IngestSummary, ingest
+from weakspot.pipeline.ingestion import IngestResult, ingest
 from weakspot.pipeline.models.classification import Classified, ClassifySettings, classify
 from weakspot.pipeline.models.embedding import EmbedSettings, KnowsEmbeddings, embed
 from weakspot.pipeline.models.embedding_classifiers import classify_embeddings, reads_embeddings
@@ -45,7 +45,7 @@ class SyntheticSamples:
 
     dataset: Dataset
     spaces: dict[str, EmbeddingSpace]
-    summary: IngestSummary
+    summary: IngestResult
     inputs: dict[str, str]
 
 
@@ -149,7 +149,8 @@ class _Work:
         """Return embeddings; None if the project's embedder can make none of new images."""
         if prepared.embedder is None or isinstance(prepared.embedder, KnowsEmbeddings):
             return None
-        chosen = EmbedSettings(batch_size=self.settings.embedder.batch_size)
+        asked = self.settings.embedder.batch_size
+        chosen = EmbedSettings(batch_size=asked or EmbedSettings.batch_size)
         engine = build_engine(self.settings)
         return embed(
             self.store,

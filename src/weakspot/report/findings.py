@@ -160,7 +160,6 @@ def slice_sentences(
     if evidence is None:
         return SliceSentences(doubts=doubts, not_sure=wording.nearest_sentence(slice_))
     cause, labels = evidence.cause, evidence.labels
-    causes = () if cause is None else (wording.CAUSE_WORDS[cause.cause], cause.sentence)
     confused_with = None if cause is None else cause.confused_with
     return SliceSentences(
         sentence=wording.finding_sentence(slice_, evidence),
@@ -169,7 +168,7 @@ def slice_sentences(
         strength=_strength(slice_),
         not_sure=wording.nearest_sentence(slice_),
         doubts=doubts,
-        cause=tuple(sentence for sentence in causes if sentence),
+        cause=wording.cause_sentences(evidence),
         confused_with="" if confused_with is None else confused_with.sentence,
         labels="" if labels is None else labels.sentence,
         explained=_explain(evidence, record),

@@ -267,13 +267,9 @@ def _n_failed(one: ClassFinding) -> int:
 
 
 def _slice_finding(row: TreeRow) -> FirstFinding:
-    entry, cause = row.evidence, row.evidence.cause
+    entry, cause = row.evidence, row.evidence.named_cause
     rates = f"{percent(entry.rate_inside)} of {entry.n_inside:,} wrong, {percent(entry.rate_outside)} of the rest"
-    is_known = cause is not None and cause.cause is not Cause.UNKNOWN
-    if entry.labels is not None and entry.labels.is_flagged:
-        why = "; check the labels"
-    else:
-        why = f"; {cause.cause.value}" if cause is not None and is_known else ""
+    why = "" if cause in (None, Cause.UNKNOWN) else f"; {cause}"
     return FirstFinding(
         title=row.slice_.title,
         sentence=f"{rates}{why}",

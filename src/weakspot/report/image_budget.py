@@ -29,6 +29,10 @@ class ShownImage:
     answer: str
     has_failed: bool
 
+    @property
+    def caption(self) -> str:
+        return f"{'taken for' if self.has_failed else 'right:'} {self.answer}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class SliceImages:

@@ -8,7 +8,7 @@ from weakspot.core.repairs import GroupKind
 from weakspot.core.run import RunRecord
 from weakspot.report import wording
 from weakspot.report.findings import DismissedSlice, Finding
-from weakspot.report.repair_wording import worse_sentences
+from weakspot.report.repair_wording import slice_warning, worse_sentences
 from weakspot.report.repairs import RepairSection
 
 MOST_NAMED = 8
@@ -167,7 +167,8 @@ def _repairs(sections: Sequence[RepairSection]) -> Iterator[str]:
         if section.needs:
             yield "Nothing was retrained: rows to collect and weights for one's own training were listed."
             continue
-        yield from section.sentences[: n_slices + 1]
+        n_warnings = sum(bool(slice_warning(arm)) for arm in section.arms[:1])
+        yield from section.sentences[: n_warnings + n_slices + 1]
         yield from (sentence for arm in section.arms[:1] for sentence in worse_sentences(arm))
     if len(sections) > 1:
         yield f"{wording.count(len(sections), 'way')} of repairing were compared; the first is the chosen one."

@@ -5,6 +5,7 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -191,6 +192,9 @@ def _strategies_content(compared: StrategyComparison | None) -> list[dict[str, A
             "spread": None
             if row.arm is None or row.arm.spread is None
             else row.arm.spread.model_dump(mode="json"),
+            "given_groups": None
+            if row.arm is None or row.arm.given is None
+            else row.arm.given.model_dump(mode="json"),
             "got_worse": list(row.got_worse),
             "n_lower": row.n_lower,
             "note": row.note,
@@ -205,6 +209,7 @@ def _move_content(move: Move | None) -> dict[str, Any] | None:
     return {**dataclasses.asdict(move), "interval": move.interval.model_dump(mode="json")}
 
 
+@lru_cache(maxsize=2)
 def _environment(*, escape: bool) -> Any:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

@@ -11,9 +11,9 @@ from weakspot.core.repairs import (
     RepairArm,
     SliceAfter,
     SliceStatus,
-    Spread,
 )
 from weakspot.core.slices import DataUse
+from weakspot.core.spreads import GivenGroups, Spread
 from weakspot.report.wording import CERTAIN, arm_name, count, interval, p_value, percent
 
 MOST_NAMED = 12
@@ -26,6 +26,7 @@ STATUS_WORDS = {
     SliceStatus.STAYS: "still there",
     SliceStatus.NEW: "new",
 }
+EXPLORATORY = "Exploratory: a slice of this repair was not confirmed. It shows what retraining for it does, not that failures gather there."
 
 
 def from_to(before: float, after: float) -> tuple[str, str]:
@@ -151,6 +152,14 @@ def spread_sentence(spread: Spread) -> str:
     )
 
 
+def given_sentences(given: GivenGroups) -> Iterator[str]:
+    """Yield what a repair did to the groups that somebody named in a column."""
+    if given.spread is None:
+        yield f"Fewer than two groups by class and “{given.column}” have enough measured samples to be compared."
+        return
+    yield f"Over the groups by class and “{given.column}”, which no method has seen: {spread_sentence(given.spread)}"
+
+
 def data_words(use: DataUse) -> str:
     """Return data with the part it plays: failures that slices were found on are the seed, the other half is held out.
 
@@ -199,6 +208,15 @@ def fallen_groups(arm: RepairArm) -> tuple[GroupChange, ...]:
         one for one in arm.changes if one.right_after < one.right_before and one.kind not in FORMER
     ]
     return tuple(sorted(fallen, key=lambda one: (one.chance, one.change)))
+
+
+def slice_warning(arm: RepairArm) -> str:
+    """Return that a repair made the very slices worse that it is for, which is said before anything else; empty if it did not."""
+    fallen = [one for one in fallen_groups(arm) if one.kind is GroupKind.SLICE]
+    if not fallen:
+        return ""
+    doubt = "" if any(one.chance <= CERTAIN for one in fallen) else "; it may be chance"
+    return f"Do not use this repair: the slice it is for has become worse, {_named(fallen)}{doubt}."
 
 
 def worse_sentences(arm: RepairArm) -> Iterator[str]:

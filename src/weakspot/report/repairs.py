@@ -13,8 +13,8 @@ from weakspot.core.repairs import (
     RepairArm,
     RepairResult,
     SliceNeed,
-    Spread,
 )
+from weakspot.core.spreads import Spread
 from weakspot.report import repair_wording as words
 from weakspot.report.need_wording import need_sentences
 from weakspot.report.wording import arm_name
@@ -60,7 +60,7 @@ class RepairSection:
     Args:
         strategy: registered name of the strategy.
         title: heading.
-        sentences: what it did, in words; what got worse last.
+        sentences: what it did, in words; first, that it made its own slices worse, if it did, and what else got worse last.
         arms: the repair first.
         rows: overall, then slices and what surrounds them, then classes that changed.
         n_unchanged: classes that are not listed because nothing changed in them.
@@ -68,6 +68,7 @@ class RepairSection:
         got_worse: groups whose accuracy fell with the repair.
         accounting: clean accuracy and resolved failures.
         spread: how even every arm became.
+        given: the same over the groups that somebody named in a column; empty if nobody did.
         aftermath: failures looked for again, in words.
         looked_again: the same as figures, None if that was not done.
         calibration: in words; empty if it was not measured.
@@ -88,6 +89,7 @@ class RepairSection:
     got_worse: tuple[str, ...]
     accounting: tuple[AccountingRow, ...] = ()
     spread: tuple[SpreadRow, ...] = ()
+    given: tuple[SpreadRow, ...] = ()
     aftermath: tuple[str, ...] = ()
     looked_again: Aftermath | None = None
     calibration: str = ""
@@ -116,7 +118,8 @@ def repair_section(result: RepairResult) -> RepairSection:
     rows, n_unchanged = _rows(arms)
     labelling = "" if result.labelling is None else labels_sentence(result.labelling, result)
     sentences = tuple(repair_sentences(result)) or (labelling or "Nothing was measured.",)
-    title = f"Repair: {arm_name(result.plan.repairer)}"
+    kind = "Repair (exploratory)" if result.plan.is_exploratory else "Repair"
+    title = f"{kind}: {arm_name(result.plan.repairer)}"
     return RepairSection(
         strategy=result.plan.repairer,
         title="Repair without retraining" if result.needs else title,
@@ -130,6 +133,11 @@ def repair_section(result: RepairResult) -> RepairSection:
         spread=tuple(
             SpreadRow(arm=arm, spread=arm.spread) for arm in arms if arm.spread is not None
         ),
+        given=tuple(
+            SpreadRow(arm=arm, spread=arm.given.spread)
+            for arm in arms
+            if arm.given is not None and arm.given.spread is not None
+        ),
         aftermath=()
         if result.aftermath is None
         else tuple(words.aftermath_sentences(result.aftermath)),
@@ -138,7 +146,7 @@ def repair_section(result: RepairResult) -> RepairSection:
         labelling=labelling if labelling not in sentences else "",
         request=result.labelling,
         files=result.files or ((result.head_file,) if result.head_file else ()),
-        notes=result.notes,
+        notes=(*([words.EXPLORATORY] if result.plan.is_exploratory else []), *result.notes),
         needs=result.needs,
     )
 
@@ -160,6 +168,7 @@ def repair_sentences(result: RepairResult) -> Iterator[str]:
         yield " ".join(need_sentences(need))
     if not arms:
         return
+    yield from [warning] if (warning := words.slice_warning(arms[0])) else []
     for change in arms[0].changes:
         if change.kind is GroupKind.SLICE:
             yield _slice_sentence(change, [arm for arm in arms[1:] if not arm.is_reference])
@@ -168,6 +177,8 @@ def repair_sentences(result: RepairResult) -> Iterator[str]:
         yield words.overall_sentence(overall)
     if arms[0].spread is not None:
         yield words.spread_sentence(arms[0].spread)
+    if arms[0].given is not None:
+        yield from words.given_sentences(arms[0].given)
     for one, change in _measured_overall(result, arms[0]):
         yield words.accounting_sentence(one.measured_on, change)
     yield from words.worse_sentences(arms[0])

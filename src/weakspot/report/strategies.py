@@ -6,6 +6,7 @@ from typing import Any
 
 from weakspot.core.evidence import Interval
 from weakspot.core.repairs import GroupChange, GroupKind, RepairArm, RepairResult
+from weakspot.core.spreads import Spread
 from weakspot.core.statistics import adjusted_p_values
 from weakspot.report.repair_wording import fallen_groups, labelling_sentence
 from weakspot.report.repairs import main_arm
@@ -104,6 +105,17 @@ class StrategyRow:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GivenRow:
+    """One strategy over the groups that somebody named in a column."""
+
+    title: str
+    column: str
+    overall_before: float
+    overall_after: float
+    spread: Spread
+
+
+@dataclass(frozen=True, kw_only=True)
 class StrategyComparison:
     """Strategies side by side, all measured on the same samples.
 
@@ -118,6 +130,23 @@ class StrategyComparison:
     measured_on: str
     n_samples: int
     n_slices: int
+
+    @property
+    def given(self) -> tuple[GivenRow, ...]:
+        """Return the rows that were measured over given groups."""
+        return tuple(
+            GivenRow(
+                title=row.title,
+                column=row.arm.given.column,
+                overall_before=row.arm.given.overall_before,
+                overall_after=row.arm.given.overall_after,
+                spread=row.arm.given.spread,
+            )
+            for row in self.rows
+            if row.arm is not None
+            and row.arm.given is not None
+            and row.arm.given.spread is not None
+        )
 
     @property
     def points(self) -> tuple[StrategyRow, ...]:

@@ -29,10 +29,10 @@ VERDICT_WORDS = {
 }
 
 CORRECTION_WORDS = {
-    "fdr": "Held: the expected share of false findings among all confirmed slices (Benjamini and Hochberg).",
-    "fwer": "Held: the chance that any confirmed slice is a false finding (Holm).",
-    "fdr-dependent": "Held: the expected share of false findings among all confirmed slices, however they depend on each other "
-    "(Benjamini and Yekutieli).",
+    "fdr": "Kept within the limit: the expected share of false findings among all confirmed slices (Benjamini and Hochberg).",
+    "fwer": "Kept within the limit: the chance that any confirmed slice is a false finding (Holm).",
+    "fdr-dependent": "Kept within the limit: the expected share of false findings among all confirmed slices, however they depend "
+    "on each other (Benjamini and Yekutieli).",
 }
 
 CAUSE_WORDS = {
@@ -44,6 +44,13 @@ CAUSE_WORDS = {
     Cause.HARD: "Evidence points to a kind that is common in training and still hard; more of the same may not help.",
     Cause.UNKNOWN: "The samples do not tell why.",
 }
+
+
+def cause_sentences(evidence: Evidence) -> tuple[str, ...]:
+    """Return the cause of a slice in a sentence, and the figures behind it; nothing if none was looked for."""
+    named, found = evidence.named_cause, evidence.cause
+    said = ("" if named is None else CAUSE_WORDS[named], "" if found is None else found.sentence)
+    return tuple(sentence for sentence in said if sentence)
 
 
 EFFECT_WORDS = ((0.2, "very small"), (0.5, "small"), (0.8, "medium"))

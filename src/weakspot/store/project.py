@@ -10,6 +10,7 @@ from typing import ClassVar
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import StoreError
 from weakspot.store import atomic, lock, migrations
+from weakspot.store.corrections import CorrectionFile
 from weakspot.store.embeddings import EmbeddingCache
 from weakspot.store.names import folder_name
 from weakspot.store.predictions import PredictionCache
@@ -17,7 +18,7 @@ from weakspot.store.runs import RunStore
 from weakspot.store.sample_parts import SampleParts
 from weakspot.store.samples import SampleTables
 
-DATA_FOLDER, GENERATED_FOLDER = ".weakspot", "generated"
+DATA_FOLDER, EMBEDDINGS_FOLDER, GENERATED_FOLDER = ".weakspot", "embeddings", "generated"
 OWN_CARE = frozenset({GENERATED_FOLDER, "thumbnails"})
 
 
@@ -36,6 +37,7 @@ class ProjectStore:
     def __init__(self, root: Path) -> None:
         self.root = root.absolute()
         self.data = self.root / DATA_FOLDER
+        self._corrections = CorrectionFile(self.root)
         self._depth = 0
         self._guard = threading.RLock()
 
@@ -117,7 +119,7 @@ class ProjectStore:
         ]
 
     def tables(self, key: str) -> SampleTables:
-        return SampleTables(folder=self.data / "tables" / key, packs=self._packs)
+        return SampleTables(folder=self.data / "tables" / key, packs=self._packs, root=self.root)
 
     def current_tables(self) -> SampleTables | None:
         path = self.data / migrations.CURRENT_FILE
@@ -149,11 +151,22 @@ class ProjectStore:
                 where=str(self.root),
                 fix="Run `weakspot ingest` first.",
             )
-        return tables.dataset()
+        return self.corrections.read().apply(tables.dataset())
+
+    @property
+    def corrections(self) -> CorrectionFile:
+        """Return the file of labels that people corrected."""
+        return self._corrections
+
+    def tables_key(self) -> str:
+        """Return which samples, under which labels, the project works with; empty before the first ingest."""
+        tables = self.current_tables()
+        mark = self.corrections.read().mark if tables is not None else ""
+        return "" if tables is None else "-".join(filter(None, (tables.folder.name, mark)))
 
     def embeddings(self, encoder_id: str) -> EmbeddingCache:
         return EmbeddingCache(
-            self.data / "embeddings" / folder_name(encoder_id), identity=encoder_id
+            self.data / EMBEDDINGS_FOLDER / folder_name(encoder_id), identity=encoder_id
         )
 
     def predictions(self, classifier_id: str) -> PredictionCache:

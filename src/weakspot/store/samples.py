@@ -14,14 +14,13 @@ from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from pydantic import JsonValue
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Dataset, Task
 from weakspot.store import atomic
 from weakspot.store.array_files import ArrayWriter, mapped
-from weakspot.store.images import PACK_SCHEME
+from weakspot.store.places import Places
 
 PREDICTION_FILES: dict[str, type[np.generic]] = {
     "predictions": np.int64,
@@ -39,10 +38,12 @@ class TableWriter:
     Args:
         folder: an empty folder.
         n_samples: how many samples will come.
+        places: how locations are stored.
     """
 
-    def __init__(self, folder: Path, *, n_samples: int) -> None:
+    def __init__(self, folder: Path, *, n_samples: int, places: Places) -> None:
         self._folder = folder
+        self._places = places
         self._n_samples = n_samples
         self._samples: Any = None
         self._waiting: list[pa.Table] = []
@@ -66,6 +67,9 @@ class TableWriter:
         """Write a batch of samples; `predictions` has the same names (see `PREDICTION_FILES`) for every batch."""
         import pyarrow.parquet as pq
 
+        column = samples.schema.get_field_index("location")
+        portable = self._places.stored(samples.column(column).combine_chunks())
+        samples = samples.set_column(column, samples.schema.field(column), portable)
         if self._samples is None:
             writer = pq.ParquetWriter(
                 self._folder / "samples.parquet",
@@ -120,10 +124,16 @@ class SampleTables:
     Args:
         folder: where they are; its name is their key.
         packs: folder of the packs of images that locations may point into.
+        root: the project folder, below which most images are; None if it has nothing to do with them.
     """
 
     folder: Path
     packs: Path
+    root: Path | None = None
+
+    @property
+    def places(self) -> Places:
+        return Places(packs=self.packs, root=self.root)
 
     @property
     def exists(self) -> bool:
@@ -140,7 +150,7 @@ class SampleTables:
         atomic.remove(self.folder)
         with atomic.replacing(self.folder) as temporary:
             temporary.mkdir()
-            with TableWriter(temporary, n_samples=n_samples) as writer:
+            with TableWriter(temporary, n_samples=n_samples, places=self.places) as writer:
                 yield writer
 
     def dataset(self) -> Dataset:
@@ -185,7 +195,7 @@ class SampleTables:
     def _mapped_samples(self, n_samples: int) -> pa.Table:
         path = (
             self.folder
-            / f"samples-{hashlib.sha256(str(self.packs).encode()).hexdigest()[:8]}.arrow"
+            / f"samples-{hashlib.sha256(self.places.key.encode()).hexdigest()[:8]}.arrow"
         )
         table = _open_mapped(path)
         if table is None or table.num_rows != n_samples:
@@ -221,20 +231,10 @@ class SampleTables:
                 for batch in source.iter_batches(batch_size=MAPPED_ROWS):
                     column = batch.schema.get_field_index("location")
                     yield batch.set_column(
-                        column, "location", self._real_paths(batch.column(column))
+                        column, "location", self.places.real(batch.column(column))
                     )
         except (OSError, pa.ArrowException) as error:
             raise atomic.damaged(path, str(error)) from error
-
-    def _real_paths(self, locations: pa.Array) -> pa.Array:
-        packed = pc.fill_null(pc.starts_with(locations, PACK_SCHEME), False)  # noqa: FBT003 - the fill value
-        if not pc.any(packed).as_py():
-            return locations
-        return pc.if_else(
-            packed,
-            pc.replace_substring(locations, PACK_SCHEME, f"{self.packs}/", max_replacements=1),
-            locations,
-        )
 
 
 def _copy_as_arrow(batches: Iterator[pa.RecordBatch], path: Path) -> None:

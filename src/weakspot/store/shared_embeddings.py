@@ -16,7 +16,7 @@ import numpy as np
 
 from weakspot.core.arrays import AnyArray, BoolArray, FloatArray
 from weakspot.core.errors import ConfigError, StoreError
-from weakspot.media.user_cache import user_cache_folder
+from weakspot.core.user_cache import user_cache_folder
 from weakspot.store.checked_shards import KeyIndex, together
 from weakspot.store.embeddings import EmbeddingCache, Shard
 from weakspot.store.names import folder_name

@@ -13,15 +13,18 @@ from weakspot.web import problems
 from weakspot.web.auth.login import Login
 from weakspot.web.auth.middleware import RequestChecks
 from weakspot.web.routes import (
+    activity,
     attributes,
     classes,
     images,
     jobs,
+    marks,
     overview,
     repair,
     sample_map,
     search,
     session,
+    setup,
     slices,
     studies,
     tutorial,
@@ -30,6 +33,7 @@ from weakspot.web.server_parts import ServerParts
 
 ROUTERS = (
     session,
+    setup,
     overview,
     classes,
     slices,
@@ -40,6 +44,8 @@ ROUTERS = (
     studies,
     tutorial,
     images,
+    marks,
+    activity,
     jobs,
 )
 

@@ -15,6 +15,7 @@ from weakspot.core.errors import (
     UnavailableError,
     WeakspotError,
 )
+from weakspot.web.services.field_words import field_words
 
 LONGEST_GIVEN = 500
 
@@ -124,7 +125,10 @@ def add_handlers(app: FastAPI) -> None:
         return problem_response(
             422,
             Problem(
-                what=WORDS[422], where=where, given=_shown(first.get("input")), fix=first["msg"]
+                what=WORDS[422],
+                where=where,
+                given=_shown(first.get("input")),
+                fix=field_words(first),
             ),
         )
 

@@ -1,5 +1,6 @@
 """What every request can ask for: the project, the shared state, running work, and who is asking."""
 
+import hashlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,18 +10,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 from fastapi import Depends, Request
 
 from weakspot.core.errors import WeakspotError
+from weakspot.store.runs import RECORD_FILE
 from weakspot.web.auth.address import ServerAddress
 from weakspot.web.auth.login import Login
+from weakspot.web.live import LiveChanges, LiveState
 from weakspot.web.problems import RefusedError
 from weakspot.web.roles import Person, Role
+from weakspot.web.services.images.visible import visible_samples
+from weakspot.web.services.setup.project import ProjectSetup
 from weakspot.web.services.view import View
-from weakspot.web.services.workspace import Workspace
+from weakspot.web.services.workspace import Workspace, make_beside
+from weakspot.web.state.changes import count_finished_jobs, version_of
+from weakspot.web.state.marks import SharedState
 from weakspot.web.state.store import StateStore
 
 
 class ReadyState(StrEnum):
     """Where a server is."""
 
+    SET_UP = "set-up"
     PREPARING = "preparing"
     READY = "ready"
     FAILED = "failed"
@@ -57,6 +65,10 @@ class Readiness:
         thread = threading.Thread(target=self._make, args=(make,), name="prepare", daemon=True)
         thread.start()
         return thread
+
+    def wait_for_setup(self) -> None:
+        """Say that the project has no samples yet, and that its owner is asked for them."""
+        self._tell(ReadyState.SET_UP, "The project is being set up by its owner.")
 
     def close(self) -> None:
         """Say that the server ends: what is still being prepared loses its ground and may fail in silence."""
@@ -101,6 +113,8 @@ class ServerParts:
         is_read_only: nobody may change anything, for static export: owners become viewers.
         address: how browsers reach the server.
         readiness: how far the project is opened.
+        setup: the set-up of a project that has no samples yet, None of any other.
+        live: tells open pages of changes.
     """
 
     workspace: Workspace
@@ -110,6 +124,37 @@ class ServerParts:
     is_read_only: bool = False
     address: ServerAddress = field(default_factory=ServerAddress)
     readiness: Readiness = field(default_factory=Readiness)
+    setup: ProjectSetup | None = None
+    live: LiveChanges = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "live", LiveChanges(lambda: look_for_changes(self)))
+        # Without a project there is only the schema.
+        if self.workspace is not None:
+            self.workspace.shared = SharedState(self.state)
+
+    def open_what_was_set_up(self) -> None:
+        """Open the project as soon as it was set up and has a run; nothing else happens before or later."""
+        is_waiting = self.readiness.health.state is ReadyState.SET_UP
+        if is_waiting and self.setup and self.jobs.process_id is None and self.setup.has_run():
+            self.readiness.prepare(lambda: open_workspace(self.workspace))
+
+
+def open_workspace(workspace: Workspace) -> None:
+    """Make what every page needs, and begin with what filters of images read."""
+    _ = workspace.problems
+    make_beside(workspace, "images", lambda: visible_samples(workspace), patience=0.0)
+
+
+def look_for_changes(parts: ServerParts) -> LiveState:
+    """Return what differs whenever pages would: changes that people made, finished work, other samples, another run."""
+    version, runs = version_of(parts.state), parts.workspace.project.store.runs
+    newest = runs.run_ids()[-1:]
+    written = [(runs.folder / one / RECORD_FILE).stat().st_mtime_ns for one in newest]
+    tables = parts.workspace.tables_key
+    shown = version, count_finished_jobs(parts.state), tables, newest, written
+    mark = hashlib.sha256(repr(shown).encode()).hexdigest()[:16]
+    return LiveState(version=version, mark=mark, tables=tables)
 
 
 def parts_of(request: Request) -> ServerParts:

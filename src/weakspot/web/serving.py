@@ -23,7 +23,9 @@ from weakspot.web.application import HOW_TO_BUILD, are_built, create_app
 from weakspot.web.auth.address import ServerAddress
 from weakspot.web.auth.people import has_owner_with_password
 from weakspot.web.jobs.runner import JobRunner
-from weakspot.web.server_parts import ServerParts
+from weakspot.web.server_parts import ServerParts, open_workspace
+from weakspot.web.services.setup.places import AllowedPlaces
+from weakspot.web.services.setup.project import ProjectSetup, begin_setup, needs_setup
 from weakspot.web.services.workspace import Workspace
 from weakspot.web.state.store import StateStore
 
@@ -47,6 +49,7 @@ class ServeRequest:
         is_read_only: nobody may change anything.
         opens_browser: whether a browser is started, if there is a display.
         token: that the user chose for the owner; empty: a random one is made.
+        data: of a project that is to be set up; asked for in the browser if None.
     """
 
     folder: Path
@@ -58,6 +61,7 @@ class ServeRequest:
     is_read_only: bool = False
     opens_browser: bool = True
     token: str = ""
+    data: Path | None = None
 
 
 def serve_project(request: ServeRequest, *, say: Say) -> None:
@@ -66,8 +70,14 @@ def serve_project(request: ServeRequest, *, say: Say) -> None:
     Raises:
         ConfigError: if the port is taken, or other machines could reach the server and nothing keeps them out.
     """
-    project = Project.open(request.folder)
     address = ServerAddress(host=request.host, port=request.port, public=request.public_address)
+    setup = _setup(request, is_local=address.is_local)
+    workspace = (
+        setup.workspace
+        if setup
+        else Workspace(Project.open(request.folder), others=tuple(request.others))
+    )
+    project = workspace.project
     with contextlib.closing(open_state(project, request.state_url)) as state:
         owner_token = _owner_token(request, address, state)
         with contextlib.closing(_listen(request.host, request.port)) as listening:
@@ -75,16 +85,44 @@ def serve_project(request: ServeRequest, *, say: Say) -> None:
             jobs = JobRunner(folder=project.folder, state=state)
             with contextlib.closing(jobs):
                 parts = ServerParts(
-                    workspace=Workspace(project, others=tuple(request.others)),
+                    workspace=workspace,
                     state=state,
                     jobs=jobs,
                     owner_token=owner_token,
                     is_read_only=request.is_read_only,
                     address=address,
+                    setup=setup,
                 )
                 with contextlib.closing(parts.readiness) as readiness:
-                    readiness.prepare(lambda: parts.workspace.problems)
+                    if setup:
+                        readiness.wait_for_setup()
+                    else:
+                        readiness.prepare(lambda: open_workspace(parts.workspace))
                     _serve(parts, listening, request, say)
+
+
+def _setup(request: ServeRequest, *, is_local: bool) -> ProjectSetup | None:
+    """Return the set-up of a project that has no samples yet, None of one that has.
+
+    What may be read is what lies below the folder in which the server was started and below the project folder, and what the
+    command line names.
+    """
+    if not needs_setup(request.folder, request.data):
+        return None
+    if request.is_read_only:
+        raise ConfigError(
+            "The project has no samples yet, so there is nothing to show.",
+            where=str(request.folder),
+            fix="Leave --read-only out to set it up in the browser, or run `weakspot run` first.",
+        )
+    roots = [Path.cwd(), request.folder, *([request.data] if request.data else [])]
+    source = str(request.data.resolve()) if request.data else ""
+    return begin_setup(
+        request.folder,
+        places=AllowedPlaces(start=Path.cwd(), roots=roots),
+        source=source,
+        may_use_network=is_local,
+    )
 
 
 def open_state(project: Project, url: str = "") -> StateStore:
@@ -172,7 +210,19 @@ def _serve(parts: ServerParts, listening: socket.socket, request: ServeRequest, 
     )
     with _end_like_interrupted():
         _greet(parts, app, request, say)
-        uvicorn.Server(config).run(sockets=[listening])
+        _EndingServer(config, parts).run(sockets=[listening])
+
+
+class _EndingServer(uvicorn.Server):  # type: ignore[misc]  # uvicorn has no types here
+    """A server that ends streams as soon as it is told to stop, instead of waiting for pages that listen."""
+
+    def __init__(self, config: uvicorn.Config, parts: ServerParts) -> None:
+        super().__init__(config)
+        self._parts = parts
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self._parts.live.close()
+        super().handle_exit(sig, frame)
 
 
 def _greet(parts: ServerParts, app: FastAPI, request: ServeRequest, say: Say) -> None:
@@ -185,7 +235,12 @@ def _greet(parts: ServerParts, app: FastAPI, request: ServeRequest, say: Say) ->
         say(address.shown(f"#token={parts.owner_token}"))
     else:
         say(f"{address.shown()} (sign in with name and password)")
+    if parts.setup is not None:
+        say(f"The project {request.folder} has no samples yet: the page asks for them.")
     say("Ctrl-C ends the server; everything is kept.")
+    missing = parts.workspace.missing_images()
+    if missing is not None:
+        say(f"warning: {missing.notice}")
     if request.opens_browser and address.is_local and has_display():
         fragment = f"#token={app.state.login.token_for_once()}"
         threading.Thread(

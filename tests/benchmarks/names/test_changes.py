@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 from names import changes
-from names.worlds import red_share
+from names.worlds import colour_share
 from PIL import Image
 
 GREY = Image.new("RGB", (96, 96), (120, 120, 120))
@@ -17,6 +17,7 @@ def scene():
     [
         changes.write_text, changes.stick_label, changes.darken, changes.overexpose, changes.black_and_white, changes.sketch,
         changes.paint, changes.blur, changes.pixelate, changes.add_noise, changes.zoom_in, changes.move_away,
+        changes.turn_green, changes.turn_red,
     ],
 )  # fmt: skip
 def test_changes__same_seed_same_image_and_another_than_before(change):
@@ -37,7 +38,15 @@ def test_changes__do_what_they_say():
     assert np.asarray(changes.blur(scene(), draws)).std() < 0.5 * np.asarray(scene()).std()
 
 
-def test_red_share__of_the_middle():
-    assert red_share(Image.new("RGB", (224, 224), (200, 20, 20))) == 1.0
-    assert red_share(Image.new("RGB", (224, 224), (20, 20, 200))) == 0.0
-    assert red_share(Image.new("RGB", (224, 224), (250, 200, 200))) == 0.0
+def test_colour_share__of_the_middle():
+    assert colour_share(Image.new("RGB", (224, 224), (200, 20, 20)), "red") == 1.0
+    assert colour_share(Image.new("RGB", (224, 224), (20, 20, 200)), "red") == 0.0
+    assert colour_share(Image.new("RGB", (224, 224), (250, 200, 200)), "red") == 0.0
+    assert colour_share(Image.new("RGB", (224, 224), (20, 20, 200)), "blue") == 1.0
+
+
+def test_turn_red__green_fruit_and_nothing_grey():
+    draws = np.random.default_rng(0)
+    fruit = changes.turn_red(Image.new("RGB", (224, 224), (120, 150, 40)), draws)
+    assert colour_share(fruit, "red") == 1.0
+    assert changes.turn_red(GREY, draws).tobytes() == GREY.tobytes()

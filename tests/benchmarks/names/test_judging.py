@@ -1,6 +1,7 @@
 import pytest
 from names.judging import Answer, is_right
-from names.slices import PARTS, REPORTING, TUNING
+from names.parts import PARTS
+from names.slices import REPORTING, TUNING
 from names.table import summary_of, table_of
 
 
@@ -36,9 +37,17 @@ def test_slices__tuning_and_reporting_share_no_class_of_photographs():
 def test_slices__at_least_twelve_of_every_sort_are_reported_on():
     assert len(REPORTING) >= 12
     sorts = {"colour", "kind", "place", "writing", "size", "light", "style"}
-    for part in PARTS.values():
-        assert {one.kind_of_word for one in part} == sorts
-        assert len({one.key for one in part}) == len(part)
+    for name, part in PARTS.items():
+        found = {one.kind_of_word for one in part.slices}
+        assert found == sorts if name.endswith("reporting") else found <= sorts
+        assert len({one.key for one in part.slices}) == len(part.slices)
+
+
+def test_parts__no_part_that_reports_shares_small_photographs_with_another():
+    sheets = [PARTS[name].sheet for name in PARTS if name.endswith("reporting")]
+    tuning = {PARTS[name].sheet for name in PARTS if name.endswith("tuning")}
+    assert len(set(sheets)) == len(sheets)
+    assert not tuning & set(sheets)
 
 
 def test_table_of__a_row_a_slice():

@@ -119,3 +119,19 @@ def test_edits__are_decided_by_the_seed_and_leave_their_input_alone(shape, chang
     assert np.array_equal(pixels, before)
     assert first.shape == pixels.shape
     assert first.dtype == np.uint8
+
+
+def test_poses__turn_the_image(shape):
+    pixels, _ = shape
+    assert np.array_equal(_edit("pose", "mirrored", pixels, seed=1), pixels[:, ::-1])
+    assert np.array_equal(_edit("pose", "upside down", pixels, seed=1), pixels[::-1, ::-1])
+    turned = [_edit("pose", "tilted", pixels, seed=seed) for seed in range(4)]
+    assert all(np.abs(one.astype(int) - pixels).mean() > 10 for one in turned)
+
+
+def test_text__is_written_within_the_image_and_leaves_most_of_it(shape):
+    pixels, _ = shape
+    for seed in range(6):
+        changed = (_edit("text", "over", pixels, seed=seed) != pixels).any(axis=2)
+        assert 0.02 < changed.mean() < 0.35
+        assert changed.any(axis=0).mean() > 0.5

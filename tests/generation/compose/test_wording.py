@@ -39,6 +39,10 @@ def _images(**places):
 @pytest.mark.parametrize(
     ("prompt", "class_name", "changes", "place"),
     [
+        ("a photo of an apple with text on it", "Apple", {"text": "over"}, None),
+        ("a photo of an apple. there is a watermark.", "Apple", {"text": "over"}, None),
+        ("a photo of an apple upside down", "Apple", {"pose": "upside down"}, None),
+        ("a tilted photo of an apple on grass", "Apple", {"pose": "tilted"}, "grass"),
         ("A photo of an apple on grass", "Apple", {}, "grass"),
         ("a photo of a green apple", "Apple", {"colour": "green"}, None),
         (

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 import pytest
-from planted_search.memory_sampler import MemorySampler
 
 from weakspot.core.roles import Captioner
+from weakspot.generation.search.memory_sampler import MemorySampler
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
 from weakspot.testing.planted import PlantedWorld, plant
 from weakspot.testing.planted_problems import PlantedProblem

@@ -1,4 +1,5 @@
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -323,3 +324,37 @@ def test_contest__says_what_is_missing():
 def test_sequential_design__refuses_what_means_nothing(wrong):
     with pytest.raises(ConfigError):
         SequentialDesign(**wrong)
+
+
+class FewObjects(KnownRates):
+    """Shows twelve objects, twice each, and then nothing more."""
+
+    def generate(self, prompt: str, class_name: str, *, first: int, n: int) -> SampledImages:
+        n = max(0, min(24, first + n) - first)
+        draws = super().generate(prompt, class_name, first=first, n=n)
+        places = range(first, first + n)
+        return replace(draws, parents=tuple(str(place % 12) for place in places))
+
+
+def test_baseline__ends_where_the_objects_end_and_counts_each_once():
+    contest = WorstGroupObjective(
+        FewObjects({PROMPT: 0.5}),
+        class_name="fly",
+        criterion=FailureCriterion(),
+        design=SequentialDesign(),
+    )
+    trial = contest.baseline(PROMPT)
+    assert (trial.n_asked, trial.n_images, trial.n_views) == (24, 12, 12)
+    assert trial.stopped_because is StoppedBecause.MOST_IMAGES
+
+
+def test_try_captions__views_of_the_same_objects_prove_nothing():
+    contest = WorstGroupObjective(
+        FewObjects({PROMPT: 0.3, "green": 0.8}),
+        class_name="fly",
+        criterion=FailureCriterion(),
+        design=SequentialDesign(),
+    )
+    contest.baseline(PROMPT)
+    (trial,) = contest.try_captions([("green", "green")], step="user")
+    assert (trial.n_images, trial.is_proven) == (12, False)

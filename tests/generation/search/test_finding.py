@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 from PIL import Image
-from planted_search.memory_sampler import MemorySampler
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, RefusedPromptError
@@ -15,9 +14,10 @@ from weakspot.core.hierarchy import LabelHierarchy
 from weakspot.core.roles import GeneratedImage
 from weakspot.generation.search.caption_measurement import SequentialDesign
 from weakspot.generation.search.finding import search_failures, usable_criterion
+from weakspot.generation.search.memory_sampler import MemorySampler
 from weakspot.generation.search.records import StoppedBecause
 from weakspot.generation.search.sampling import SampledImages
-from weakspot.generation.search.search_records import SearchRequest, SearchResult
+from weakspot.generation.search.search_records import CaptionSearch, ClassSearch
 from weakspot.generation.search.word_sentences import ASSEMBLED
 from weakspot.testing.fakes import (
     PlantedCaptioner,
@@ -29,7 +29,7 @@ from weakspot.testing.marker import read_marker
 from weakspot.testing.planted import PlantedWorld
 
 Build = Callable[..., MemorySampler]
-DISC = SearchRequest(class_name="disc")
+DISC = CaptionSearch(class_name="disc")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +118,7 @@ class RepeatingSampler(MemorySampler):
 
 
 @pytest.fixture(scope="module")
-def found(green_discs: PlantedWorld) -> SearchResult:
+def found(green_discs: PlantedWorld) -> ClassSearch:
     """Return what a search finds with the planted captioner."""
     sampler = MemorySampler(
         generator=PlantedImageGenerator(side=32),
@@ -129,7 +129,7 @@ def found(green_discs: PlantedWorld) -> SearchResult:
     return search_failures(sampler, DISC)
 
 
-def test_search_failures__finds_the_planted_caption_and_nothing_else(found: SearchResult) -> None:
+def test_search_failures__finds_the_planted_caption_and_nothing_else(found: ClassSearch) -> None:
     assert [finding.trial.caption for finding in found.findings] == ["it is green."]
     finding = found.findings[0]
     assert finding.trial.prompt == "a realistic photograph of a disc (device). it is green."
@@ -139,17 +139,17 @@ def test_search_failures__finds_the_planted_caption_and_nothing_else(found: Sear
     assert set(finding.trial.wrong_labels) == {"star"}
 
 
-def test_search_failures__tells_everything_it_drew(found: SearchResult) -> None:
+def test_search_failures__tells_everything_it_drew(found: ClassSearch) -> None:
     assert found.n_images == found.baseline.n_asked + sum(trial.n_asked for trial in found.trials)
     assert found.clusters[0].size == max(cluster.size for cluster in found.clusters)
     assert "it is green" in found.clusters[0].caption
     assert found.clusters[0].predicted == "star"
     assert found.caption_source == "planted-captioner-1"
-    assert SearchResult.model_validate_json(found.model_dump_json()) == found
+    assert ClassSearch.model_validate_json(found.model_dump_json()) == found
 
 
 def test_search_failures__the_same_seed_gives_the_same_result_and_a_second_search_draws_nothing(
-    found: SearchResult, green_discs: PlantedWorld, sampler_of: Build
+    found: ClassSearch, green_discs: PlantedWorld, sampler_of: Build
 ) -> None:
     sampler = sampler_of(green_discs, PlantedCaptioner())
     assert search_failures(sampler, DISC) == found
@@ -249,7 +249,7 @@ def test_search_failures__a_class_that_cannot_be_drawn_is_an_error(
     with pytest.raises(NotEnoughDataError, match="passed the quality check"):
         search_failures(empty, DISC)
     with pytest.raises(DataError, match="no class"):
-        search_failures(sampler, SearchRequest(class_name="whale"))
+        search_failures(sampler, CaptionSearch(class_name="whale"))
 
 
 def test_search_failures__a_classifier_without_failures_is_told(

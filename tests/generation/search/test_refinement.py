@@ -3,7 +3,7 @@
 Shorter wordings.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,13 +73,20 @@ class RateSampler:
         assert captions
 
 
-def _refined(sampler: RateSampler, *sentences: str) -> tuple[Refined, WorstGroupObjective]:
+def _refined(
+    sampler: RateSampler,
+    *sentences: str,
+    reword: Callable[[str], Sequence[str]] | None = None,
+) -> tuple[Refined, WorstGroupObjective]:
     group_objective = WorstGroupObjective(
         sampler, class_name="fly", criterion=FailureCriterion(), design=SequentialDesign()
     )
     group_objective.baseline(BASELINE)
     refinement = Refinement(
-        group_objective=group_objective, baseline=BASELINE, class_words=frozenset({"fly"})
+        group_objective=group_objective,
+        baseline=BASELINE,
+        class_words=frozenset({"fly"}),
+        reword=reword,
     )
     whole = group_objective.try_captions(
         [(caption_of(sentences), whole_prompt(BASELINE, sentences))], step="cluster"
@@ -165,3 +172,26 @@ def test_without_adjectives__leaves_out_what_stands_before_something(
 def test_n_content_words__counts_what_is_said() -> None:
     assert n_content_words(["it is on a yellow flower", "it is dark"]) == 3
     assert said_words("there is a grassy background") == ("grassy", "background")
+
+
+def test_shortest__wordings_of_a_language_model_are_measured_like_others() -> None:
+    """Only those with fewer words are tried, and one that fails less often does not win."""
+    sampler = RateSampler(rates={"fly": 0.05, "barn tree": 0.9, "tree": 0.9, "barn": 0.1})
+    asked = []
+
+    def reword(caption: str) -> tuple[str, ...]:
+        asked.append(caption)
+        return (
+            "it is by a tree.",
+            "it is by a barn.",
+            "it is by a barn and a large tree.",
+            "a fly.",
+        )
+
+    refined, objective = _refined(sampler, "it is by a barn and a tree", reword=reword)
+    assert asked == ["it is by a barn and a tree."]
+    assert refined.sentences == ("it is by a tree",)
+    tried = [trial.caption for trial in objective.trials if trial.step == "reworded"]
+    assert tried == ["it is by a barn.", "it is by a tree."]
+    kept, _ = _refined(sampler, "it is by a barn and a tree", reword=lambda caption: ())
+    assert kept.sentences == ("it is by a barn and a tree",)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from planted_search.memory_sampler import MemorySampler
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.errors import ModelError
+from weakspot.generation.search.memory_sampler import MemorySampler
 from weakspot.generation.search.sampling import SampledImages
 from weakspot.generation.search.sentences import CaptionEffort, CaptionWriter, contrasts
 from weakspot.testing.fakes import PlantedCaptioner

@@ -1,11 +1,15 @@
 import csv
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from PIL import Image
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
+from weakspot.core.roles import ObjectMask
 from weakspot.generation.service.background_words import BackgroundWords
 from weakspot.generation.service.own_images import own_images
 from weakspot.pipeline.halves import split_in_halves
@@ -126,3 +130,32 @@ def test_background_words__images_without_a_embedding_show_nothing(world):
     found = BackgroundWords.of(lost, PlantedEmbedder().embed_texts).places("on a brick background")
     assert len(found)
     assert found.min() >= 100
+
+
+class Everything:
+    """Takes all that it sees for the object."""
+
+    segmenter_id = "everything-1"
+
+    def segment(self, images, *, class_names):
+        return [
+            ObjectMask(coverage=np.ones((4, 4), dtype=np.float32), quality=1.0, refused="")
+            for _ in images
+        ]
+
+
+def test_own_images__an_object_is_looked_for_within_its_box(prepared):
+    dataset = prepared.samples.dataset
+    boxes = pa.array(["8 8 24 24" if row % 2 else None for row in range(len(dataset))])
+    boxed = replace(
+        prepared,
+        samples=replace(prepared.samples, dataset=dataset.with_metadata({"box": boxes})),
+    )
+    masks = SimpleNamespace(segmenter=Everything(), of=lambda rows, name: [])
+    own = own_images(boxed, "train", Settings(), masks=masks)
+    known = dict(zip(dataset.sample_ids(), boxes.to_pylist(), strict=True))
+    name = next(name for name in own.objects("star") if known[name])
+    coverage, refused = own.found(name, "star")
+    assert refused == ""
+    assert 0.01 < coverage.mean() < 0.3
+    assert own.digest != own_images(prepared, "train", Settings(), masks=masks).digest

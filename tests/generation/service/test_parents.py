@@ -3,7 +3,7 @@ from itertools import count
 import pytest
 
 from weakspot.core.errors import ModelError, NotEnoughDataError, RefusedPromptError
-from weakspot.generation.service.parents import parent_seeds
+from weakspot.generation.service.parents import different_seeds, parent_seeds, with_views
 
 
 class Composer:
@@ -87,3 +87,44 @@ def test_parent_seeds__refused_prompt_is_left_to_who_draws():
 
 def test_parent_seeds__generator_that_has_no_parents_takes_any_seed():
     assert _seeds(object()).seeds == (0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3)
+
+
+class Viewer(Composer):
+    """Shows an object again, with a seed that is a thousand larger."""
+
+    def parents_of(self, prompt, seed):
+        return super().parents_of(prompt, seed % 1000)
+
+    def seed_of_view(self, seed, number):
+        return seed % 1000 + 1000 * number
+
+
+def _views(composer, n):
+    chosen = parent_seeds(composer, ["plain"], count(), n=n, least=10, class_name="apple")
+    return with_views(composer, chosen, n)
+
+
+def test_with_views__objects_come_again_once_all_were_shown():
+    composer = Viewer(11)
+    found = _views(composer, 30)
+    assert found.is_complete
+    assert len(set(found.seeds)) == 30
+    shown = [composer.parents_of("plain", seed)[0] for seed in found.seeds]
+    assert len(set(shown[:11])) == 11
+    assert max(map(shown.count, shown)) == 3
+
+
+def test_with_views__no_object_is_shown_more_often_than_five_times():
+    found = _views(Viewer(11), 100)
+    assert len(found.seeds) == 55
+    assert not found.is_complete
+    assert _views(Composer(11), 100).seeds == tuple(range(11))
+
+
+def test_different_seeds__all_objects_once_or_refused_in_a_sentence():
+    found = different_seeds(Composer(20), "plain", count(), least=10, class_name="apple")
+    assert found == tuple(range(20))
+    with pytest.raises(RefusedPromptError, match="Only 9 different objects"):
+        different_seeds(Composer(9), "plain", count(), least=10, class_name="apple")
+    with pytest.raises(RefusedPromptError, match="no"):
+        different_seeds(Composer(9), "refused", count(), least=1, class_name="apple")

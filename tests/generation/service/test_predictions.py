@@ -13,7 +13,7 @@ from weakspot.generation.quality import QualityCheck
 from weakspot.generation.service import predictions as generated_predictions
 from weakspot.generation.service.predictions import GeneratedPredictions
 from weakspot.generation.service.service import GeneratorService
-from weakspot.pipeline.preparation import EmbedSummary, Prepared
+from weakspot.pipeline.preparation import EmbedResult, Prepared
 from weakspot.store.generated_images import GeneratedImageStore
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
 from weakspot.testing.planted import plant
@@ -60,7 +60,7 @@ def prepared(world):
         assistants=NOBODY,
         embedder=PlantedEmbedder(),
         classifier=Counting(planted_classifier(world)),
-        summary=EmbedSummary(),
+        summary=EmbedResult(),
         inputs={},
     )
 

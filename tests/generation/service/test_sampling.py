@@ -1,4 +1,4 @@
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from weakspot.generation.service.sampling import (
     StoredSampler,
 )
 from weakspot.generation.service.service import GeneratorService
-from weakspot.pipeline.preparation import EmbedSummary, Prepared
+from weakspot.pipeline.preparation import EmbedResult, Prepared
 from weakspot.store.generated_images import GeneratedImageStore
 from weakspot.testing.fakes import (
     PlantedCaptioner,
@@ -134,12 +134,12 @@ def prepared(world):
         assistants=NOBODY,
         embedder=PlantedEmbedder(),
         classifier=planted_classifier(world),
-        summary=EmbedSummary(),
+        summary=EmbedResult(),
         inputs={},
     )
 
 
-def sampler_of(prepared, folder, *, generator=None, captioner=None, has_text=True):
+def sampler_of(prepared, folder, *, generator=None, captioner=None, has_text=True, least_parents=1):
     image_generator = generator or PlantedImageGenerator()
     series = GeneratedSeries(
         predictions=GeneratedPredictions(
@@ -148,6 +148,8 @@ def sampler_of(prepared, folder, *, generator=None, captioner=None, has_text=Tru
             folder,
         ),
         seed=3,
+        image_generator=image_generator,
+        least_parents=least_parents,
     )
     texts = PlantedEmbedder().embed_texts if has_text else None
     parts = SamplerParts(generator=image_generator, captioner=captioner, embed_texts=texts)
@@ -206,3 +208,39 @@ def test_stored_sampler__without_captioner_and_text_side_nobody_can_say(prepared
         sampler.completions(keys, beginning=BASELINE)
     with pytest.raises(ModelError, match="no text side"):
         sampler.embed_texts(["red"])
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwelveObjects(PlantedImageGenerator):
+    """Shows one of twelve objects of the user's own, each in as many views as are wanted."""
+
+    def parents_of(self, prompt, seed):
+        return (f"object {seed % 2**32 % 12}",)
+
+    def seed_of_view(self, seed, number):
+        return seed % 2**32 + number * 2**32
+
+    def control_for(self, prompt):
+        return "in its own colour" if "green" in prompt else ""
+
+    def generate(self, prompts, *, seeds):
+        found = super().generate(prompts, seeds=seeds)
+        return [replace(one, parents=self.parents_of(one.prompt, one.seed)) for one in found]
+
+
+def test_generated_series__shows_every_object_before_one_comes_again(prepared, tmp_path):
+    sampler = sampler_of(prepared, tmp_path, generator=TwelveObjects(), least_parents=10)
+    found = sampler.generate(BASELINE, "disc", first=0, n=40)
+    assert len(set(found.parents[:12])) == 12
+    assert len(found.keys) == 40
+    rest = sampler.generate(BASELINE, "disc", first=40, n=40)
+    assert rest.n_asked == 20
+    assert not set(found.keys) & set(rest.keys)
+    assert sampler.generate(BASELINE, "disc", first=60, n=8).n_asked == 0
+    assert sampler.control_for("a green disc") == "in its own colour"
+
+
+def test_generated_series__too_few_objects_are_refused(prepared, tmp_path):
+    sampler = sampler_of(prepared, tmp_path, generator=TwelveObjects(), least_parents=13)
+    with pytest.raises(RefusedPromptError, match="Only 12 different objects"):
+        sampler.generate(BASELINE, "disc", first=0, n=8)

@@ -309,6 +309,27 @@ def test_run__a_captioner_that_only_captions(stage_in, tmp_path):
         assert one.caption.prompt.endswith(f"a green {one.caption.class_name}. in the dark.")
 
 
+def test_run__sentences_that_cannot_be_drawn_leave_room_for_those_that_can(stage_in, tmp_path):
+    class Plain:
+        captioner_id = "plain-2"
+
+        def caption(self, images, *, about=None):
+            return ["It is chewy. It is green. It is loud. It is dark."] * len(images)
+
+    @dataclass(frozen=True, kw_only=True)
+    class Choosy(PlantedImageGenerator):
+        def check_prompt(self, prompt):
+            if "chewy" in prompt or "loud" in prompt:
+                raise RefusedPromptError("There is no such thing.")
+
+    stage = stage_in(tmp_path / "project", captioner=Plain(), generator=Choosy())
+    made = stage.run(_request(tmp_path))
+    assert made.record.yields
+    for one in made.record.yields:
+        assert one.caption.prompt.endswith("it is green. it is dark.")
+        assert one.refusal == ""
+
+
 def test_run__a_generator_that_refuses_everything(stage_in, tmp_path, captions):
     class Refusing(PlantedImageGenerator):
         def generate(self, prompts, *, seeds):

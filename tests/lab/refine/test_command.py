@@ -67,6 +67,15 @@ def test_refine__as_json(folder, tmp_path):
     assert json.loads((tmp_path / "out" / "refinement.json").read_text()) == record
 
 
+def test_refine__own_predefined_values(folder, tmp_path):
+    own = ("--beside", "predefined", "--predefined", "colour=purple", "--to", str(tmp_path))
+    result = called("lab", "refine", str(folder), *FEW, *own, "--json")
+    record = json.loads(result.stdout)
+    arms = {arm["arm"]: arm for arm in record["arms"]}
+    assert {one["prompt"].split()[4] for one in arms["predefined"]["prompts"]} == {"purple"}
+    assert record["made_from"]["request"]["predefined"] == [["colour", ["purple"]]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -74,6 +83,9 @@ def test_refine__as_json(folder, tmp_path):
         (("--names", "0"), "n_names must be at least 1"),
         (("--weight", "0"), "debug_weight must be above 0"),
         (("--type", "1"), "for several projects"),
+        (("--predefined", "in a cave"), "A list of values needs its kind"),
+        (("--kind", "colour", "--predefined", "background=in a cave"), "not among the kinds"),
+        (("--beside", "easier"), "arms knows nothing of easier"),
         (("--generator", "nobody"), "nobody"),
     ],
 )

@@ -1,36 +1,15 @@
 import numpy as np
 import pytest
-from planted_refine.planted_worlds import (
-    PlantedImages,
-    family_features,
-    planted_member,
-    refine_world,
-)
+from planted_refine.planted_worlds import PlantedImages
 
 from weakspot.core.errors import ConfigError
 from weakspot.lab.collective.family import Family
-from weakspot.lab.refine.family_refinement import HELD_OUT, refine_family
+from weakspot.lab.refine.family_refinement import HELD_OUT, SEED, refine_family
 from weakspot.lab.refine.request import RefineRequest
 from weakspot.lab.refine.subjects import subjects_of
+from weakspot.lab.refine.wording import family_lines
 
 REQUEST = RefineRequest(kinds=("background",), debug_weight=0.2)
-
-
-@pytest.fixture(scope="module")
-def family_world():
-    return refine_world("spurious", "background", 2, seed=77, n_samples=2500)
-
-
-@pytest.fixture(scope="module")
-def features(family_world):
-    return {f"model {one.number}": one for one in family_features(family_world.problem, 3)}
-
-
-@pytest.fixture(scope="module")
-def models(family_world, features):
-    return Family.of(
-        [planted_member(family_world, own, name=name) for name, own in features.items()]
-    )
 
 
 @pytest.fixture(scope="module")
@@ -85,6 +64,18 @@ def test_refine_family__models_are_measured_on_test_seed_and_held_out(pooled):
     names = [figures.measured_on.name for figures in pooled.models[0].figures]
     assert names == ["test samples", "validation, discovery half", "validation, confirmation half"]
     assert len({model.figures[0].before.total for model in pooled.models}) == 1
+
+
+def test_family_lines__say_what_all_models_share_and_what_seed_failures_became(pooled):
+    lines = list(family_lines(pooled))
+    common = pooled.common
+    assert f"All 3 models fail on {common.test.count} of the {common.test.total}" in lines[1]
+    assert f"Of the {common.n_seed} failures" in lines[2]
+    assert common.values[0].value in lines[2]
+    resolved = pooled.models[0].figures[SEED].resolved_collective
+    titles, row = lines[3], next(line for line in lines if line.startswith("model 1"))
+    assert "seed: own" in titles
+    assert f"{resolved.count}/{resolved.total}" in row
 
 
 def test_subjects_of__what_chose_for_one_model_is_held_out_for_none(models):

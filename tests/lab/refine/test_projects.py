@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -16,6 +17,8 @@ from weakspot.lab.refine.wording import family_lines, refinement_lines
 from weakspot.pipeline.settings import GeneratorSettings, PartSettings, Settings
 from weakspot.project.project import Project
 from weakspot.testing.fakes import PlantedEmbedder, PlantedImageGenerator, planted_classifier
+from weakspot.testing.renderer import render
+from weakspot.testing.scenes import Scene
 
 REQUEST = RefineRequest(kinds=("colour",), n_each=2, most_each=4, arms=("random", "plain"))
 
@@ -169,6 +172,32 @@ def test_refinement_page__names_are_text_and_not_markup(refined):
 
 def test_contact_sheet__nothing_to_show():
     assert contact_sheet({"A photo": []}) is None
+
+
+def test_refine_project__mixed_training_images_are_seen_by_the_classifier(project, world):
+    planted, seen = planted_classifier(world), []
+
+    class Tolerant:
+        """Takes an image without a marker, which a mixed one is, for a plain scene."""
+
+        def __getattr__(self, name):
+            return getattr(planted, name)
+
+        def prepare(self, image):
+            try:
+                return planted.prepare(image)
+            except ModelError:
+                seen.append(image)
+                return planted.prepare(render(Scene()))
+
+    again = Project(
+        project.folder, project.settings, classifier=Tolerant(), embedder=PlantedEmbedder()
+    )
+    request = replace(REQUEST, arms=("cutmix-pixels",), debug_weight=0.1)
+    refined, mixed = refine_project(again, request).refinement.arms
+    assert (mixed.arm, mixed.n_images) == ("cutmix-pixels", refined.n_images)
+    assert len(seen) > refined.n_images / 3
+    assert mixed.debug_weight == refined.debug_weight
 
 
 def test_refine_projects__one_set_for_two_projects(project, make, tmp_path):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from weakspot.core.errors import NotEnoughDataError, RefusedPromptError
@@ -50,6 +52,19 @@ def test_seed_names__the_planted_value_comes_first(subject, colour_world):
     assert sum(one.n_failures for one in own) <= own[0].n_seed
 
 
+def test_seed_names__failures_are_put_to_values_that_can_be_drawn(subject):
+    class FewWords:
+        def cannot_draw(self, prompts):
+            return frozenset(one for one in prompts if "blue" not in one.text)
+
+    prepared = subject.bench.prepared
+    alone = replace(prepared, assistants=replace(prepared.assistants, propose=None))
+    nobody = replace(subject, bench=replace(subject.bench, prepared=alone))
+    request = RefineRequest(kinds=("colour",))
+    assert {one.value for one in seed_names(nobody, request).names} - {"blue"}
+    assert {one.value for one in seed_names(nobody, request, FewWords()).names} <= {"blue"}
+
+
 def test_seed_names__only_failures_of_the_discovery_half_are_counted(subject):
     found = seed_names(subject, RefineRequest())
     predicted = (
@@ -70,7 +85,9 @@ def test_pooled_names__failures_of_several_models_are_added():
 
 
 def test_refine_prompts__commonest_values_count_by_their_failures(images):
-    wanted, notes = refine_prompts(NAMES, RefineRequest(n_names=2, n_each=5, most_each=20), images)
+    wanted, notes = refine_prompts(
+        NAMES, RefineRequest(n_names=2, n_each=5, least_each=1, most_each=20), images
+    )
     assert [(one.prompt.text, one.n_images, one.weight) for one in wanted] == [
         ("A photo of a green disc", 20, 6.0),
         ("A photo of a pink disc", 15, 3.0),
@@ -191,6 +208,23 @@ def test_directions_prompts__captions_of_slices_of_the_discovery_half(
     found, _ = directions_prompts(wanted, RefineRequest(), images, subject)
     assert sum(one.n_images for one in found) == 30
     assert any(colour_world.problem.value in one.prompt.text for one in found)
+
+
+def test_directions_prompts__easy_ends_show_something_else(subject, images, colour_world):
+    name = colour_world.problem.class_name
+    wanted = [Wanted(prompt=Prompt(name, class_prompt(name)), n_images=30, weight=2.0)]
+    hard, easy = (
+        {
+            one.prompt.text
+            for one in directions_prompts(
+                wanted, RefineRequest(), images, subject, is_easy=is_easy
+            )[0]
+        }
+        for is_easy in (False, True)
+    )
+    assert not hard & easy
+    assert not any(colour_world.problem.value in text for text in easy)
+    assert class_prompt(name) not in easy
 
 
 def test_directions_prompts__no_slice_of_a_class(subject, images):

@@ -155,4 +155,4 @@ def test_sweep_files__without_held_out_samples_nothing_is_marked():
     files = sweep_files(bare)
     assert "the test split must not choose" in files["sweep.html"].decode()
     assert json.loads(files["sweep.json"])["chosen"] is None
-    assert files["sweep.csv"].decode().splitlines()[1] == "0.5,1,3,,,,,,,,,false"
+    assert files["sweep.csv"].decode().splitlines()[1] == "0.5,1,3,,,,,,,,,,,,false"

@@ -9,9 +9,11 @@ from weakspot.ingest.image_folder import ImageFolderSource
 from weakspot.pipeline.ingestion import ingest
 from weakspot.pipeline.models.object_masks import (
     LONGEST_KEPT,
+    OUTSIDE,
     UNREADABLE,
     ObjectMasks,
     build_segmenter,
+    mask_in_box,
     read_mask,
     write_mask,
 )
@@ -126,3 +128,14 @@ def test_build_segmenter__embedded_by_default(tmp_path):
     segmenter = build_segmenter(Settings(), tmp_path)
     assert segmenter is not None
     assert segmenter.segmenter_id.startswith("embedded:dinov2-vits14@")
+
+
+def test_mask_in_box__is_looked_for_in_the_box_and_put_back():
+    image = Image.new("RGB", (100, 60), (255, 0, 0))
+    found = mask_in_box(LeftPart(), image, (40, 20, 80, 40), class_name="thing")
+    assert found.coverage.shape == (60, 100)
+    rows, columns = np.nonzero(found.coverage > 0.5)
+    assert (columns.min(), columns.max() + 1) == (35, 85)
+    assert (rows.min(), rows.max() + 1) == (18, 42)
+    outside = mask_in_box(LeftPart(), image, (140, 20, 180, 40), class_name="thing")
+    assert outside.refused == OUTSIDE

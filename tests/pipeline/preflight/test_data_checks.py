@@ -4,11 +4,11 @@ import numpy as np
 
 from weakspot.core.dataset import Task, dataset_from_columns
 from weakspot.core.preflight import CheckState
-from weakspot.pipeline.ingestion import IngestSummary
+from weakspot.pipeline.ingestion import IngestResult
 from weakspot.pipeline.preflight.data_checks import check_data
 from weakspot.pipeline.settings import Settings
 
-SUMMARY = IngestSummary(
+SUMMARY = IngestResult(
     source="predictions: t.csv",
     n_samples=120,
     n_unlabelled=0,

@@ -23,7 +23,7 @@ def _confirmed(record):
 
 
 def _asked_one_by_one(project, phrases=PHRASES):
-    answers = [project.hypothesis("apple", [phrase]).answers[0] for phrase in phrases]
+    answers = [project.ask("apple", [phrase]).answers[0] for phrase in phrases]
     assert project.ledger().standing().n_batches <= len(phrases)
     return answers
 

@@ -17,7 +17,7 @@ from weakspot.core.run import RunRecord
 from weakspot.core.samples import EmbeddingSpace, SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.pipeline.halves import split_in_halves
-from weakspot.pipeline.preparation import EmbedSummary, Prepared
+from weakspot.pipeline.preparation import EmbedResult, Prepared
 from weakspot.pipeline.settings import Settings
 from weakspot.repair.advice.kinds import KindFinder
 from weakspot.repair.head_training import HeadTrainer
@@ -117,7 +117,7 @@ def make_world(
         assistants=NOBODY,
         embedder=None,
         classifier=OwnHead(head.head),
-        summary=EmbedSummary(),
+        summary=EmbedResult(),
         inputs={},
     )
     rows = np.flatnonzero(in_reeds & (np.array(splits) == "validation"))

@@ -240,11 +240,24 @@ def test_commonest_names__slices_of_the_same_name_count_together(make_slice):
 
 def test_slice_prompts__one_a_name_and_none_of_what_is_not_there(make_slice, green):
     absent = make_slice(class_name="pear", side=Side.ABSENT, names=(_name("dark"),))
-    two = make_slice("wet", class_name="fig", names=(_name("ripe"), _name("raw")))
+    figs = tuple(
+        _name(words).model_copy(update={"phrase": f"a photo of a {words} fig"})
+        for words in ("ripe", "raw")
+    )
+    two = make_slice("wet", class_name="fig", names=figs)
     assert slice_prompts([green, absent, two], {}, n_names=1) == {
         "apple": ("A photo of a green apple",),
-        "fig": ("A photo of a ripe apple",),
+        "fig": ("A photo of a ripe fig",),
     }
+
+
+def test_slice_prompts__only_sure_names_that_say_the_class(make_slice):
+    bare = _name("green").model_copy(update={"phrase": "an image of green"})
+    unsure = _name("wet").model_copy(update={"is_unsure": True})
+    plural = _name("ripe").model_copy(update={"phrase": "ripe apples"})
+    found = slice_prompts([make_slice(names=(bare, unsure, plural, _name("dark")))], {})
+    assert found == {"apple": ("Ripe apples", "A photo of a dark apple")}
+    assert slice_prompts([make_slice(names=(bare, unsure))], {}) == {}
 
 
 def test_class_prompt__articles():

@@ -5,7 +5,14 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet
-from weakspot.verify.classes.shift import TwoSides, ask_shift, compare_sides, two_sides
+from weakspot.verify.classes.shift import (
+    PENALTY,
+    TwoSides,
+    ask_shift,
+    compare_sides,
+    discriminant,
+    two_sides,
+)
 
 
 def _samples(*, shift=0.0, n_here=40, n_there=80, groups=None, seed=0):
@@ -84,3 +91,19 @@ def test_compare_sides__power_at_two_standard_deviations(n_there):
         sides = TwoSides(rows=np.arange(len(is_here)), is_here=is_here, embeddings=embeddings)
         n_found += compare_sides(sides).p_value <= 0.01
     assert n_found >= 15
+
+
+@pytest.mark.parametrize("n_images", [40, 400])
+def test_discriminant__the_smaller_system_gives_the_direction_of_the_larger(n_images):
+    random = np.random.default_rng(n_images)
+    embeddings = random.normal(size=(n_images, 64)).astype(np.float32)
+    is_here = random.random(n_images) < 0.3
+    found = discriminant(embeddings, is_here)
+    values = embeddings.astype(np.float64)
+    centred = values - (values[is_here].mean(axis=0) + values[~is_here].mean(axis=0)) / 2
+    targets = np.where(is_here, 1 / is_here.sum(), -1 / (~is_here).sum()) * n_images / 2
+    penalty = PENALTY * np.square(centred).sum() / n_images + 1e-12
+    # Ridge regression with the penalty as further rows, which neither form of the product builds.
+    rows = np.concatenate([centred, np.sqrt(penalty) * np.eye(64)])
+    expected = np.linalg.lstsq(rows, np.concatenate([targets, np.zeros(64)]), rcond=None)[0]
+    np.testing.assert_allclose(found, expected, rtol=1e-8)

@@ -1,5 +1,6 @@
 """Everything that the gate refuses, on the real server."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -7,7 +8,7 @@ from starlette.testclient import TestClient
 from tests.web.conftest import TOKEN, entered
 
 from weakspot.web.application import create_app
-from weakspot.web.auth import middleware
+from weakspot.web.auth import login, middleware
 from weakspot.web.auth.bodies import LARGEST
 from weakspot.web.auth.limits import Rate
 from weakspot.web.auth.middleware import EVERYWHERE, complete_headers
@@ -265,3 +266,42 @@ def _broken_route():
         raise ZeroDivisionError("secret of the server")
 
     return Route("/api/broken", broken)
+
+
+def test_bearer__owners_token__scripts_read_and_change_without_a_session(light_parts):
+    script = TestClient(create_app(light_parts), base_url="http://127.0.0.1:8765")
+    script.headers["Authorization"] = f"Bearer {TOKEN}"
+    assert script.get("/api/session").json()["person"]["role"] == "owner"
+    made = script.post("/api/studies", json={"title": "Discs", "classes": []})
+    assert made.status_code not in (401, 403), made.text
+    assert "set-cookie" not in made.headers
+
+
+def test_bearer__wrong_token_or_another_kind__nobody(light_parts, monkeypatch):
+    monkeypatch.setattr(login, "TRIES", Rate(burst=5, a_second=0.01))
+    client = TestClient(create_app(light_parts), base_url="http://127.0.0.1:8765")
+    for given in ("Bearer wrong", f"Basic {TOKEN}", "Bearer "):
+        answer = client.get("/api/session", headers={"Authorization": given})
+        assert answer.status_code == 401, given
+    statuses = [
+        client.get("/api/session", headers={"Authorization": f"Bearer guess-{number}"}).status_code
+        for number in range(20)
+    ]
+    assert statuses[-1] == 429
+    right = client.get("/api/session", headers={"Authorization": f"Bearer {TOKEN}"})
+    assert right.status_code == 200
+
+
+def test_bearer__read_only__may_only_look(light_parts):
+    client = TestClient(
+        create_app(replace(light_parts, is_read_only=True)), base_url="http://127.0.0.1:8765"
+    )
+    client.headers["Authorization"] = f"Bearer {TOKEN}"
+    assert client.get("/api/session").json()["person"]["role"] == "viewer"
+    assert client.post("/api/studies", json={"title": "x", "classes": []}).status_code == 403
+
+
+def test_bearer__page_of_a_stranger__is_refused_all_the_same(light_parts):
+    client = TestClient(create_app(light_parts), base_url="http://127.0.0.1:8765")
+    headers = {"Authorization": f"Bearer {TOKEN}", "Origin": "https://evil.example"}
+    assert client.post("/api/studies", json={}, headers=headers).status_code == 403

@@ -118,6 +118,15 @@ def test_cancel__running_and_waiting__both_stop_and_resume_as_the_same_works(run
         runner.resume(running.job_id)
 
 
+def test_cancel__ended_a_moment_ago_and_not_put_away_yet__refused(runner):
+    job = runner.start("report", {}, by="Ann")
+    ended = seen(runner, job.job_id, *ENDED)
+    runner._running = (job.job_id, None)
+    with pytest.raises(RefusedError, match="cannot be stopped"):
+        runner.cancel(job.job_id)
+    assert runner.find(job.job_id) == ended
+
+
 def test_cancel__worker_that_ignores_signals__is_killed(tmp_path, state, monkeypatch):
     monkeypatch.setattr("weakspot.web.jobs.process.GRACE_SECONDS", 0.05)
     deaf = (

@@ -69,7 +69,7 @@ def test_edits__old_version__409_and_nothing_changes(owner):
         json={"version": 0, "kind": "delete attribute", "attribute": "size"},
     )
     assert refused.status_code == 409
-    assert "Somebody else" in refused.json()["what"]
+    assert "owner has edited the attributes since" in refused.json()["what"]
     history = owner.get("/api/attributes/edits").json()
     assert [one["number"] for one in history["edits"]] == [1]
     assert "size" in {one["attribute_id"] for one in _view(owner)["attributes"]}

@@ -4,6 +4,7 @@ from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 from starlette.testclient import TestClient
@@ -94,6 +95,60 @@ def test_sample__owner__learns_everything_but_the_path(owner, parts, tables):
     found = owner.get("/api/samples/3", params={"tables": tables})
     assert found.json()["labels"]
     assert str(parts.workspace.project.folder) not in found.text
+
+
+def test_original__rows_that_people_may_look_at__and_no_others(owner, annotator, parts, tables):
+    workspace = parts.workspace
+    own, other = (int(workspace.problems[title].rows[0]) for title in ("disc", "star"))
+    hidden = int(workspace.confirmation.rows[0])
+    ids = workspace.samples.dataset.sample_ids(np.array([own, other, hidden]))
+
+    def statuses(client, *, by_id: bool):
+        places = [f"/api/sample-ids/{one}" for one in ids]
+        if not by_id:
+            places = [f"/api/images/{row}/original" for row in (own, other, hidden)]
+        return [client.get(place, params={"tables": tables}).status_code for place in places]
+
+    for by_id in (False, True):
+        assert statuses(owner, by_id=by_id) == [200, 200, 404]
+        assert statuses(annotator, by_id=by_id) == [200, 404, 404]
+    for place in ("file", "nearest"):
+        assert (
+            owner.get(f"/api/samples/{hidden}/{place}", params={"tables": tables}).status_code
+            == 404
+        )
+        assert (
+            annotator.get(f"/api/samples/{own}/{place}", params={"tables": tables}).status_code
+            == 403
+        )
+    for place in ("images", "image-choices", "image-list"):
+        assert annotator.get(f"/api/{place}").status_code == 403
+        assert owner.get(f"/api/{place}").status_code == 200
+
+
+def test_original__asked_again__the_browser_has_it(owner, parts, tables):
+    row = int(parts.workspace.discovery.rows[0])
+    first = owner.get(f"/api/images/{row}/original", params={"tables": tables})
+    assert first.headers["content-type"] == "image/png"
+    again = owner.get(
+        f"/api/images/{row}/original",
+        params={"tables": tables},
+        headers={"If-None-Match": first.headers["etag"]},
+    )
+    assert (again.status_code, again.content) == (304, b"")
+    other = owner.get(f"/api/images/{row}/original", params={"tables": "gone"})
+    assert other.status_code == 404
+
+
+def test_images__members_of_a_slice__as_its_page_shows_them(owner, parts):
+    slice_id = parts.workspace.record().slices[0].slice_id
+    shown = owner.get(f"/api/slices/{slice_id}/members", params={"kind": "members"}).json()
+    found = owner.get("/api/images", params={"slice_id": slice_id}).json()
+    assert [one["row"] for one in found["images"]] == shown["rows"]
+    lines = owner.get("/api/image-list", params={"slice_id": slice_id})
+    assert lines.headers["content-disposition"] == 'attachment; filename="images.csv"'
+    assert len(lines.text.splitlines()) == 1 + shown["total"]
+    assert lines.text.splitlines()[1].startswith("pictures/validation/disc/")
 
 
 def test_image__nobody__is_refused(parts, tables):
@@ -202,3 +257,17 @@ def test_upload__no_classifier__said(parts, monkeypatch, planted_image):
     client = entered(TestClient(create_app(parts), base_url="http://127.0.0.1:8765"), TOKEN)
     answer = _send(client, planted_image)
     assert (answer.status_code, answer.json()["where"]) == (409, "[classifier]")
+
+
+def test_heat_and_repairs__only_of_what_may_be_looked_at(owner, parts):
+    tables, row = parts.workspace.tables_key, int(parts.workspace.discovery.rows[0])
+    hidden = int(parts.workspace.confirmation.rows[0])
+    assert owner.get(f"/api/samples/{row}", params={"tables": tables}).json()["has_heat_map"]
+    # The planted classifier knows planted images alone; that a patch is covered, it says in words.
+    assert owner.get(f"/api/samples/{row}/heat", params={"tables": tables}).json()["what"]
+    assert owner.get(f"/api/samples/{row}/repairs", params={"tables": tables}).json() == {
+        "repairs": []
+    }
+    for route in ("heat", "repairs"):
+        address = f"/api/samples/{hidden}/{route}"
+        assert owner.get(address, params={"tables": tables}).status_code == 404

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from weakspot.web.services.slices.comparison import place_of
+
 
 @pytest.fixture
 def own_folder(fruit_folder, tmp_path) -> Path:
@@ -57,3 +59,12 @@ def test_jobs__unknown__404(owner):
     assert owner.get("/api/jobs/nothing").status_code == 404
     assert owner.post("/api/jobs/nothing/cancel").status_code == 404
     assert owner.post("/api/jobs/nothing/resume").status_code == 404
+
+
+def test_jobs__comparison_started_by_a_script_that_saw_no_page__knows_where_the_other_is(
+    owner, parts, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(parts.workspace, "others", (tmp_path / "other",))
+    started = owner.post("/api/jobs", json={"kind": "compare", "arguments": {"other": "other"}})
+    assert owner.post(f"/api/jobs/{started.json()['job_id']}/cancel").status_code == 200
+    assert place_of(parts.workspace.project.store, "other") == (tmp_path / "other").resolve()

@@ -128,7 +128,7 @@ def test_people__rename_dismiss_and_restore__each_is_written_down(owner):
     slice_id = _only(owner)["slice_id"]
     renamed = owner.post(f"/api/slices/{slice_id}/words", json={"words": "  green discs "})
     assert renamed.status_code == 200, renamed.text
-    assert renamed.json()["line"]["title"] == "disc: green discs"
+    assert renamed.json()["line"]["title"] == "green discs"
     dismissed = owner.post(f"/api/slices/{slice_id}/dismiss", json={"reason": "too few"}).json()
     assert dismissed["line"]["dismissed"]["reason"] == "too few"
     assert (
@@ -262,3 +262,12 @@ def test_comparisons__of_a_project_served_alone__are_none(reader):
         f"/api/slices/{_only(reader)['slice_id']}/comparison", params={"other": "../secret"}
     )
     assert answer.status_code == 422
+
+
+def test_beside__two_slices__in_one_answer_and_unknown_ones_404(owner):
+    ids = [line["slice_id"] for line in owner.get("/api/slices").json()["slices"]][:2]
+    answer = owner.get(f"/api/slices/{ids[0]}/beside/{ids[-1]}")
+    assert answer.status_code == 200
+    assert [part["which"] for part in answer.json()["parts"]] == ["both", "first", "second"]
+    assert owner.get(f"/api/slices/{ids[0]}/beside/{'0' * 12}").status_code == 404
+    assert owner.get("/api/comparisons/models?other=nothing").status_code == 422

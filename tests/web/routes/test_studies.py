@@ -163,6 +163,8 @@ def test_routes__annotator_of_another_study__sees_and_does_nothing(
         body = (
             {"seconds": 1, "class_title": study["classes"][0]}
             if "activity" in path
+            else {"answer": "x"}
+            if "attention" in path
             else {"class_title": study["classes"][0]}
         )
         answer = stranger.request(method, address, **({"json": body} if method == "POST" else {}))
@@ -183,6 +185,8 @@ def test_routes__study_that_does_not_exist__is_404_for_the_owner(owner, class_ti
             if "activity" in path
             else {"class_title": class_titles[0]}
             if "finished" in path
+            else {"answer": "x"}
+            if "attention" in path
             else {}
         )
         answer = owner.request(method, address, **({"json": body} if method == "POST" else {}))
@@ -350,3 +354,89 @@ def test_people__somebody_worked__time_phrases_and_best_scores(owner, study, com
         True,
     )
     assert found["best_score"] > 0
+
+
+@pytest.fixture
+def strict_study(owner, class_titles) -> dict:
+    """A study without suggestions, with consent, an attention check and given groups."""
+    options = {
+        "shows_suggestions": False,
+        "consent": "We keep your words.",
+        "attention_question": "Write the word green.",
+        "groups": "colour",
+    }
+    body = {"title": "Strict", "classes": class_titles[:1], "options": options}
+    answer = owner.post("/api/studies", json={**body, "attention_answer": "green"})
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def test_consent__not_given__nothing_is_shown_and_then_it_is(come_in, strict_study, owner):
+    ada = come_in(strict_study, "Ada")
+    place, title = f"/api/studies/{strict_study['study_id']}", strict_study["classes"][0]
+    asked = {"title": title, "study": strict_study["study_id"]}
+    assert ada.get(f"{place}/progress").json()["agreed"] == ""
+    assert ada.get("/api/classes/samples", params=asked).status_code == 403
+    assert _say(ada, strict_study, "green").status_code == 403
+    assert ada.post(f"{place}/attention", json={"answer": "green"}).status_code == 409
+    assert ada.post(f"{place}/consent").json()["agreed"]
+    assert ada.get("/api/classes/samples", params=asked).status_code == 200
+    assert not ada.get(f"{place}/progress").json()["has_answered"]
+    assert "green" not in str(ada.get(place).json()["options"]).replace("the word green", "")
+    assert ada.post(f"{place}/attention", json={"answer": " Green. "}).json()["has_answered"]
+    assert ada.post(f"{place}/attention", json={"answer": "red"}).json()["has_answered"]
+    _say(ada, strict_study, "green", source="own")
+    (row,) = owner.get(f"{place}/table").json()["rows"]
+    assert (row["attention"], bool(row["agreed"]), row["source"]) == (True, True, "own")
+
+
+def test_suggestions__switched_off__nothing_scored_is_offered(come_in, strict_study, study, owner):
+    ada = come_in(strict_study, "Ada")
+    ada.post(f"/api/studies/{strict_study['study_id']}/consent")
+    asked = {"title": strict_study["classes"][0], "study": strict_study["study_id"]}
+    assert ada.get("/api/classes/suggestions", params=asked).json()["words"] == []
+    bob = come_in(study, "Bob")
+    asked = {"title": study["classes"][0], "study": study["study_id"]}
+    assert bob.get("/api/classes/suggestions", params=asked).json()["words"]
+
+
+def test_sample__given_groups__are_not_told_to_those_who_take_part(come_in, strict_study, parts):
+    ada = come_in(strict_study, "Ada")
+    ada.post(f"/api/studies/{strict_study['study_id']}/consent")
+    row = int(parts.workspace.problem(strict_study["classes"][0]).rows[0])
+    facts = ada.get(f"/api/samples/{row}", params={"tables": parts.workspace.tables_key}).json()
+    names = [column["name"] for column in facts["columns"]]
+    assert "colour" not in names
+    assert "size" in names
+
+
+def test_export__sources_and_timings__are_in_the_files(come_in, study, owner):
+    ada = come_in(study, "Ada")
+    for words, source in (("green", "suggestion"), ("green disc", "edited"), ("red", "own")):
+        assert _say(ada, study, words, source=source).status_code == 200
+    place = f"/api/studies/{study['study_id']}"
+    ada.post(f"{place}/activity", json={"seconds": 0.01, "class_title": study["classes"][0]})
+    rows = list(csv.DictReader(io.StringIO(owner.get(f"{place}/table.csv").text.lstrip("\ufeff"))))
+    assert [row["source"] for row in rows] == ["suggestion", "edited", "own"]
+    timings = owner.get(f"{place}/timings.csv").text.lstrip("\ufeff")
+    lines = list(csv.DictReader(io.StringIO(timings)))
+    assert {line["person"] for line in lines} <= {"Ada"}
+    assert timings.startswith("person,class_title,seconds,ended")
+    assert owner.get(f"{place}/table").json()["summary"]["n_by_source"] == {
+        "suggestion": 1,
+        "edited": 1,
+        "own": 1,
+    }
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"options": {"groups": "no such column"}},
+        {"options": {"attention_question": "Why?"}},
+        {"attention_answer": "because"},
+        {"options": {"shows": True}},
+    ],
+)
+def test_create__options_that_cannot_be__422(owner, more):
+    assert owner.post("/api/studies", json={"title": "x", **more}).status_code == 422

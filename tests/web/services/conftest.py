@@ -10,7 +10,7 @@ from tests.planted_project import planted_project
 from weakspot.core.assistants import Assistants
 from weakspot.core.run import no_stage_progress
 from weakspot.core.samples import SampleSet
-from weakspot.pipeline.preparation import EmbedSummary, Prepared
+from weakspot.pipeline.preparation import EmbedResult, Prepared
 from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
 from weakspot.store.project import ProjectStore
@@ -81,7 +81,7 @@ class ProjectInMemory(Project):
             assistants=assistants,
             embedder=None,
             classifier=None,
-            summary=EmbedSummary(),
+            summary=EmbedResult(),
             inputs={},
         )
 

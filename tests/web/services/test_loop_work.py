@@ -39,7 +39,7 @@ def test_run__other_methods__a_run_of_its_own(project):
     assert project.run_record(before.run_id) == before
 
 
-def test_repair__twice__files_of_the_newest_stay_and_are_named_without_the_folder(project):
+def test_repair__twice__files_of_both_stay_and_are_named_without_the_folder(project):
     record = project.run_record()
     chosen = record.published()[0][0].slice_id
     loop_work.repair(
@@ -54,7 +54,8 @@ def test_repair__twice__files_of_the_newest_stay_and_are_named_without_the_folde
     assert result["n_repairs"] == 1
     assert first is not None
     assert second is not None
-    assert not first.exists()
+    assert first.exists()
+    assert first != second
     assert {"repaired_head.safetensors", "plan.json", "README.txt", "training_weights.csv"} <= {
         one.name for one in second.iterdir()
     }

@@ -91,6 +91,7 @@ def test_export__scores_of_suggested_phrases_are_there(content):
         "limit": 200_000,
         "offset": 0,
         "phrase": suggested[0]["words"],
+        "source": "own",
         "title": "disc",
     }
     key = f"POST /api/classes/phrase {json.dumps(body, separators=(',', ':'))}"
@@ -131,9 +132,10 @@ def test_export__no_secret_and_no_path_leaves_the_machine(exported, told_folder)
                 str(told_folder),
                 str(told_folder.parent),
                 "manifest.csv",
-                ".png",
             ):
                 assert hidden not in text, (path.name, hidden)
+            # Names of files are shown, with folders of the project itself; where that lies is not.
+            assert not re.search(r"\"(/|[A-Za-z]:)[^\"]*\.png", text), path.name
 
 
 def test_export__scripts_come_before_the_pages_own(exported):

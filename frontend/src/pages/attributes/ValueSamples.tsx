@@ -1,11 +1,11 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { useCallback, useMemo, useState } from "react";
+import { useCallback, useMemo } from "react";
 import { api, unwrap } from "../../api/client";
 import { ErrorNote } from "../../components/ErrorNote";
 import { counted } from "../../components/figures";
 import { ImageGrid } from "../../components/ImageGrid";
 import type { Sample } from "../../components/ImageTile";
-import { SampleDialog } from "../../components/SampleDialog";
+import { openSample } from "../../viewer/imageSet";
 import type { Chosen } from "./tables";
 
 const PAGE = 100;
@@ -13,21 +13,18 @@ type Props = { chosen: Chosen[]; title: string; tables: string; version: number 
 
 /** The samples that have given values: right ones on the left, wrong ones on the right. */
 export function ValueSamples({ chosen, title, tables, version }: Props) {
-  const [open, setOpen] = useState<number | null>(null);
-  const onOpen = useCallback((sample: Sample) => setOpen(sample.row), []);
   return (
     <div className="columns">
-      <Half result="right" chosen={chosen} title={title} tables={tables} version={version} onOpen={onOpen} />
-      <Half result="wrong" chosen={chosen} title={title} tables={tables} version={version} onOpen={onOpen} />
-      {open !== null && <SampleDialog row={open} tables={tables} onClose={() => setOpen(null)} />}
+      <Half result="right" chosen={chosen} title={title} tables={tables} version={version} />
+      <Half result="wrong" chosen={chosen} title={title} tables={tables} version={version} />
     </div>
   );
 }
 
-type HalfProps = Props & { result: "right" | "wrong"; onOpen: (sample: Sample) => void };
+type HalfProps = Props & { result: "right" | "wrong" };
 
 /** One result, read page by page as it comes into sight. */
-function Half({ result, chosen, title, tables, version, onOpen }: HalfProps) {
+function Half({ result, chosen, title, tables, version }: HalfProps) {
   const query = useInfiniteQuery({
     queryKey: ["attribute-samples", result, chosen, title, tables, version],
     queryFn: ({ pageParam }) => {
@@ -49,6 +46,10 @@ function Half({ result, chosen, title, tables, version, onOpen }: HalfProps) {
       if (last >= samples.length && hasNextPage && !isFetchingNextPage) void fetchNextPage();
     },
     [samples.length, hasNextPage, isFetchingNextPage, fetchNextPage],
+  );
+  const onOpen = useCallback(
+    (sample: Sample) => openSample(sample.row, tables, {}, { count: samples.length, rowAt: (place) => samples[place]?.row, place: samples.findIndex((one) => one.row === sample.row) }),
+    [samples, tables],
   );
   const total = query.data?.pages[0]?.total ?? 0;
   return (

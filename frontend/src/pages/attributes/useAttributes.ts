@@ -1,4 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { allBut, askAgain, named } from "../../api/askAgain";
 import { api, unwrap } from "../../api/client";
 import type { EditBody } from "./tables";
 
@@ -25,7 +26,7 @@ export function useEdit(version: number) {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (edit: EditBody) => unwrap(api.POST("/api/attributes/edits", { body: { version, ...NOTHING, ...edit } })),
-    onSettled: () => queries.invalidateQueries({ predicate: (query) => SHOWN.includes(String(query.queryKey[0])) }),
+    onSettled: () => askAgain(queries, named(...SHOWN)),
   });
 }
 
@@ -34,6 +35,6 @@ export function useProof() {
   const queries = useQueryClient();
   return useMutation({
     mutationFn: (body: { title: string; values: { attribute: string; value: string }[] }) => unwrap(api.POST("/api/attributes/proofs", { body })),
-    onSuccess: () => queries.invalidateQueries({ predicate: (query) => !["session", "jobs", ...SHOWN, ...COUNTED].includes(String(query.queryKey[0])) }),
+    onSuccess: () => askAgain(queries, allBut("session", "jobs", ...SHOWN, ...COUNTED)),
   });
 }

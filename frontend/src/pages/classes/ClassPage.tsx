@@ -3,7 +3,7 @@ import { useId, useState } from "react";
 import { Link, useLocation, useParams } from "wouter";
 import { api, unwrap, type Schemas } from "../../api/client";
 import { useSession } from "../../app/session";
-import { counted, percent, range, score } from "../../components/figures";
+import { counted, percent, range, score, unbroken } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
 import "./classes.css";
@@ -66,8 +66,8 @@ export function ClassPage() {
 function Findings({ said }: { said: string[] }) {
   if (said.length === 0) return null;
   return (
-    <section className="note warn" aria-label="The class as a whole">
-      {said.map((one) => <p key={one}>{one}.</p>)}
+    <section className="note warn class-as-whole" aria-label="The class as a whole">
+      {said.map((one) => <p key={one}>{unbroken(one)}.</p>)}
     </section>
   );
 }

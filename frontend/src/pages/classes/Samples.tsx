@@ -1,9 +1,9 @@
-import { useCallback, useMemo, useState } from "react";
+import { useMemo, useState } from "react";
 import { useSession } from "../../app/session";
 import { counted, percent } from "../../components/figures";
 import { ImageGrid } from "../../components/ImageGrid";
 import type { Sample } from "../../components/ImageTile";
-import { SampleDialog } from "../../components/SampleDialog";
+import { openSample } from "../../viewer/imageSet";
 import type { ClassColumns } from "./classData";
 import type { Parted, Separation } from "./separation";
 
@@ -17,8 +17,6 @@ const HEIGHT = 372;
 export function Samples({ data, separation, parted, phrase }: Props) {
   const { has_images: hasImages } = useSession();
   const [byPrediction, setByPrediction] = useState(false);
-  const [opened, setOpened] = useState<number | null>(null);
-  const open = useCallback((sample: Sample) => setOpened(sample.row), []);
   const halves: Shown[] = useMemo(() => {
     if (!separation || !parted || byPrediction) {
       return [
@@ -32,6 +30,7 @@ export function Samples({ data, separation, parted, phrase }: Props) {
       { title: `Fits “${phrase}”`, words: wrong(parted.wrongInside, parted.inside), count: parted.inside, at: (place) => separation.nearest[place] ?? 0, kind: "" },
     ];
   }, [data, byPrediction, parted, separation, phrase]);
+  const openers = useMemo(() => halves.map((half) => (sample: Sample) => openFrom(data, half, sample)), [data, halves]);
   return (
     <section className="card" aria-label="Images">
       <div className="card-head">
@@ -49,7 +48,7 @@ export function Samples({ data, separation, parted, phrase }: Props) {
             <h3 className={`grid-title ${half.kind}`}>
               {half.title} <span className="quiet">{counted(half.count)}{half.words && `, ${half.words}`}</span>
             </h3>
-            <ImageGrid count={half.count} sampleAt={(place) => data.sampleAt(half.at(place))} tables={data.tables} label={half.title} side={SIDE} height={HEIGHT} onOpen={open} />
+            <ImageGrid count={half.count} sampleAt={(place) => data.sampleAt(half.at(place))} tables={data.tables} label={half.title} side={SIDE} height={HEIGHT} onOpen={openers[side]!} />
           </div>
         ))}
       </div>
@@ -57,7 +56,14 @@ export function Samples({ data, separation, parted, phrase }: Props) {
         <span className="right"><i />✓ right</span>
         <span className="wrong"><i />✗ wrong{hasImages && ": the words below an image are what the AI says"}</span>
       </p>
-      {opened !== null && <SampleDialog row={opened} tables={data.tables} onClose={() => setOpened(null)} />}
     </section>
   );
+}
+
+/** Open an image; the ones before and after it are those of its grid. */
+function openFrom(data: ClassColumns, half: Shown, sample: Sample): void {
+  const rowAt = (place: number) => data.sampleAt(half.at(place)).row;
+  let place = 0;
+  while (place < half.count && rowAt(place) !== sample.row) place += 1;
+  openSample(sample.row, data.tables, { label: data.title, part: "discovery half" }, { count: half.count, rowAt, place });
 }

@@ -1,6 +1,7 @@
 /** What the class view reads from the server. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useState } from "react";
+import { allBut, askAgain } from "../../api/askAgain";
 import { api, unwrap, type Schemas } from "../../api/client";
 import { bytes, floats, integers } from "../../components/packed";
 import type { Sample } from "../../components/ImageTile";
@@ -92,7 +93,7 @@ export function useRested(value: string): string {
 }
 
 async function scored(title: string, phrase: string, studyId: string | undefined, signal: AbortSignal): Promise<Scored> {
-  const body = { ...query(title, studyId), phrase, is_submitted: false, offset: 0, limit: AT_ONCE };
+  const body = { ...query(title, studyId), phrase, source: "own" as const, is_submitted: false, offset: 0, limit: AT_ONCE };
   const first = await unwrap(api.POST("/api/classes/phrase", { body, signal }));
   const parts = [floats(first.similarities)];
   for (let offset = AT_ONCE; offset < first.n_samples; offset += AT_ONCE) {
@@ -134,13 +135,14 @@ export function useHistory(title: string, studyId?: string) {
   });
 }
 
-type Said = { phrase: string; threshold: number | null };
+export type Source = "own" | "suggestion" | "edited";
+type Said = { phrase: string; threshold: number | null; source: Source };
 
 /** What one can do with a phrase: keep it, check it on held-out samples, make it a slice. */
 export function usePhraseActions(title: string, studyId?: string) {
   const queries = useQueryClient();
-  const renew = () => void queries.invalidateQueries({ queryKey: ["phrases", title, studyId ?? null] });
-  const renewAll = () => void queries.invalidateQueries({ predicate: ({ queryKey }) => !["class samples", "phrase", "suggestions", "session"].includes(String(queryKey[0])) });
+  const renew = () => void askAgain(queries, (key) => key[0] === "phrases" && key[1] === title && key[2] === (studyId ?? null));
+  const renewAll = () => void askAgain(queries, allBut("class samples", "phrase", "suggestions", "session"));
   const keep = useMutation({
     mutationFn: (said: Said) => unwrap(api.POST("/api/classes/phrase", { body: { ...query(title, studyId), ...said, is_submitted: true, offset: 0, limit: 0 } })),
     onSuccess: renew,

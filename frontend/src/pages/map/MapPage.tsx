@@ -7,7 +7,7 @@ import { ErrorNote } from "../../components/ErrorNote";
 import { counted } from "../../components/figures";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
-import { SampleDialog } from "../../components/SampleDialog";
+import { openSample } from "../../viewer/imageSet";
 import { useJob, JobProgress } from "../../components/jobs";
 import type { Box } from "./camera";
 import { ColourChoice } from "./ColourChoice";
@@ -19,6 +19,7 @@ import { MapSummary } from "./MapSummary";
 import { OtherSelections } from "./OtherSelections";
 import { SelectionPanel } from "./SelectionPanel";
 import { drawingOrder, pointColours, shownCounts, shownPoints } from "./shading";
+import { useAskedPoints } from "./useAskedPoints";
 import { useColourings, useColours, useGround, useLayout, type Coloured, type LayoutName, type MapPoints } from "./useMap";
 import type { RendererState } from "./useRenderer";
 import "./map.css";
@@ -51,10 +52,10 @@ function Map({ first }: { first: MapPoints }) {
   const [mode, setMode] = useState<Mode>("move");
   const [selection, setSelection] = useState<number[]>([]);
   const [pointed, setPointed] = useState<Pointed>({ place: -1, at: { x: 0, y: 0 }, size: { width: 1, height: 1 } });
-  const [opened, setOpened] = useState<number | null>(null);
   const [state, setState] = useState<RendererState>("starting");
   const handle = useRef<MapHandle>(null);
   const ground = useGround();
+  const asked = useAskedPoints(first, setSelection, setParts);
   const choices = useColourings();
   const colours = useColours(by);
   const second = useLayout("umap", first.view.is_umap_ready || wanted === "umap");
@@ -80,7 +81,8 @@ function Map({ first }: { first: MapPoints }) {
     setSelection((former) => (isAdded ? [...new Set([...former, ...places])] : places));
   }, []);
   const point = useCallback((found: Pointed) => setPointed((former) => (former.place === found.place ? former : found)), []);
-  const open = useCallback((place: number) => setOpened(first.rows[place] ?? null), [first.rows]);
+  const open = useCallback((place: number) => openSample(first.rows[place] ?? 0, first.view.tables), [first]);
+  const openSelected = (row: number) => openSample(row, first.view.tables, {}, { count: rows.length, rowAt: (place) => rows[place], place: rows.indexOf(row) });
   const selectValue = (code: number) => select([...isShown.keys()].filter((place) => isShown[place] === 1 && colouring.codes?.[place] === code));
   const selectBox = (box: Box) => select(pointsInBox(positions, isShown, box));
   const choose = (chosen: string) => { setHidden(new Set()); setBy(chosen); };
@@ -98,6 +100,7 @@ function Map({ first }: { first: MapPoints }) {
         {colours.error && <ErrorNote error={colours.error} />}
         {choices.error && <ErrorNote error={choices.error} />}
         {first.view.note && <p className="quiet">{first.view.note}</p>}
+        {asked}
         <div className="map-frame">
           <div className="map-main">
             {state === "missing" ? (
@@ -130,8 +133,7 @@ function Map({ first }: { first: MapPoints }) {
           </div>
         </div>
       </Card>
-      {selection.length > 0 && !isStatic() && <SelectionPanel rows={rows} mapId={first.view.map_id} tables={first.view.tables} onOpen={setOpened} onClear={() => setSelection([])} />}
-      {opened !== null && <SampleDialog row={opened} tables={first.view.tables} onClose={() => setOpened(null)} />}
+      {selection.length > 0 && !isStatic() && <SelectionPanel rows={rows} mapId={first.view.map_id} tables={first.view.tables} onOpen={openSelected} onClear={() => setSelection([])} />}
     </div>
   );
 }

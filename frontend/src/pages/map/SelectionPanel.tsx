@@ -1,6 +1,7 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useState } from "react";
 import { Link } from "wouter";
+import { allBut, askAgain } from "../../api/askAgain";
 import { api, unwrap, type Schemas } from "../../api/client";
 import { useMayChange } from "../../app/session";
 import { Button } from "../../components/Button";
@@ -11,6 +12,7 @@ import { counted, percent, range, score } from "../../components/figures";
 import { IntervalBar } from "../../components/IntervalBar";
 import { Loaded } from "../../components/Loaded";
 import { ImageTile } from "../../components/ImageTile";
+import { MarkBar } from "../../marks/MarkBar";
 
 const MOST_PICKED = 20_000;
 type Props = { rows: number[]; mapId: string; tables: string; onOpen: (row: number) => void; onClear: () => void };
@@ -29,6 +31,7 @@ export function SelectionPanel({ rows, mapId, tables, onOpen, onClear }: Props) 
   });
   return (
     <Card title="Selected samples" aside={<Button kind="quiet" onClick={onClear}>Clear</Button>}>
+      {rows.length <= MOST_PICKED && <MarkBar meant={{ rows, tables }} count={rows.length} noun="samples" isOnMap />}
       <Loaded query={query} what={`what ${counted(rows.length)} samples have in common`}>
         {(found) => (
           <div className="stack">
@@ -121,7 +124,7 @@ function MakeSlice({ found, rows, tables }: { found: Selection; rows: number[]; 
   const [words, setWords] = useState(first);
   const making = useMutation({
     mutationFn: () => unwrap(api.POST("/api/slices/from-rows", { body: { title: found.title, rows: rows.slice(0, MOST_PICKED), words: words.trim(), tables } })),
-    onSuccess: () => queries.invalidateQueries({ predicate: (query) => !["session", "map"].includes(String(query.queryKey[0])) }),
+    onSuccess: () => askAgain(queries, allBut("session", "map")),
   });
   if (!mayChange) return null;
   const made = making.data;

@@ -1,5 +1,7 @@
 import { useMemo } from "react";
+import { Link } from "wouter";
 import type { Schemas } from "../../api/client";
+import { isStatic } from "../../api/static";
 import { Card } from "../../components/Card";
 import { counted, percent } from "../../components/figures";
 import { cellsOf, type Cell } from "./confusion";
@@ -33,7 +35,7 @@ export function ConfusionTable({ confusion }: { confusion: Schemas["ConfusionVie
                 <th scope="row" title={titles[place]}>{titles[place]}</th>
                 {line.map((cell, column) => (
                   <td key={column} className="number" style={shade(cell)} title={`${titles[place]} predicted as ${titles[column]}: ${counted(cell.count)}, ${percent(cell.share)}`}>
-                    {cell.count > 0 ? counted(cell.count) : <span className="quiet">0</span>}
+                    {cell.count > 0 ? <Count place={place} column={column} confusion={confusion} count={cell.count} /> : <span className="quiet">0</span>}
                   </td>
                 ))}
               </tr>
@@ -43,6 +45,15 @@ export function ConfusionTable({ confusion }: { confusion: Schemas["ConfusionVie
       </div>
     </Card>
   );
+}
+
+/** How many, as a way to their images: those of the discovery half, which people may look at. */
+function Count({ place, column, confusion, count }: { place: number; column: number; confusion: Schemas["ConfusionView"]; count: number }) {
+  const { titles, has_others: hasOthers } = confusion;
+  const isOthers = (one: number) => hasOthers && one === titles.length - 1;
+  if (isStatic() || isOthers(place) || isOthers(column)) return <>{counted(count)}</>;
+  const query = new URLSearchParams({ label: titles[place] ?? "", answer: titles[column] ?? "", part: "discovery half" });
+  return <Link href={`/images?${query.toString()}`} aria-label={`${counted(count)} samples of ${titles[place]} predicted as ${titles[column]}: look at them`}>{counted(count)}</Link>;
 }
 
 function shade(cell: Cell): { background?: string } {

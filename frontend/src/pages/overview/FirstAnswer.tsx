@@ -1,22 +1,30 @@
 import { Link } from "wouter";
 import type { Schemas } from "../../api/client";
 import { Card } from "../../components/Card";
-import { counted, percent } from "../../components/figures";
+import { counted, percent, unbroken } from "../../components/figures";
 
 type Answer = Schemas["FirstAnswer"];
 
-/** What to read first, as the terminal and the report begin too: how it does, what is wrong, what to do. */
-export function FirstAnswer({ answer }: { answer: Answer }) {
-  const hidden = answer.n_findings - answer.findings.length;
+/** The one sentence to read first, and what is wrong with the set-up. */
+export function Headline({ answer }: { answer: Answer }) {
   return (
-    <Card className="headline-card" title="In short">
-      <p className="headline">{answer.headline}</p>
+    <div className="headline-card">
+      <p className="headline">{unbroken(answer.headline)}</p>
       {answer.problems.map((one) => (
         <div key={one.check} className="note bad" role="alert">
           <p><strong>Problem: {one.check}.</strong> {one.sentence} {one.fix}</p>
           {one.settings_line && <p>In weakspot.toml: <code>{one.settings_line}</code></p>}
         </div>
       ))}
+    </div>
+  );
+}
+
+/** What the terminal and the report say first too: the classes that do worst, what is wrong, what to do. */
+export function FirstAnswer({ answer }: { answer: Answer }) {
+  const hidden = answer.n_findings - answer.findings.length;
+  return (
+    <Card className="headline-card" title="In short">
       <ClassRows answer={answer} />
       <h3>Findings <small className="quiet">{answer.findings_note}</small></h3>
       {answer.findings.length > 0 && (
@@ -24,7 +32,7 @@ export function FirstAnswer({ answer }: { answer: Answer }) {
           {answer.findings.map((one) => (
             <li key={`${one.slice_id} ${one.sentence}`}>
               {one.slice_id && <><Link href={`/slices/${one.slice_id}`}>{one.title}</Link> – </>}
-              {one.sentence}
+              {unbroken(one.sentence)}
             </li>
           ))}
         </ol>

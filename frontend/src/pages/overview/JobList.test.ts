@@ -1,10 +1,11 @@
 // @vitest-environment jsdom
 import { describe, expect, it } from "vitest";
 import type { Schemas } from "../../api/client";
+import { stageTitle } from "../../components/jobs";
 import { isShown } from "./JobList";
 
 function job(id: string, state: Schemas["JobView"]["state"], kind = "run"): Schemas["JobView"] {
-  return { job_id: id, kind, state, arguments: {}, stage: "", done: 0, total: null, message: "", result: {}, started_by: "", created: "", finished: null };
+  return { job_id: id, kind, state, arguments: {}, stage: "", done: 0, total: null, message: "", result: {}, started_by: "", created: "", finished: null, seconds_left: null };
 }
 
 describe("isShown", () => {
@@ -16,5 +17,11 @@ describe("isShown", () => {
   it("does not show an old failure when the same was done since", () => {
     const jobs = [job("2", "done"), job("1", "failed")];
     expect(jobs.some((one) => isShown(one, jobs))).toBe(false);
+  });
+});
+
+describe("stageTitle", () => {
+  it("names what is under way in words, and what it does not know by its own name", () => {
+    expect(["discover", "describe", "verify", "index"].map(stageTitle)).toEqual(["looking for slices", "finding words", "testing on samples that took no part", "index"]);
   });
 });

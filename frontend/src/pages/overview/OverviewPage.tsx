@@ -11,6 +11,7 @@ import { useRun } from "../slices/useRun";
 import { BigFigures } from "./BigFigures";
 import { ClassAccuracy } from "./ClassAccuracy";
 import { ConfusionTable } from "./ConfusionTable";
+import { Headline } from "./FirstAnswer";
 import { FirstRun, LookForFailures } from "./LookForFailures";
 import { RunsCard } from "./RunsCard";
 import { Tried } from "./Tried";
@@ -36,10 +37,12 @@ export function OverviewPage() {
         <Loaded query={found} what="the overview">
           {(data) => (
             <div className="stack">
+              {data.missing && <p className="note warn" role="alert">{data.missing}</p>}
               {data.run ? (
                 <>
-                  <BigFigures data={data} run={data.run} />
+                  <Headline answer={data.run.answer} />
                   <WorstSlices run={data.run} />
+                  <BigFigures data={data} run={data.run} />
                   <div className="overview-halves">
                     {data.confusion && <ConfusionTable confusion={data.confusion} />}
                     <ClassAccuracy classes={data.run.classes} isSeveral={data.task === "multi-label"} />

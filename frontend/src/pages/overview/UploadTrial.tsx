@@ -7,6 +7,7 @@ import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
 import { percent } from "../../components/figures";
 import { ImageTile } from "../../components/ImageTile";
+import { openSample } from "../../viewer/imageSet";
 import "./trial.css";
 
 type Trial = Schemas["TrialView"];
@@ -72,7 +73,7 @@ function TrialResult({ trial, image }: { trial: Trial; image: string | null }) {
           <h3>Samples that look like it</h3>
           <div className="trial-nearest">
             {trial.nearest.map((near) => (
-              <ImageTile key={near.row} tables={trial.tables} sample={{ ...near, note: near.similarity.toFixed(2) }} />
+              <ImageTile key={near.row} tables={trial.tables} sample={{ ...near, note: near.similarity.toFixed(2) }} onOpen={() => openSample(near.row, trial.tables)} />
             ))}
           </div>
         </>

@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "wouter";
 import { api, unwrap, type Schemas } from "../../api/client";
-import { useSession } from "../../app/session";
 import { Card } from "../../components/Card";
 import { chance, percent, range, share } from "../../components/figures";
 import { IntervalBar } from "../../components/IntervalBar";
-import { ImageTile } from "../../components/ImageTile";
+import { ImageStrip } from "../../components/ImageStrip";
+import { openSample } from "../../viewer/imageSet";
 
 type Run = Schemas["RunFacts"];
 
@@ -18,7 +18,7 @@ export function WorstSlices({ run }: { run: Run }) {
   });
   const aside = run.n_published > run.worst.length ? <Link href="/slices">All {run.n_published} slices</Link> : <Link href="/slices">All slices</Link>;
   return (
-    <Card title="Worst slices" aside={aside}>
+    <Card title="What fails" aside={aside}>
       {run.worst.length === 0 && <p>No slice is confirmed in this run. Look into a class and say what you see, or look with other methods.</p>}
       <ul className="worst">
         {run.worst.map((slice) => <WorstSlice key={slice.evidence.slice_id} slice={slice} images={images.data} />)}
@@ -29,24 +29,25 @@ export function WorstSlices({ run }: { run: Run }) {
 
 /** One of them. */
 function WorstSlice({ slice: { title, evidence, words }, images }: { slice: Schemas["ConfirmedSlice"]; images: Schemas["WorstImages"] | undefined }) {
-  const { has_images: hasImages } = useSession();
+  const strips = images?.slices[evidence.slice_id];
+  const tables = images?.tables ?? "";
+  const open = (row: number, shown: string) => openSample(row, tables, { slice_id: evidence.slice_id, shown });
   const inside = share(evidence.failures_inside, evidence.n_inside, evidence.interval_inside);
   const outside = share(evidence.failures_outside, evidence.n_outside, evidence.interval_outside);
   return (
     <li>
-      <h3><Link href={`/slices/${evidence.slice_id}`}>{title}</Link></h3>
-      <div className="worst-rate">
-        <span className="big-figure">{percent(inside.value)}</span>
-        <span className="quiet">fail, interval {range(inside.interval)}<br />{percent(outside.value)} in the rest of the class</span>
+      <h3><Link href={`/slices/${evidence.slice_id}`}>{title}</Link> <span className="worst-fails">{percent(inside.value)} wrong</span> <span className="quiet">{percent(outside.value)} in the rest of the class</span></h3>
+      <div className="worst-strips">
+        <ImageStrip title="Fails" samples={strips?.fails ?? []} tables={tables} onOpen={(row) => open(row, "members")} />
+        <ImageStrip title="Rest of the class" samples={strips?.rest ?? []} tables={tables} onOpen={(row) => open(row, "outside")} />
       </div>
-      <IntervalBar rate={inside.value} interval={inside.interval} other={outside.value} label={`Failures in ${title}`} />
-      <p className="quiet">{inside.count} of {inside.total} members failed; corrected p {chance(evidence.q_value)}. {words.cause[0]}</p>
-      {hasImages && (
-        <div className="row">
-          {(images?.slices[evidence.slice_id] ?? []).map((sample) => <ImageTile key={sample.row} sample={sample} tables={images?.tables ?? ""} side={92} />)}
-        </div>
-      )}
+      <p className="quiet">{words.cause[0]}</p>
       {words.explained && <p className="note warn">{words.explained}</p>}
+      <details>
+        <summary>How sure?</summary>
+        <p>{inside.count} of {inside.total} members failed, interval {range(inside.interval)}; corrected p {chance(evidence.q_value)}. The dark mark is the rest of the class.</p>
+        <IntervalBar rate={inside.value} interval={inside.interval} other={outside.value} label={`Failures in ${title}`} />
+      </details>
     </li>
   );
 }

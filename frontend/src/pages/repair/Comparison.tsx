@@ -23,6 +23,7 @@ const columnsOf = (names: Names): Column<Row>[] => [
   { key: "rest", title: "Rest of class", cell: (row) => moved(row.on_rest), order: (row) => row.on_rest?.change ?? -2, isNumber: true },
   { key: "overall", title: "Overall", cell: (row) => moved(row.overall), order: (row) => row.overall?.change ?? -2, isNumber: true },
   { key: "lowest", title: "Lowest group", cell: (row) => (row.arm?.spread ? <>{percent(row.arm.spread.worst_after)}<br /><small>{percent(row.arm.spread.worst_before)} before</small></> : "–"), order: (row) => row.arm?.spread?.worst_after ?? -1, isNumber: true },
+  { key: "given", title: "Lowest given group", cell: (row) => (row.arm?.given?.spread ? <>{percent(row.arm.given.spread.worst_after)}<br /><small>{percent(row.arm.given.spread.worst_before)} before</small></> : "–"), order: (row) => row.arm?.given?.spread?.worst_after ?? -1, isNumber: true },
   { key: "worse", title: "Got worse, by more than chance", cell: (row) => (row.note ? row.note : worse(row)) },
 ];
 
@@ -42,7 +43,7 @@ export function Comparison({ rows, names, measuredOn }: { rows: Row[]; names: Na
   return (
     <Card title="Ways of repairing, compared">
       <p className="quiet">Change of accuracy in percentage points, with 95 % intervals, on {measuredOn}. * more than chance. “Best baseline” is matched to what the strategy chose; a strategy is worth something only beyond it.</p>
-      <SortedTable rows={rows} columns={columnsOf(names)} rowKey={(row) => row.strategy} caption="Strategies and baselines side by side" />
+      <SortedTable rows={rows} columns={columnsOf(names).filter((one) => one.key !== "given" || rows.some((row) => row.arm?.given?.spread))} rowKey={(row) => row.strategy} caption="Strategies and baselines side by side" />
     </Card>
   );
 }

@@ -22,7 +22,8 @@ export function RepairResult({ repair, names, isChosen = false }: { repair: Sche
       {section.sentences.map((sentence) => <p key={sentence}>{sentence}</p>)}
       {section.rows.length > 0 && <BeforeAfter section={section} names={names} />}
       {section.rows.length > 0 && <GroupTable section={section} names={names} />}
-      {section.spread.length > 0 && <SpreadTable section={section} names={names} />}
+      {section.spread.length > 0 && <SpreadTable title="How even it became" rows={section.spread} names={names} />}
+      {section.given.length > 0 && <SpreadTable title="Over given groups" rows={section.given} names={names} />}
       {section.accounting.length > 0 && <AccountingTable section={section} names={names} />}
       {section.aftermath.length > 0 && (
         <>
@@ -124,16 +125,16 @@ function GroupLine({ group }: { group: Group }) {
   );
 }
 
-/** How even every arm became. */
-function SpreadTable({ section, names }: Props) {
+/** How even every arm became, over its own groups or over given ones. */
+function SpreadTable({ title, rows, names }: { title: string; rows: Section["spread"]; names: Names }) {
   return (
     <>
-      <h3>How even it became</h3>
-      <div className="table-box" tabIndex={0} role="region" aria-label="How even it became">
+      <h3>{title}</h3>
+      <div className="table-box" tabIndex={0} role="region" aria-label={title}>
         <table>
           <thead><tr><th scope="col">Arm</th><th scope="col" className="number">Lowest accuracy of a group</th><th scope="col">Now lowest</th><th scope="col" className="number">Average over groups</th><th scope="col" className="number">Gap, points</th></tr></thead>
           <tbody>
-            {section.spread.map((row) => (
+            {rows.map((row) => (
               <tr key={row.arm.arm}>
                 <th scope="row">{names[row.arm.arm]}</th>
                 <td className="number">{percent(row.spread.worst_before)} → {percent(row.spread.worst_after)}<br /><small>change {pointsRange(row.spread.worst_change.low, row.spread.worst_change.high)}</small></td>

@@ -18,7 +18,7 @@ export function SearchPage() {
   const searches = useQuery({ queryKey: ["generation", "searches"], queryFn: () => unwrap(api.GET("/api/generation/searches")) });
   return (
     <>
-      <PageHead title="Search with generated images">
+      <PageHead title="Generated images">
         Say what is changed in images of a class, and see how often the classifier then fails. Everything here is generated, not
         photographed: a reason to look for real images, not a proof about them.
       </PageHead>

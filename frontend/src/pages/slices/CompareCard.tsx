@@ -39,7 +39,8 @@ export function CompareCard({ slice }: { slice: Schemas["SlicePageView"] }) {
   );
 }
 
-function Comparing({ other }: { other: Other }) {
+/** How two classifiers do as a whole, and the beginning of another comparison. */
+export function Comparing({ other }: { other: Other }) {
   const job = useJob("compare");
   const mayChange = useMayChange();
   const isOwn = job.job?.arguments.other === other.name;

@@ -1,14 +1,12 @@
 import { useQuery } from "@tanstack/react-query";
-import { useMemo, useState } from "react";
+import { useState } from "react";
 import { api, unwrap, type Schemas } from "../../api/client";
 import { Button } from "../../components/Button";
 import { Form } from "../../components/Form";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
-import { counted, percent } from "../../components/figures";
-import { Histogram } from "../../components/Histogram";
 import { Loaded } from "../../components/Loaded";
-import { binned, sidesAt, thresholdFor, unpacked } from "./thresholds";
+import { ThresholdTrial } from "./ThresholdTrial";
 import { useRun } from "./useRun";
 import { useSliceChange } from "./useSliceChange";
 
@@ -21,42 +19,15 @@ export function MembershipDialog({ slice, onClose }: Props) {
   const { slice_id } = slice.line;
   const params = { path: { slice_id }, query };
   const hasThreshold = slice.threshold !== null;
-  const scores = useQuery({ queryKey: ["slice scores", slice_id, query.run ?? ""], queryFn: () => unwrap(api.GET("/api/slices/{slice_id}/scores", { params })), enabled: hasThreshold });
   const columns = useQuery({ queryKey: ["slice columns", slice_id, query.run ?? ""], queryFn: () => unwrap(api.GET("/api/slices/{slice_id}/columns", { params })) });
   return (
     <Dialog title="Change members" onClose={onClose} className="slice-wide">
       <p className="quiet">What you change becomes a new slice that takes the place of this one and is proven again on samples that you do not see. Counts here are of the {slice.half}.</p>
-      {hasThreshold && <Loaded query={scores} what="the scores">{(data) => <ThresholdForm slice={slice} scores={data} onClose={onClose} />}</Loaded>}
+      {hasThreshold && <ThresholdTrial slice={slice} onMoved={onClose} />}
       <Loaded query={columns} what="the columns">
         {(data) => (data.columns.length ? <ValuesForm slice={slice} columns={data.columns} onClose={onClose} /> : hasThreshold ? null : <p className="note">This slice has no threshold, and there are no columns to narrow it by.</p>)}
       </Loaded>
     </Dialog>
-  );
-}
-
-function ThresholdForm({ slice, scores, onClose }: Props & { scores: Schemas["SliceScores"] }) {
-  const { query } = useRun();
-  const { slice_id } = slice.line;
-  const ordered = useMemo(() => unpacked(scores), [scores]);
-  const bins = useMemo(() => binned(ordered), [ordered]);
-  const start = useMemo(() => sidesAt(ordered, scores.threshold).n, [ordered, scores.threshold]);
-  const [n, setN] = useState(start);
-  const threshold = n === start ? scores.threshold : thresholdFor(ordered, n);
-  const sides = sidesAt(ordered, threshold);
-  const change = useSliceChange(slice_id, () => unwrap(api.POST("/api/slices/{slice_id}/threshold", { params: { path: { slice_id }, query }, body: { threshold } })), onClose);
-  return (
-    <Form className="slice-edit-part" onSubmit={() => change.mutate(undefined)}>
-      <h3>How deep inside</h3>
-      <Histogram {...bins} threshold={threshold} label="How deep the samples of the class lie in the slice; the line is where membership begins" />
-      <label className="field"><span>Members, from the deepest on</span>
-        <input type="range" min={1} max={Math.max(1, scores.n_samples - 1)} value={n} onChange={(event) => setN(Number(event.target.value))} />
-      </label>
-      <p role="status">
-        <strong>{counted(sides.n)} members</strong>, {percent(sides.n ? sides.failed / sides.n : null)} fail; of {counted(sides.nOutside)} others {percent(sides.nOutside ? sides.failedOutside / sides.nOutside : null)}.
-      </p>
-      {change.error && <ErrorNote error={change.error} />}
-      <Button kind="primary" type="submit" disabled={sides.n === start || change.isPending}>{change.isPending ? "Proving again …" : "Move the threshold"}</Button>
-    </Form>
   );
 }
 

@@ -1,45 +1,35 @@
-import { useQueries, useQuery, type UseQueryOptions } from "@tanstack/react-query";
+import { useQueries, useQuery } from "@tanstack/react-query";
 import { useCallback, useRef, useState, type KeyboardEvent } from "react";
-import { api, unwrap, type Schemas } from "../../api/client";
+import { serverRoot, type Schemas } from "../../api/client";
 import { isStatic } from "../../api/static";
 import { useNoun } from "../../app/session";
 import { Card } from "../../components/Card";
 import { Loaded } from "../../components/Loaded";
 import { ImageGrid } from "../../components/ImageGrid";
 import type { Sample } from "../../components/ImageTile";
-import { SampleDialog } from "../../components/SampleDialog";
+import { openSample } from "../../viewer/imageSet";
+import { PAGE, sampleIn, usePage, type Kind, type Page } from "./sliceSamples";
 import { useRun } from "./useRun";
 
-type Kind = Schemas["Shown"];
-type Page = Schemas["SliceSamplePage"];
 type Tab = { kind: Kind; title: string; parts: [string] | [string, string] };
 
-const PAGE = 60;
 const TABS: Tab[] = [
   { kind: "members", title: "Members", parts: ["Members, deepest inside first"] },
-  { kind: "extremes", title: "Extremes", parts: ["Deepest inside", "Farthest outside"] },
-  { kind: "counter", title: "Counter-examples", parts: ["Members that it gets right", "Failures outside, nearest first"] },
-  { kind: "outside", title: "Outside", parts: ["The rest of the class, nearest first"] },
+  { kind: "outside", title: "Nearest misses", parts: ["Not members, those that only just miss first"] },
+  { kind: "extremes", title: "Farthest", parts: ["Deepest inside", "Farthest outside"] },
+  { kind: "counter", title: "Against expectation", parts: ["Members that it gets right", "Failures outside, nearest first"] },
 ];
-
-function usePage(sliceId: string, kind: Kind) {
-  const { query } = useRun();
-  return (page: number): UseQueryOptions<Page> => ({
-    queryKey: ["slice members", sliceId, query.run ?? "", kind, page],
-    queryFn: () => unwrap(api.GET("/api/slices/{slice_id}/members", { params: { path: { slice_id: sliceId }, query: { ...query, kind, offset: page * PAGE, limit: PAGE } } })),
-    staleTime: 60_000,
-  });
-}
 
 /** Images of a slice, only of the half that may be looked at before something is decided. */
 export function SliceImages({ slice }: { slice: Schemas["SlicePageView"] }) {
   const noun = useNoun();
   const [chosen, setChosen] = useState(0);
-  const [opened, setOpened] = useState<number | null>(null);
   const tabs = useRef<HTMLDivElement>(null);
   const tab = TABS[chosen] ?? TABS[0]!;
   const page = usePage(slice.line.slice_id, tab.kind);
   const first = useQuery(page(0));
+  const { query } = useRun();
+  const list = new URLSearchParams({ slice_id: slice.line.slice_id, shown: tab.kind, ...query });
   const move = (event: KeyboardEvent) => {
     const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
     if (!step) return;
@@ -49,7 +39,7 @@ export function SliceImages({ slice }: { slice: Schemas["SlicePageView"] }) {
     tabs.current?.querySelectorAll("button")[next]?.focus();
   };
   return (
-    <Card title={noun === "images" ? "Images" : "Samples"} aside={<span className="quiet">{slice.half}</span>}>
+    <Card title={noun === "images" ? "Images" : "Samples"} aside={<span className="row"><span className="quiet">{slice.half}</span>{!isStatic() && <a href={`${serverRoot}/api/image-list?${list.toString()}`} download={`${slice.line.slice_id}.csv`}>Download the list</a>}</span>}>
       <div role="tablist" aria-label={`Which ${noun}`} className="slice-tabs" ref={tabs}>
         {TABS.map(({ kind, title }, place) => (
           <button key={kind} type="button" role="tab" id={`tab-${kind}`} aria-selected={place === chosen} aria-controls="slice-images" tabIndex={place === chosen ? 0 : -1} onClick={() => setChosen(place)} onKeyDown={move}>{title}</button>
@@ -60,21 +50,20 @@ export function SliceImages({ slice }: { slice: Schemas["SlicePageView"] }) {
           {(data) => (
             <div className={tab.parts.length > 1 ? "slice-image-pair" : ""}>
               {tab.parts.map((title, part) => (
-                <ImagePart key={`${tab.kind} ${part}`} title={title} slice={slice} kind={tab.kind} first={data} start={part ? data.n_first : 0} end={tab.parts.length > 1 && !part ? data.n_first : data.total} onOpen={setOpened} />
+                <ImagePart key={`${tab.kind} ${part}`} title={title} slice={slice} kind={tab.kind} first={data} start={part ? data.n_first : 0} end={tab.parts.length > 1 && !part ? data.n_first : data.total} />
               ))}
             </div>
           )}
         </Loaded>
         <p className="legend"><span className="wrong"><i />fails (dashed)</span><span className="right"><i />does not fail</span></p>
       </div>
-      {opened !== null && <SampleDialog row={opened} tables={slice.tables} onClose={() => setOpened(null)} />}
     </Card>
   );
 }
 
-type PartProps = { title: string; slice: Schemas["SlicePageView"]; kind: Kind; first: Page; start: number; end: number; onOpen: (row: number) => void };
+type PartProps = { title: string; slice: Schemas["SlicePageView"]; kind: Kind; first: Page; start: number; end: number };
 
-function ImagePart({ title, slice, kind, first, start, end, onOpen }: PartProps) {
+function ImagePart({ title, slice, kind, first, start, end }: PartProps) {
   const [[from, to], setNeeded] = useState([0, 0]);
   const page = usePage(slice.line.slice_id, kind);
   const firstPage = Math.floor((start + from) / PAGE);
@@ -82,7 +71,8 @@ function ImagePart({ title, slice, kind, first, start, end, onOpen }: PartProps)
   const found = useQueries({ queries: Array.from({ length: lastPage - firstPage + 1 }, (_, step) => page(firstPage + step)) });
   const need = useCallback((low: number, high: number) => setNeeded([low, high]), []);
   const count = Math.max(0, (isStatic() ? Math.min(end, first.rows.length) : end) - start);
-  const open = useCallback((sample: Sample) => onOpen(sample.row), [onOpen]);
+  const { query } = useRun();
+  const open = useCallback((sample: Sample) => openSample(sample.row, slice.tables, { slice_id: slice.line.slice_id, shown: kind, ...query }), [slice, kind, query]);
   return (
     <section>
       <h3>{title} <span className="quiet">{end - start}</span></h3>
@@ -93,11 +83,4 @@ function ImagePart({ title, slice, kind, first, start, end, onOpen }: PartProps)
 
 function heightFor(count: number): number {
   return count > 21 ? 440 : count > 7 ? 300 : count ? 166 : 60;
-}
-
-function sampleIn(page: Page | undefined, place: number): Sample | undefined {
-  const index = place - (page?.offset ?? 0);
-  const row = page?.rows[index];
-  if (!page || row === undefined) return undefined;
-  return { row, label: page.label, answer: page.answers[index] ?? "", is_failure: page.failed[index] ?? false };
 }

@@ -1,6 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams } from "wouter";
 import { api, unwrap, type Schemas } from "../../api/client";
+import { isStatic } from "../../api/static";
 import { useMayChange } from "../../app/session";
 import { Card } from "../../components/Card";
 import { Loaded } from "../../components/Loaded";
@@ -9,8 +10,10 @@ import { CompareCard } from "./CompareCard";
 import { ConfusionCard } from "./ConfusionCard";
 import { EvidenceCard } from "./EvidenceCard";
 import { NamesCard } from "./NamesCard";
+import { OtherChoice } from "./PairPage";
 import { SliceActions } from "./SliceActions";
 import { SliceImages } from "./SliceImages";
+import { ThresholdCard } from "./ThresholdTrial";
 import { useRun } from "./useRun";
 import { VerdictBadge } from "./VerdictBadge";
 import "./slices.css";
@@ -46,17 +49,22 @@ function SliceParts({ slice }: { slice: Schemas["SlicePageView"] }) {
       <p className="slice-headline">{words.sentence || "This slice was not tested yet."}</p>
       <div className="row slice-links">
         <Link className="button plain" href={`/classes/${encodeURIComponent(line.class_title)}`}>Open in class view</Link>
+        <OtherChoice id={line.slice_id} />
         {line.verdict === "confirmed" && !line.dismissed && <Link className="button plain" href={`/repair?slices=${line.slice_id}`}>Repair this</Link>}
       </div>
-      <div className="columns">
-        <EvidenceCard slice={slice} />
-        <CauseCard slice={slice} />
-      </div>
       <SliceImages slice={slice} />
+      {slice.threshold !== null && !line.dismissed && !isStatic() && <ThresholdCard slice={slice} />}
       <div className="columns">
-        <NamesCard slice={slice} />
+        <CauseCard slice={slice} />
         <ConfusionCard slice={slice} />
       </div>
+      <details className="card slice-figures">
+        <summary>How sure?</summary>
+        <div className="columns">
+          <EvidenceCard slice={slice} />
+          <NamesCard slice={slice} />
+        </div>
+      </details>
       <CompareCard slice={slice} />
       <HistoryCard slice={slice} />
     </div>

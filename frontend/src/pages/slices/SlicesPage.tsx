@@ -2,12 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { Link } from "wouter";
 import { api, unwrap, type Schemas } from "../../api/client";
+import { isStatic } from "../../api/static";
 import { counted } from "../../components/figures";
 import { Form } from "../../components/Form";
 import { Loaded } from "../../components/Loaded";
 import { PageHead } from "../../components/PageHead";
 import { SortedTable } from "../../components/SortedTable";
-import { sliceColumns } from "./sliceColumns";
+import { pickColumn, sliceColumns } from "./sliceColumns";
 import { choices, chosenSlices, NO_FILTER, standingOf, type SliceFilter } from "./sliceFilters";
 import { treeLines, type SliceOrder } from "./sliceTree";
 import { useRun } from "./useRun";
@@ -59,7 +60,14 @@ function SliceList({ table }: { table: Schemas["SliceTable"] }) {
   const [filter, setFilter] = useState<SliceFilter>({ ...NO_FILTER, standing: hasMany ? "findings" : NO_FILTER.standing });
   const [order, setOrder] = useState<SliceOrder>(table.order);
   const tree = useMemo(() => treeLines(chosenSlices(table.slices, filter), order), [table.slices, filter, order]);
-  const columns = useMemo(() => sliceColumns(new Map(tree.map((one) => [one.line.slice_id, one.depth]))), [tree]);
+  const [picked, setPicked] = useState<string[]>([]);
+  const { query } = useRun();
+  const columns = useMemo(() => {
+    const pick = (id: string) => setPicked((before) => (before.includes(id) ? before.filter((one) => one !== id) : [...before, id].slice(-2)));
+    const shown = sliceColumns(new Map(tree.map((one) => [one.line.slice_id, one.depth])));
+    const hasWitnesses = tree.some(({ line }) => line.also_found.length + line.witnesses.length > 0);
+    return [pickColumn(picked, pick), ...shown.filter((column) => hasWitnesses || column.key !== "witnesses")];
+  }, [tree, picked]);
   const shown = useMemo(() => tree.map((one) => one.line), [tree]);
   const change = (part: Partial<SliceFilter>) => setFilter({ ...filter, ...part });
   if (!table.slices.length) {
@@ -94,6 +102,11 @@ function SliceList({ table }: { table: Schemas["SliceTable"] }) {
           {counted(shown.length)} of {counted(table.slices.length)} slices; {counted(table.n_tested)} {table.n_tested === 1 ? "test" : "tests"} made
         </p>
       </Form>
+      {picked.length > 0 && !isStatic() && (
+        <p className="row slice-picked" role="status">
+          {picked.length < 2 ? "Pick another slice to see both side by side." : <Link className="button primary" href={`/slices/${picked[0]}/beside/${picked[1]}${query.run ? `?run=${query.run}` : ""}`}>Side by side</Link>}
+        </p>
+      )}
       {shown.length > 0 ? (
         <SortedTable rows={shown} columns={columns} rowKey={(line) => line.slice_id} caption="Slices of the run" className="slice-table" rowClass={(line) => `is-${standingOf(line)}`} />
       ) : (

@@ -5,6 +5,7 @@ import { Form } from "../../components/Form";
 import { Dialog } from "../../components/Dialog";
 import { ErrorNote } from "../../components/ErrorNote";
 import { useRun } from "./useRun";
+import { useSeenHere } from "./useSeenHere";
 import { useSliceChange } from "./useSliceChange";
 
 type Props = { slice: Schemas["SlicePageView"]; onClose: () => void };
@@ -14,7 +15,8 @@ type FormProps = { label: string; start: string; longest: number; act: string; i
 export function WordsDialog({ slice, onClose }: Props) {
   const { query } = useRun();
   const { slice_id, words } = slice.line;
-  const change = useSliceChange(slice_id, (text: string) => unwrap(api.POST("/api/slices/{slice_id}/words", { params: { path: { slice_id }, query }, body: { words: text } })), onClose);
+  const seen = useSeenHere();
+  const change = useSliceChange(slice_id, (text: string) => unwrap(api.POST("/api/slices/{slice_id}/words", { params: { path: { slice_id }, query }, headers: seen(), body: { words: text } })), onClose);
   return (
     <Dialog title="Edit words" onClose={onClose}>
       <TextForm label="The classifier is often wrong on images that have" start={words} longest={200} act="Keep these words" isPending={change.isPending} error={change.error} onSay={change.mutate} onClose={onClose}>
@@ -28,7 +30,8 @@ export function WordsDialog({ slice, onClose }: Props) {
 export function DismissDialog({ slice, onClose }: Props) {
   const { query } = useRun();
   const { slice_id } = slice.line;
-  const change = useSliceChange(slice_id, (reason: string) => unwrap(api.POST("/api/slices/{slice_id}/dismiss", { params: { path: { slice_id }, query }, body: { reason } })), onClose);
+  const seen = useSeenHere();
+  const change = useSliceChange(slice_id, (reason: string) => unwrap(api.POST("/api/slices/{slice_id}/dismiss", { params: { path: { slice_id }, query }, headers: seen(), body: { reason } })), onClose);
   return (
     <Dialog title="Dismiss this slice" onClose={onClose}>
       <TextForm label="Reason" start="" longest={500} act="Dismiss" isPending={change.isPending} error={change.error} onSay={change.mutate} onClose={onClose}>

@@ -1,5 +1,6 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { useLocation } from "wouter";
+import { allBut, askAgain } from "../../api/askAgain";
 import type { Schemas } from "../../api/client";
 
 type Changed = Schemas["ChangedSlice"];
@@ -11,7 +12,7 @@ export function useSliceChange<Asked>(sliceId: string, change: (asked: Asked) =>
   return useMutation({
     mutationFn: change,
     onSuccess: (changed) => {
-      void queries.invalidateQueries({ predicate: (query) => query.queryKey[0] !== "session" });
+      void askAgain(queries, allBut("session"));
       onDone();
       if (changed.line.slice_id !== sliceId) navigate(`/slices/${changed.line.slice_id}`);
     },

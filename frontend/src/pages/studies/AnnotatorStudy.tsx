@@ -7,6 +7,7 @@ import { PageHead } from "../../components/PageHead";
 import { counted } from "../../components/figures";
 import { ClassWorkbench } from "../classes/ClassWorkbench";
 import { duration } from "./activity";
+import { AttentionCheck, Consent } from "./Consent";
 import { useFinishing, type Progress, type Study } from "./studyData";
 import { Tutorial } from "./tutorial/Tutorial";
 import { useActivity } from "./useActivity";
@@ -22,7 +23,9 @@ export function AnnotatorStudy({ study, progress }: Props) {
       <PageHead title={study.title}>This study is closed. You said {counted(progress.n_phrases)} phrases; all of them are kept. Thank you.</PageHead>
     );
   }
+  if ((study.options.consent || study.options.attention_question) && !progress.agreed) return <Consent study={study} />;
   if (!isPast) return <Tutorial onDone={() => setPast(true)} />;
+  if (study.options.attention_question && !progress.has_answered) return <AttentionCheck study={study} />;
   if (!hasBegun) {
     return (
       <>

@@ -34,7 +34,15 @@ export function OwnerStudy({ study }: { study: Study }) {
         {mayChange && <Invitations study={study} />}
         <People study={study} />
         <StudyTableCard study={study} />
-        <Card title="Instructions"><p className="instructions">{study.instructions || "None."}</p></Card>
+        <Card title="How it is done">
+          <dl className="facts">
+            <dt>Suggestions</dt><dd>{study.options.shows_suggestions ? "words with their scores are offered" : "off: nothing scored is shown before typing"}</dd>
+            <dt>Consent</dt><dd className="instructions">{study.options.consent || "not asked for"}</dd>
+            <dt>Attention check</dt><dd>{study.options.attention_question || "none"}</dd>
+            <dt>Given groups</dt><dd>{study.options.groups ? `${study.options.groups}, with the class: the same for everybody` : "none"}</dd>
+            <dt>Instructions</dt><dd className="instructions">{study.instructions || "none"}</dd>
+          </dl>
+        </Card>
       </div>
     </>
   );

@@ -11,16 +11,20 @@ import { useJob, JobProgress } from "../../components/jobs";
 import { duration } from "./activity";
 import { useOwnerActions, useStudyTable, type Study, type Summary, type TableRow } from "./studyData";
 
+const SOURCES: Record<string, string> = { own: "own", suggestion: "clicked", edited: "edited suggestion" };
+
 const COLUMNS: Column<TableRow>[] = [
   { key: "person", title: "Person", order: (row) => row.person, cell: (row) => row.person },
   { key: "class", title: "Class", order: (row) => row.class_title, cell: (row) => row.class_title },
   { key: "phrase", title: "Phrase", order: (row) => row.phrase, cell: (row) => row.phrase },
+  { key: "source", title: "Source", order: (row) => row.source, cell: (row) => SOURCES[row.source] ?? row.source },
   { key: "score", title: "Error Score", isNumber: true, order: (row) => row.score ?? -2, cell: (row) => score(row.score) },
   { key: "held", title: "Held out", isNumber: true, order: (row) => row.held_out_score ?? -2, cell: (row) => score(row.held_out_score) },
   { key: "confirmed", title: "Confirmed", isNumber: true, order: (row) => row.confirmed_score ?? -2, cell: (row) => (row.p_value === null ? "–" : `${score(row.confirmed_score)} (p ${chance(row.p_value)})`) },
   { key: "time", title: "After", isNumber: true, order: (row) => row.seconds, cell: (row) => duration(row.seconds) },
   { key: "accepted", title: "Accepted", order: (row) => (row.is_accepted ? 0 : 1), cell: (row) => (row.is_accepted ? "yes" : "") },
   { key: "worst", title: "Worst group, repaired", isNumber: true, order: (row) => row.worst_after ?? -1, cell: (row) => <Repaired row={row} /> },
+  { key: "given", title: "Given groups: worst, gap", isNumber: true, hint: "Over groups that are the same for everybody, on test samples after the repair", order: (row) => row.given_worst_after ?? -1, cell: (row) => (row.given_worst_after === null ? "–" : `${percent(row.given_worst_after)} (before ${percent(row.given_worst_before)}), gap ${percent(row.given_gap_after)}`) },
 ];
 
 /** Every phrase of a study, figures in sum, and the same as a file. */
@@ -31,7 +35,7 @@ export function StudyTableCard({ study }: { study: Study }) {
   const { job, isRunning } = useJob("study-repairs");
   const file = `${serverRoot}/api/studies/${study.study_id}/table.csv`;
   return (
-    <Card title="Phrases" aside={!isStatic() && <a className="button plain" href={file} download="study.csv">Download as CSV</a>}>
+    <Card title="Phrases" aside={!isStatic() && <span className="row"><a className="button plain" href={file} download="study.csv">Download as CSV</a><a className="button plain" href={file.replace("table.csv", "timings.csv")} download="timings.csv">Timings</a></span>}>
       <Loaded query={table} what="the phrases">
         {({ rows, summary }) =>
           rows.length === 0 ? <p className="quiet">Nothing was said yet.</p> : (
@@ -46,7 +50,7 @@ export function StudyTableCard({ study }: { study: Study }) {
               )}
               {repair.error && <ErrorNote error={repair.error} />}
               {job?.arguments.study === study.study_id && <JobProgress job={job} />}
-              <SortedTable rows={rows} columns={COLUMNS} rowKey={(row) => `${row.person_id} ${row.created} ${row.class_title} ${row.phrase} ${row.confirmed_score}`} caption="All phrases of the study" />
+              <SortedTable rows={rows} columns={study.options.groups ? COLUMNS : COLUMNS.filter((column) => column.key !== "given")} rowKey={(row) => `${row.person_id} ${row.created} ${row.class_title} ${row.phrase} ${row.confirmed_score}`} caption="All phrases of the study" />
             </div>
           )
         }
@@ -73,6 +77,7 @@ function SummaryLine({ summary }: { summary: Summary }) {
     ["The same held out", said(summary.best_held_out_score, score)],
     ["Minutes, a person and class", said(summary.minutes, (value) => (value ?? 0).toFixed(1))],
     ["Worst group after repair", said(summary.worst_after, percent)],
+    ...(summary.given_worst_after.n ? [["Worst given group after repair", said(summary.given_worst_after, percent)], ["Gap over given groups", said(summary.given_gap_after, percent)]] as [string, string][] : []),
   ];
   return (
     <dl className="study-summary">

@@ -1,5 +1,6 @@
 /** What the server knows of studies, and what can be done with them. */
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { askAgain, named } from "../../api/askAgain";
 import { api, unwrap, type Schemas } from "../../api/client";
 
 export type Study = Schemas["StudyView"];
@@ -59,7 +60,7 @@ export function useInvites(id: string) {
 /** What the owner does with a study. */
 export function useOwnerActions(id: string) {
   const queries = useQueryClient();
-  const onSuccess = () => queries.invalidateQueries({ queryKey: ["studies"] });
+  const onSuccess = () => askAgain(queries, named("studies"));
   const setOpen = useMutation({
     mutationFn: (isOpen: boolean) => unwrap(isOpen ? api.POST("/api/studies/{study_id}/reopen", at(id)) : api.POST("/api/studies/{study_id}/close", at(id))),
     onSuccess,
@@ -75,9 +76,18 @@ export function useOwnerActions(id: string) {
   });
   const repair = useMutation({
     mutationFn: (isEvery: boolean) => unwrap(api.POST("/api/studies/{study_id}/repairs", { ...at(id), body: { is_every: isEvery } })),
-    onSuccess: () => queries.invalidateQueries({ queryKey: ["jobs"] }),
+    onSuccess: () => askAgain(queries, named("jobs")),
   });
   return { setOpen, invite, revoke, repair };
+}
+
+/** Agree to take part, and answer the attention check. */
+export function useConsent(id: string) {
+  const queries = useQueryClient();
+  const onSuccess = (progress: Progress) => queries.setQueryData(["studies", id, "progress"], progress);
+  const agree = useMutation({ mutationFn: () => unwrap(api.POST("/api/studies/{study_id}/consent", at(id))), onSuccess });
+  const answer = useMutation({ mutationFn: (said: string) => unwrap(api.POST("/api/studies/{study_id}/attention", { ...at(id), body: { answer: said } })), onSuccess });
+  return { agree, answer };
 }
 
 /** What somebody who takes part says of a class as a whole. */

@@ -116,7 +116,8 @@ class CodeColumns:
         counts = value_counts(given, n_codes)
         is_kept = counts >= min_support
         is_kept[:, 0] = False
-        first_codes = ((counts > 0) & ~is_kept).any(axis=1).astype(np.int64)
+        has_others = ((counts > 0) & ~is_kept).any(axis=1)
+        first_codes: IntArray = np.asarray(has_others, dtype=np.int64)
         sizes = first_codes + is_kept.sum(axis=1)
         dtype = np.uint8 if sizes.max(initial=1) <= 1 + np.iinfo(np.uint8).max else np.uint16
         numbers = np.cumsum(is_kept, axis=1) - 1 + first_codes[:, None]

@@ -4,14 +4,14 @@ Letters of shapes: *a* attributes, *n* samples, *t* tuples of attributes, *b* bl
 """
 
 import numpy as np
-from numba import njit
 
 from weakspot.core.arrays import AnyArray, DoubleArray, IntArray
+from weakspot.core.compiled import kernel
 
 CHUNK_ROWS = 4096
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def value_counts(codes: AnyArray, n_codes: int) -> IntArray:
     """Return how often every code occurs in every column [a, n_codes] of codes [n, a]."""
     counts = np.zeros((codes.shape[1], n_codes), dtype=np.int64)
@@ -21,7 +21,7 @@ def value_counts(codes: AnyArray, n_codes: int) -> IntArray:
     return counts
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def recode(codes: AnyArray, new_codes: AnyArray, columns: AnyArray) -> None:
     """Write codes [n, a], with every code replaced by its new one [a, n_codes], into columns [a, n]."""
     for start in range(0, codes.shape[0], CHUNK_ROWS):
@@ -31,7 +31,7 @@ def recode(codes: AnyArray, new_codes: AnyArray, columns: AnyArray) -> None:
                 columns[column, row] = new_codes[column, codes[row, column]]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def cover_tuples(
     tuples: IntArray, sizes: IntArray, limits: tuple[int, int], blocks: IntArray, block_of: IntArray
 ) -> int:
@@ -66,7 +66,7 @@ def cover_tuples(
     return n_blocks
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _grow_block(
     block: IntArray, pending: AnyArray, sizes: IntArray, limits: tuple[int, int]
 ) -> int:
@@ -96,7 +96,7 @@ def _grow_block(
     return length
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _gain(attribute: int, block: IntArray, pending: AnyArray) -> int:
     nobody = pending.shape[0] - 1
     gain = int(pending[attribute, nobody, nobody] > 0)
@@ -113,7 +113,7 @@ def _gain(attribute: int, block: IntArray, pending: AnyArray) -> int:
     return gain
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _mark_inside(block: IntArray, pending: AnyArray, block_of: IntArray, number: int) -> None:
     n_ends = len(block) + 1
     for first in range(len(block)):
@@ -128,7 +128,7 @@ def _mark_inside(block: IntArray, pending: AnyArray, block_of: IntArray, number:
                     pending[block[first], middle, last] = 0
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def count_blocks(
     columns: AnyArray,
     sizes: IntArray,
@@ -167,7 +167,7 @@ def count_blocks(
             _add_margin(table, block, sizes, tuples[place], cells[offsets[place] :])
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _count_block(columns: AnyArray, block: IntArray, sizes: IntArray, table: AnyArray) -> None:
     n_rows = columns.shape[1]
     keys = np.empty(min(CHUNK_ROWS, n_rows), dtype=np.uint32)
@@ -183,7 +183,7 @@ def _count_block(columns: AnyArray, block: IntArray, sizes: IntArray, table: Any
             table[keys[row]] += np.uint32(1)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _add_margin(
     table: AnyArray, block: IntArray, sizes: IntArray, attributes: IntArray, cells: AnyArray
 ) -> None:
@@ -212,7 +212,7 @@ def _add_margin(
             axis -= 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _steps(block: IntArray, sizes: IntArray, attributes: IntArray) -> IntArray:
     """Return how far every attribute of the block moves within the cells of a tuple; 0 for those that it has not."""
     steps = np.zeros(len(block), dtype=np.int64)
@@ -224,7 +224,7 @@ def _steps(block: IntArray, sizes: IntArray, attributes: IntArray) -> IntArray:
     return steps
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def count_supported(
     cells: AnyArray,
     ranges: tuple[IntArray, IntArray],
@@ -247,7 +247,7 @@ def count_supported(
     return n_found
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def find_supported(
     cells: AnyArray,
     ranges: tuple[IntArray, IntArray],
@@ -289,7 +289,7 @@ def find_supported(
                         number += 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def restore_codes(attributes: AnyArray, codes: AnyArray, old_codes: AnyArray) -> None:
     """Replace new codes [m, 3] by those they stand for, 0 where a combination has no attribute."""
     for place in range(len(codes)):
@@ -298,7 +298,7 @@ def restore_codes(attributes: AnyArray, codes: AnyArray, old_codes: AnyArray) ->
             codes[place, slot] = old_codes[attribute, codes[place, slot]] if attribute >= 0 else 0
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def raise_maxima(
     columns: AnyArray,
     rows: AnyArray,
@@ -330,7 +330,7 @@ def raise_maxima(
         maxima[shuffle] = max(maxima[shuffle], _largest_score(cells, combinations, totals))
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def _largest_score(
     cells: AnyArray,
     combinations: tuple[IntArray, IntArray, DoubleArray, DoubleArray],

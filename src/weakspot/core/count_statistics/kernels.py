@@ -1,14 +1,14 @@
 """Compiled loops over tables of counts; imported on first use only."""
 
 import numpy as np
-from numba import njit
 
 from weakspot.core.arrays import DoubleArray, IntArray
+from weakspot.core.compiled import kernel
 
 NEGLIGIBLE = 1e-17
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@kernel(error_model="numpy")
 def fisher_tails(
     failures_inside: IntArray,
     n_inside: IntArray,
@@ -55,7 +55,7 @@ def fisher_tails(
         start = stop
 
 
-@njit(cache=True, nogil=True, error_model="numpy")  # type: ignore[untyped-decorator]
+@kernel(error_model="numpy")
 def _sum_tails(
     n_inside: int, n_failed: int, n_samples: int, largest: int, chances: DoubleArray
 ) -> tuple[int, int, float]:

@@ -1,11 +1,10 @@
 """The compiled loop of dealing; imported on first use only."""
 
-from numba import njit
-
 from weakspot.core.arrays import DoubleArray, IntArray
+from weakspot.core.compiled import kernel
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def deal(
     uniforms: DoubleArray,
     order: IntArray,

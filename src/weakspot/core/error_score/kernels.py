@@ -5,12 +5,12 @@ by failures times others it is the share of failures taken minus the share of ot
 """
 
 import numpy as np
-from numba import njit
 
 from weakspot.core.arrays import AnyArray, BoolArray, ByteArray, IntArray
+from weakspot.core.compiled import kernel
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def pack(bits: AnyArray, failed: AnyArray, keys: AnyArray) -> int:
     """Write keys that sort like the similarities, with the prediction in the lowest bit; return the bits of the largest magnitude.
 
@@ -32,7 +32,7 @@ def pack(bits: AnyArray, failed: AnyArray, keys: AnyArray) -> int:
     return int(largest)
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def best_cuts(keys: AnyArray, n_failed: int, sums: IntArray, neighbours: IntArray) -> None:
     """Find the best cut of every row of keys [m, n], sorted ascending.
 
@@ -55,7 +55,7 @@ def best_cuts(keys: AnyArray, n_failed: int, sums: IntArray, neighbours: IntArra
         neighbours[phrase, 1] = keys[phrase, max(place - 1, 0)] >> 1
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def shuffled_sums(
     order: IntArray, is_end: BoolArray, shuffled: ByteArray, n_failed: int, best: AnyArray
 ) -> None:

@@ -1,14 +1,14 @@
 """Compiled dealing of folds; imported on first use, because that loads the compiler."""
 
 import numpy as np
-from numba import njit
 
 from weakspot.core.arrays import BoolArray, IntArray
+from weakspot.core.compiled import kernel
 
 MIXED, FAILING, RIGHT = 0, 1, 2
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def count_sides(failed: BoolArray, groups: IntArray) -> tuple[int, int]:
     """Return how many groups have failures, and how many have samples that did not fail."""
     n_codes = groups.max() + 1 if len(groups) else 0
@@ -20,7 +20,7 @@ def count_sides(failed: BoolArray, groups: IntArray) -> tuple[int, int]:
     return found[1], found[0]
 
 
-@njit(cache=True, nogil=True)  # type: ignore[untyped-decorator]
+@kernel()
 def fold_numbers(
     failed: BoolArray, order: IntArray, n_folds: int, groups: IntArray
 ) -> tuple[IntArray, int]:

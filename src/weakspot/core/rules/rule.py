@@ -16,6 +16,8 @@ from weakspot.core.record import Record
 from weakspot.core.registry import part_class
 from weakspot.core.samples import SampleSet
 
+# What the id of an encoder ends with; docs/results/first_minute.md measures each beside float32.
+IN_INTEGERS, IN_HALVES = "+int8@", "+float16"
 EARLIER_KINDS = {"outcome": "prediction"}
 MOST_COMPLEX = 100
 
@@ -132,11 +134,20 @@ def single_rules(rule: Rule) -> tuple[Rule, ...]:
 
 
 def refuse_other_encoder(samples: SampleSet, space: str, encoder_id: str) -> None:
-    """Refuse embeddings that another encoder made than those of a rule."""
+    """Refuse embeddings that another encoder made than those of a rule; the same one in another precision gives the same for it."""
     given = samples.space(space).encoder_id
-    if given != encoder_id:
+    if without_precision(given) != without_precision(encoder_id):
         raise DataError(
             "The slice was found with another encoder than the project's embeddings.",
             given=given,
             fix=f"Embed with {encoder_id!r}.",
         )
+
+
+def without_precision(encoder_id: str) -> str:
+    """Return the id of an encoder whatever the precision that it computes in.
+
+    >>> without_precision("encoder@1+int8@2"), without_precision("encoder@1+float16")
+    ('encoder@1', 'encoder@1')
+    """
+    return encoder_id.partition(IN_INTEGERS)[0].removesuffix(IN_HALVES)

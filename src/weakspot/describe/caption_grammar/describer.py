@@ -122,6 +122,19 @@ class CaptionGrammarDescriber:
                     named[place] = found
         return tuple(named)
 
+    def words_for(self, class_name: str, side: Side | None, assistants: Assistants) -> ClassWords:
+        """Return the words that are tried for a class."""
+        sources = WordSources(
+            adjectives=self.adjectives,
+            places=self.places,
+            class_words=self.class_words,
+            n_kinds=self.n_kinds,
+            n_proposed=self.n_proposed,
+        )
+        return sources.words_for(
+            class_name, assistants.propose, is_absent=side is Side.ABSENT, trust=assistants.trust
+        )
+
     def _class_described(
         self,
         slices: Sequence[FailureSlice],
@@ -131,19 +144,7 @@ class CaptionGrammarDescriber:
         texts: TextSide,
     ) -> Iterable[FailureSlice]:
         view = ClassView.of(samples, problem, self.space, max_samples=self.max_samples)
-        sources = WordSources(
-            adjectives=self.adjectives,
-            places=self.places,
-            class_words=self.class_words,
-            n_kinds=self.n_kinds,
-            n_proposed=self.n_proposed,
-        )
-        words = sources.words_for(
-            problem.class_name,
-            assistants.propose,
-            is_absent=problem.side is Side.ABSENT,
-            trust=assistants.trust,
-        )
+        words = self.words_for(problem.class_name, problem.side, assistants)
         sayable = sayable_words(words, assistants.says)
         for found in slices:
             seen = SliceView.of(found.rule, samples, view, self.space) if len(view.rows) else None

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pat
 
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, unit_rows
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, IntArray, even_part, unit_rows
 from weakspot.core.assistants import Assistants, SecondEncoder
 from weakspot.core.attributes import told_by_words
 from weakspot.core.errors import ModelError, UnavailableError
@@ -161,7 +161,7 @@ class Witnesses:
         if inside.all() or not inside.any():
             inside = self.seen.depth >= np.quantile(self.seen.depth, 0.75)
         halves = [np.flatnonzero(inside), np.flatnonzero(~inside)]
-        return np.sort(np.concatenate([_at_even_steps(half, most // 2) for half in halves]))
+        return np.sort(np.concatenate([even_part(half, most // 2) for half in halves]))
 
     @cached_property
     def _columns(self) -> Mapping[str, tuple[IntArray, tuple[str, ...]]]:
@@ -282,6 +282,7 @@ def correlation(says: AnyArray, belongs: AnyArray) -> float | None:
     return round(float(np.corrcoef(says, belongs)[0, 1]), 6)
 
 
+@lru_cache(maxsize=65_536)
 def _value_means(value: str, about: frozenset[str], wanted: frozenset[str]) -> bool:
     """Return whether a column's value means the wanted words; words of the column's own name need not be repeated.
 
@@ -314,14 +315,6 @@ def _is_of_words(kind: pa.DataType) -> bool:
         pat.is_boolean,
     )
     return any(check(inner) for check in checks)
-
-
-def _at_even_steps(positions: IntArray, most: int) -> IntArray:
-    if len(positions) <= most:
-        return positions
-    return np.asarray(
-        positions[np.unique(np.linspace(0, len(positions) - 1, most).round().astype(np.int64))]
-    )
 
 
 def _yes_or_no(answer: str) -> float:

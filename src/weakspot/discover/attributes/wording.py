@@ -98,7 +98,7 @@ def name_words(
 
 
 def table_words(title: str, pairs: Sequence[tuple[str, str]]) -> str:
-    """Return the name of a slice of samples without images: values as `weakspot hypothesis` takes them.
+    """Return the name of a slice of samples without images: values as `weakspot ask` takes them.
 
     >>> table_words("apple", [("colour", "green"), ("size", "small")])
     'apple with colour = green and size = small'

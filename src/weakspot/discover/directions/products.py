@@ -1,12 +1,12 @@
 """Compiled products of embeddings, and how functions are compiled."""
 
 from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from typing import ParamSpec, TypeVar
 
 import numpy as np
-from numba import njit
 
 from weakspot.core.arrays import FloatArray
+from weakspot.core.compiled import kernel
 
 Given = ParamSpec("Given")
 Returned = TypeVar("Returned")
@@ -14,15 +14,12 @@ Returned = TypeVar("Returned")
 
 def compiled(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
     """Compile a function on its first call, keep the machine code on disk, and let other threads run meanwhile."""
-    return cast("Callable[Given, Returned]", njit(cache=True, nogil=True)(function))
+    return kernel()(function)
 
 
 def _compiled_sums(function: Callable[Given, Returned]) -> Callable[Given, Returned]:
     """Compile a function whose sums may be taken in another order than written, which lets them use wide registers."""
-    return cast(
-        "Callable[Given, Returned]",
-        njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})(function),
-    )
+    return kernel(fastmath={"reassoc", "contract", "nsz"})(function)
 
 
 @_compiled_sums

@@ -44,6 +44,7 @@ class UncommonAttributesDiscoverer:
         space: which embeddings are read.
         min_failures: classes with fewer failures are passed over.
         min_right: classes with fewer samples that did not fail are passed over.
+        values: pairs of a kind of attribute and its values; no language model is asked for these, and no built-in ones are taken.
 
     >>> from weakspot.testing.examples import ASSISTANTS, CRITERION, discovery_samples
     >>> method = UncommonAttributesDiscoverer(axes=("colour",))
@@ -61,6 +62,7 @@ class UncommonAttributesDiscoverer:
     space: str = "clip"
     min_failures: Count = 2
     min_right: Count = 1
+    values: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
         unknown = sorted(set(self.axes) - set(uncommon_axes()))
@@ -130,7 +132,8 @@ class UncommonAttributesDiscoverer:
         """Return the captions of values, the plain one last, and a note if the language model was of no use."""
         is_absent = problem.side is Side.ABSENT
         plain = plain_caption(problem.class_name, is_absent=is_absent)
-        values = () if is_absent else proposer.values(problem.class_name, axis)
+        given = dict(self.values).get(axis.name, ())
+        values = given or (() if is_absent else proposer.values(problem.class_name, axis))
         note: list[str] = []
         if not values:
             values = axis.values_for(None if is_absent else problem.class_name, most=MOST_BUILT_IN)
@@ -177,6 +180,7 @@ class UncommonAttributesDiscoverer:
         parameters: dict[str, JsonValue] = {
             **asdict(self),
             "axes": list(self.axes),
+            "values_given": {name: list(own) for name, own in self.values},
             "axis": search.axis.name,
             "value": caption.contrast,
             "values": [one.contrast for one in search.captions[:-1]],

@@ -26,8 +26,17 @@ from weakspot.generation.compose.edits import (
     partly_hidden,
     recoloured,
 )
-from weakspot.generation.compose.placing import ANCHORS, NUMBERS, placements, put_on, sprite_of
-from weakspot.generation.compose.wording import Place, Wanted, read_prompt
+from weakspot.generation.compose.placing import (
+    ANCHORS,
+    NUMBERS,
+    in_light_of,
+    own_colours,
+    placements,
+    put_on,
+    sprite_of,
+)
+from weakspot.generation.compose.views import VIEWS, another_light, another_view
+from weakspot.generation.compose.wording import Demand, Place, Wanted, read_prompt
 from weakspot.lexicon.captions import noun_of
 from weakspot.lexicon.matching import same_contrast
 from weakspot.media.formats import sniff_format
@@ -125,7 +134,7 @@ def _with_segmenter(own: OwnImages, name: str) -> OwnImages:
     return replace(own, found=found, digest=f"{own.digest}-{who}")
 
 
-VERSION = 2
+VERSION = 3
 SMALLEST_SIDE = 32
 LARGEST_SIDE = 2048
 DETAIL = 1.5
@@ -187,7 +196,7 @@ class ComposeGenerator(Sendable):
         Raises:
             RefusedPromptError: if not; the error names what can.
         """
-        read_prompt(prompt, self._cache.own)
+        self._read(prompt)
 
     def parents_of(self, prompt: str, seed: int) -> tuple[str, ...]:
         """Return the samples whose objects an image would show.
@@ -196,8 +205,14 @@ class ComposeGenerator(Sendable):
             RefusedPromptError: if a prompt says something that cannot be composed.
             ModelError: if no object of the class can be cut out.
         """
-        wanted = read_prompt(prompt, self._cache.own)
-        return self._cache.names_of_objects(wanted.class_name, seed=seed, is_moved=wanted.is_moved)
+        wanted = self._read(prompt)
+        return self._cache.names_of_objects(
+            wanted.class_name, seed=seed % VIEWS, demand=wanted.demand
+        )
+
+    def seed_of_view(self, seed: int, number: int) -> int:
+        """Return the seed that shows the same object cropped, turned and lit in another way, on another backdrop of the place."""
+        return seed % VIEWS + number * VIEWS
 
     def control_for(self, prompt: str) -> str:
         """Return what to say so that the object is cut out and put back, or painted in its own colour; empty if it is neither.
@@ -205,13 +220,13 @@ class ComposeGenerator(Sendable):
         Raises:
             RefusedPromptError: if a prompt says something that cannot be composed.
         """
-        wanted = read_prompt(prompt, self._cache.own)
-        if wanted.is_moved:
+        wanted = self._read(prompt)
+        if wanted.demand is not Demand.FOUND:
             return "on its own background"
         return "in its own colour" if "colour" in wanted.changes else ""
 
     def _generate(self, prompt: str, seed: int) -> GeneratedImage:
-        wanted = read_prompt(prompt, self._cache.own)
+        wanted = self._read(prompt)
         pixels, parents = _Composition(
             cache=self._cache, wanted=wanted, side=self.side, seed=seed
         ).made()
@@ -222,6 +237,15 @@ class ComposeGenerator(Sendable):
             generator_id=self.generator_id,
             parents=parents,
         )
+
+    def _read(self, prompt: str) -> Wanted:
+        if prompt not in self._known_prompts:
+            self._known_prompts[prompt] = read_prompt(prompt, self._cache.own)
+        return self._known_prompts[prompt]
+
+    @cached_property
+    def _known_prompts(self) -> dict[str, Wanted]:
+        return {}
 
     @cached_property
     def _cache(self) -> CutoutCache:
@@ -240,7 +264,7 @@ class ComposeGenerator(Sendable):
 
 @dataclass(frozen=True, kw_only=True)
 class _Composition:
-    """One image."""
+    """One image. The lower part of the seed decides on the object; the upper part, if any, on another view of it."""
 
     cache: CutoutCache
     wanted: Wanted
@@ -251,9 +275,19 @@ class _Composition:
         """Return its pixels and the samples it was made from."""
         changes = self.wanted.changes
         n = NUMBERS[changes.get("count", "one")]
-        is_moved = self.wanted.is_moved
-        objects = self.cache.objects(self.wanted.class_name, n=n, seed=self.seed, is_moved=is_moved)
-        pixels, cover, behind = self._compose(objects, n) if is_moved else self._kept(objects[0])
+        demand = self.wanted.demand
+        objects = self.cache.objects(
+            self.wanted.class_name, n=n, seed=self.seed % VIEWS, demand=demand
+        )
+        behind: tuple[str, ...] = ()
+        if demand is Demand.FOUND:
+            pixels, cover = self._kept(objects[0])
+        elif demand is Demand.PARTED and not objects[0].cut.is_whole:
+            pixels, cover, behind = self._compose_in_place(objects[0])
+        else:
+            pixels, cover, behind = self._compose(objects, n)
+        if self._is_another_view:
+            pixels = another_light(pixels, generator(self.seed, "light of view"))
         if "hiding" in changes:
             pixels = partly_hidden(pixels, cover, generator(self.seed, "edit", "hiding"))
         for (change, value), edit in WHOLE_IMAGE.items():
@@ -261,23 +295,49 @@ class _Composition:
                 pixels = edit(pixels, generator(self.seed, "edit", change, value))
         return pixels, tuple(dict.fromkeys([*(one.sample_id for one in objects), *behind]))
 
-    def _kept(self, one: CutObject) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
-        pixels, alpha = own_view(one.cut, one.cut.pixels, side=self.side)
+    @property
+    def _is_another_view(self) -> bool:
+        return self.seed >= VIEWS
+
+    def _kept(self, one: CutObject) -> tuple[ByteArray, FloatArray]:
+        pixels, alpha = self._own_view(one, one.cut.pixels)
         if (colour := self.wanted.changes.get("colour")) is not None:
             tone = self.cache.tone(self.wanted.class_name, colour)
             pixels = recoloured(pixels, alpha, colour, tone=tone)
         if self.wanted.changes.get("blur") == "background":
-            behind, _ = own_view(one.cut, self.cache.own_backdrop(one).pixels, side=self.side)
+            behind, _ = self._own_view(one, self.cache.own_backdrop(one).pixels)
             pixels = mixed(blurred(behind, strength=BACKGROUND_BLUR), pixels, alpha)
-        return pixels, alpha, ()
+        return pixels, alpha
+
+    def _own_view(self, one: CutObject, pixels: ByteArray) -> tuple[ByteArray, FloatArray]:
+        """Return an image of the size of the object's own one as it is seen, and the object's alpha in it."""
+        seen, alpha = own_view(one.cut, pixels, side=self.side)
+        if not self._is_another_view:
+            return seen, alpha
+        return another_view(seen, alpha, generator(self.seed, "view", one.sample_id))
+
+    def _compose_in_place(self, one: CutObject) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
+        """Return an object that the edge cuts where it is in its own image, before another backdrop."""
+        cut = self._coloured(one.cut)
+        pixels, alpha = self._own_view(one, own_colours(cut.pixels, cut.alpha))
+        place = self.wanted.place
+        if place is None or place.is_own:
+            backdrop, _ = self._own_view(one, self.cache.own_backdrop(one).pixels)
+            behind: tuple[str, ...] = ()
+        else:
+            backdrop, behind = self._backdrop([one], anchor=ANCHORS[""])
+        if self.wanted.changes.get("blur") == "background":
+            backdrop = blurred(backdrop, strength=BACKGROUND_BLUR)
+        return mixed(backdrop, in_light_of(pixels, alpha, backdrop), alpha), alpha, behind
 
     def _compose(
         self, objects: Sequence[CutObject], n: int
     ) -> tuple[ByteArray, FloatArray, tuple[str, ...]]:
         changes = self.wanted.changes
         cuts = [objects[number % len(objects)].cut for number in range(n)]
+        is_turned = self._is_another_view and bool(generator(self.seed, "turned").integers(2))
         sprites = [
-            sprite_of(self._coloured(cut), is_mirrored=number >= len(objects))
+            sprite_of(self._coloured(cut), is_mirrored=(number >= len(objects)) != is_turned)
             for number, cut in enumerate(cuts)
         ]
         size, position = changes.get("size", ""), changes.get("position", "")

@@ -16,7 +16,8 @@ from weakspot.core.own_images import OwnImages
 from weakspot.core.seeding import generator
 from weakspot.generation.compose.backdrop import Backdrop, emptied
 from weakspot.generation.compose.cutting import Cut, cut_by_coverage, cut_by_mask
-from weakspot.generation.compose.wording import Place
+from weakspot.generation.compose.tones import tone_of
+from weakspot.generation.compose.wording import Demand, Place
 
 THUMBNAIL = 48
 MIDDLE = 0.5
@@ -84,6 +85,7 @@ UNTYPICAL = "its colours are those of the surroundings of this class"
 UNREADABLE = "the image cannot be read"
 NO_COVERAGE: FloatArray = np.zeros((1, 1), dtype=np.float32)
 NOT_WHOLE = "the object reaches beyond the edge"
+NO_ROOM = "the object reaches beyond the edge and leaves too little of what is behind it"
 
 Kept = TypeVar("Kept")
 
@@ -135,11 +137,12 @@ class CutoutCache:
         self._usable: _Memory[tuple[str, ...]] = _Memory(MOST_KEPT)
         self._typical: _Memory[TypicalColours] = _Memory(MOST_KEPT)
         self._tones: _Memory[FloatArray] = _Memory(MOST_KEPT)
+        self._sorted: _Memory[tuple[str, ...]] = _Memory(MOST_KEPT)
         self._movable: _Memory[frozenset[str]] = _Memory(MOST_KEPT)
         self._reasons: _Memory[str] = _Memory(MOST_REASONS)
 
     def objects(
-        self, class_name: str, *, n: int, seed: int, is_moved: bool = False
+        self, class_name: str, *, n: int, seed: int, demand: Demand = Demand.FOUND
     ) -> list[CutObject]:
         """Return so many objects of a class, or fewer but at least one where no more can be cut out; the seed alone decides which.
 
@@ -147,12 +150,12 @@ class CutoutCache:
             class_name: the class.
             n: how many.
             seed: decides which.
-            is_moved: whether they are to be put elsewhere, for which they must be whole.
+            demand: what is asked of them.
 
         Raises:
             ModelError: if the class has no images, or none of those tried can be cut out.
         """
-        names = sorted(self.own.objects(class_name))
+        names = self._names(class_name)
         if not names:
             raise ModelError(
                 f"There are no images of the class {class_name!r} to compose from.",
@@ -163,8 +166,7 @@ class CutoutCache:
         reasons: Counter[str] = Counter()
         for name in (names[position] for position in order):
             cut = self._typical_cut(name, class_name)
-            if isinstance(cut, Cut) and is_moved and not cut.is_whole:
-                cut = NOT_WHOLE
+            cut = cut if isinstance(cut, str) else _lack(cut, demand) or cut
             if isinstance(cut, str):
                 reasons[cut] += 1
                 continue
@@ -175,27 +177,28 @@ class CutoutCache:
             raise _nothing_cut(class_name, n_tried=len(order), n_images=len(names), reasons=reasons)
         return found
 
-    def names_of_objects(self, class_name: str, *, seed: int, is_moved: bool) -> tuple[str, ...]:
+    def names_of_objects(self, class_name: str, *, seed: int, demand: Demand) -> tuple[str, ...]:
         """Return the sample of the object that a seed decides on; which samples can be used is looked up once a class.
 
         Raises:
             ModelError: if the class has no images, or none of those tried can be cut out.
         """
-        names = sorted(self.own.objects(class_name))
+        names = self._names(class_name)
         order = generator(seed, "object", class_name).permutation(len(names))[: self._n_tried]
-        key = f"{class_name}\n{is_moved}"
-        usable = self._movable.get(key, lambda: self._usable_names(class_name, is_moved=is_moved))
+        key = f"{class_name}\n{demand.value}"
+        usable = self._movable.get(key, lambda: self._usable_names(class_name, demand))
         found = next((names[place] for place in order if names[place] in usable), None)
         if found is None:
-            return (self.objects(class_name, n=1, seed=seed, is_moved=is_moved)[0].sample_id,)
+            return (self.objects(class_name, n=1, seed=seed, demand=demand)[0].sample_id,)
         return (found,)
 
-    def _usable_names(self, class_name: str, *, is_moved: bool) -> frozenset[str]:
+    def _names(self, class_name: str) -> tuple[str, ...]:
+        return self._sorted.get(class_name, lambda: tuple(sorted(self.own.objects(class_name))))
+
+    def _usable_names(self, class_name: str, demand: Demand) -> frozenset[str]:
         cuts = {name: self._typical_cut(name, class_name) for name in self.own.objects(class_name)}
         return frozenset(
-            name
-            for name, cut in cuts.items()
-            if isinstance(cut, Cut) and (cut.is_whole or not is_moved)
+            name for name, cut in cuts.items() if isinstance(cut, Cut) and not _lack(cut, demand)
         )
 
     def cut(self, sample_id: str, class_name: str) -> Cut | str:
@@ -236,10 +239,10 @@ class CutoutCache:
 
     def _tone_of_objects(self, class_name: str, colour: str) -> FloatArray:
         tones: list[FloatArray] = []
-        for name in self.own.coloured(class_name, colour):
-            cut = self.cut(name, class_name)
-            if isinstance(cut, Cut) and len(tones) < MOST_TONES:
-                tones.append(mean_tone(cut))
+        for name in self.own.coloured(class_name, colour)[:MOST_TONES]:
+            cut = self._cut_if_any(name, class_name)
+            tone = tone_of(cut, colour) if isinstance(cut, Cut) else None
+            tones += [] if tone is None else [tone]
         if len(tones) < FEWEST_TONES:
             return np.zeros(0, dtype=np.float32)
         return np.asarray(np.median(tones, axis=0), dtype=np.float32)
@@ -321,7 +324,11 @@ class CutoutCache:
             )
         return cut
 
-    def _new_cut(self, sample_id: str, class_name: str) -> Cut | str:
+    def _cut_if_any(self, sample_id: str, class_name: str) -> Cut | str:
+        """Return the object of an image also if its outline is not sure, which does for its mean colour."""
+        return self._new_cut(sample_id, class_name, is_sure=False)
+
+    def _new_cut(self, sample_id: str, class_name: str, *, is_sure: bool = True) -> Cut | str:
         try:
             mask = self.own.mask(sample_id)
         except WeakspotError:
@@ -329,6 +336,7 @@ class CutoutCache:
         coverage, refused = (
             self.own.found(sample_id, class_name) if mask is None else (NO_COVERAGE, "")
         )
+        refused = refused if is_sure else ""
         pixels = None if refused else self._readable_pixels(sample_id)
         if refused or pixels is None:
             return refused or UNREADABLE
@@ -345,13 +353,13 @@ class CutoutCache:
         return np.array(image, dtype=np.uint8)
 
 
-def mean_tone(cut: Cut) -> FloatArray:
-    """Return the mean colour of an object, as CIE Lab [3]."""
-    import cv2
-
-    lab = cv2.cvtColor(cut.pixels.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)
-    weight = cut.alpha[..., None]
-    return np.asarray((lab * weight).sum(axis=(0, 1)) / max(1e-6, float(weight.sum())))
+def _lack(cut: Cut, demand: Demand) -> str:
+    """Return why an object does not meet a demand; empty if it does."""
+    if demand is Demand.FOUND or cut.is_whole:
+        return ""
+    if demand is Demand.WHOLE:
+        return NOT_WHOLE
+    return "" if cut.has_room else NO_ROOM
 
 
 def _nothing_cut(

@@ -11,6 +11,7 @@ INSIDE = 0.5
 LEAST_SHARE = 0.01
 MOST_SHARE = 0.92
 MOST_CONTACT = 0.06
+MOST_IN_PLACE = 0.7
 NO_OBJECT = "hardly anything was found"
 ALL_OBJECT = "nearly the whole image was taken for the object"
 
@@ -49,6 +50,11 @@ class Cut:
         edge[1:-1, 1:-1] = False
         n_edge = int((outline & edge).sum()) + int((mask[edge] > 0).sum())
         return n_edge <= MOST_CONTACT * max(1, int(outline.sum()))
+
+    @property
+    def has_room(self) -> bool:
+        """Whether enough is seen behind the object for another backdrop to show, with the object where it is."""
+        return float((self.alpha > INSIDE).mean()) <= MOST_IN_PLACE
 
 
 def cut_by_mask(pixels: ByteArray, mask: ByteArray) -> Cut | str:

@@ -19,6 +19,9 @@ OCCLUDED = (0.3, 0.45)
 FOG = np.array([222.0, 226.0, 230.0])
 RAIN_LIGHT = 0.82
 MOSAIC = 28
+TILT = (18.0, 32.0)
+TEXT_WIDTH = (0.55, 0.9)
+WRITING = ("SAMPLE", "COPYRIGHT", "SPECIAL OFFER", "PHOTO 1024", "www.example.com", "NEW TODAY")
 NOISE = 22.0
 
 
@@ -216,12 +219,49 @@ def pixelated(pixels: ByteArray, _random: np.random.Generator) -> ByteArray:
     )
 
 
+def tilted(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
+    """Return the image turned by a fifth of a right angle or more, so much nearer that no corner is empty."""
+    import cv2
+
+    height, width = pixels.shape[:2]
+    turn = random.uniform(*TILT) * (1 if random.integers(2) else -1)
+    nearer = float(np.cos(np.radians(abs(turn))) + np.sin(np.radians(abs(turn))))
+    middle = (0.5 * (width - 1), 0.5 * (height - 1))
+    matrix = cv2.getRotationMatrix2D(middle, turn, nearer)
+    return np.asarray(
+        cv2.warpAffine(pixels, matrix, (width, height), borderMode=cv2.BORDER_REFLECT_101),
+        dtype=np.uint8,
+    )
+
+
+def written_over(pixels: ByteArray, random: np.random.Generator) -> ByteArray:
+    """Return the image with a line of writing across it, light with a dark rim, as captions and watermarks are."""
+    import cv2
+
+    height, width = pixels.shape[:2]
+    words = WRITING[int(random.integers(len(WRITING)))]
+    font, thick = cv2.FONT_HERSHEY_DUPLEX, max(1, round(width / 130))
+    (length, tall), _ = cv2.getTextSize(words, font, 1.0, thick)
+    scale = random.uniform(*TEXT_WIDTH) * width / length
+    place = (
+        round(random.uniform(0.02, 0.98 - scale * length / width) * width),
+        round(random.uniform(0.2, 0.95) * (height - scale * tall) + scale * tall),
+    )
+    drawn = np.array(pixels, dtype=np.uint8)
+    for colour, extra in (((20, 20, 20), 2 * thick), ((240, 240, 240), 0)):
+        cv2.putText(drawn, words, place, font, scale, colour, thick + extra, cv2.LINE_AA)
+    return np.asarray(drawn, dtype=np.uint8)
+
+
 def _unchanged(pixels: ByteArray, _random: np.random.Generator) -> ByteArray:
     return pixels
 
 
 WHOLE_IMAGE: Mapping[tuple[Change, str], Edit] = MappingProxyType(
     {
+        ("pose", "mirrored"): lambda pixels, _random: np.ascontiguousarray(pixels[:, ::-1]),
+        ("pose", "upside down"): lambda pixels, _random: np.ascontiguousarray(pixels[::-1, ::-1]),
+        ("pose", "tilted"): tilted,
         ("weather", "fog"): foggy,
         ("weather", "rain"): rainy,
         ("weather", "snow"): snowing,
@@ -232,6 +272,7 @@ WHOLE_IMAGE: Mapping[tuple[Change, str], Edit] = MappingProxyType(
         ("look", "grey"): greyscale,
         ("look", "noisy"): noisy,
         ("look", "pixelated"): pixelated,
+        ("text", "over"): written_over,
     }
 )
 """Changes of the whole image by kind and value, in the order in which they are made."""

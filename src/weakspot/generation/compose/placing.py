@@ -69,9 +69,7 @@ class Placement:
 
 
 def sprite_of(cut: Cut, *, is_mirrored: bool = False) -> Sprite:
-    """Return the object of a cut; colours of its old surroundings that shine through the outline are replaced by its own."""
-    import cv2
-
+    """Return the object of a cut, in colours of its own up to the outline."""
     top, left, bottom, right = cut.box
     height, width = cut.alpha.shape
     pad = 3
@@ -79,19 +77,27 @@ def sprite_of(cut: Cut, *, is_mirrored: bool = False) -> Sprite:
         slice(max(0, top - pad), min(height, bottom + pad)),
         slice(max(0, left - pad), min(width, right + pad)),
     )
-    pixels, alpha = cut.pixels[window].astype(np.float32), cut.alpha[window]
-    core = cv2.erode((alpha > CORE).astype(np.float32), np.ones((3, 3), dtype=np.uint8))
-    spread = max(1.5, max(height, width) / 110)
-    weight = cv2.GaussianBlur(core, (0, 0), spread)[..., None]
-    nearby = cv2.GaussianBlur(pixels * core[..., None], (0, 0), spread) / np.maximum(weight, 1e-3)
-    clean = np.where((core[..., None] > 0) | (weight < 0.02), pixels, nearby)  # noqa: PLR2004
+    alpha = cut.alpha[window]
+    clean = own_colours(cut.pixels[window], alpha, spread=max(1.5, max(height, width) / 110))
     step = -1 if is_mirrored else 1
     length = max(bottom - top, right - left) / min(height, width)
     return Sprite(
-        pixels=as_pixels(clean[:, ::step]),
+        pixels=np.ascontiguousarray(clean[:, ::step]),
         alpha=np.ascontiguousarray(alpha[:, ::step]),
         length=length,
     )
+
+
+def own_colours(pixels: ByteArray, alpha: FloatArray, *, spread: float = 0.0) -> ByteArray:
+    """Return an image in which colours of the surroundings that shine through the outline of an object are replaced by its own."""
+    import cv2
+
+    spread = spread or max(1.5, max(alpha.shape) / 110)
+    core = cv2.erode((alpha > CORE).astype(np.float32), np.ones((3, 3), dtype=np.uint8))
+    weight = cv2.GaussianBlur(core, (0, 0), spread)[..., None]
+    nearby = cv2.GaussianBlur(pixels.astype(np.float32) * core[..., None], (0, 0), spread)
+    nearby = nearby / np.maximum(weight, 1e-3)
+    return as_pixels(np.where((core[..., None] > 0) | (weight < 0.02), pixels, nearby))  # noqa: PLR2004
 
 
 def placements(
@@ -138,7 +144,7 @@ def put_on(
         layer, alpha = _layer(sprite, place, side)
         if is_lit:
             pixels = _shade(pixels, alpha)
-            layer = _in_light_of(layer, alpha, backdrop)
+            layer = in_light_of(layer, alpha, backdrop)
         pixels = mixed(pixels, layer, alpha)
         cover = np.maximum(cover, alpha)
     return pixels, cover
@@ -196,7 +202,8 @@ def _shade(pixels: ByteArray, alpha: FloatArray) -> ByteArray:
     return as_pixels(pixels * (1.0 - np.clip(SHADOW * soft + 0.25 * around, 0.0, 0.8))[..., None])
 
 
-def _in_light_of(layer: ByteArray, alpha: FloatArray, backdrop: ByteArray) -> ByteArray:
+def in_light_of(layer: ByteArray, alpha: FloatArray, backdrop: ByteArray) -> ByteArray:
+    """Return an object with some of the light of what is behind it."""
     import cv2
 
     own = cv2.cvtColor(layer.astype(np.float32) / 255.0, cv2.COLOR_RGB2LAB)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 
 from weakspot.core.errors import RefusedPromptError
 from weakspot.core.own_images import OwnImages
@@ -43,6 +44,14 @@ class Place:
     is_own: bool = False
 
 
+class Demand(Enum):
+    """What is asked of an object: to be found, to be parted from what is behind it, to be whole so that it can be moved."""
+
+    FOUND = "found"
+    PARTED = "parted"
+    WHOLE = "whole"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """What a prompt asks for.
@@ -58,12 +67,12 @@ class Wanted:
     place: Place | None = None
 
     @property
-    def is_moved(self) -> bool:
-        """Whether the object has to leave its own image, or its place in it."""
+    def demand(self) -> Demand:
+        """What is asked of the object's mask."""
         is_several = self.changes.get("count", "one") != "one"
-        return (
-            self.place is not None or is_several or bool({"size", "position"} & set(self.changes))
-        )
+        if is_several or {"size", "position"} & set(self.changes):
+            return Demand.WHOLE
+        return Demand.FOUND if self.place is None else Demand.PARTED
 
 
 @dataclass(frozen=True, kw_only=True)

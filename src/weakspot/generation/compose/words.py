@@ -5,7 +5,18 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 Change = Literal[
-    "count", "colour", "size", "position", "light", "weather", "blur", "hiding", "look", "place"
+    "count",
+    "colour",
+    "size",
+    "position",
+    "pose",
+    "light",
+    "weather",
+    "blur",
+    "hiding",
+    "text",
+    "look",
+    "place",
 ]
 
 
@@ -75,6 +86,15 @@ _SPELLINGS: Mapping[Said, tuple[str, ...]] = {
         for much in ("partly ", "partially ", "half ", "")
         for how in ("hidden", "covered", "occluded", "obscured", "concealed")
     ),
+    Said("pose", "upside down"): ("upside down", "turned upside down"),
+    Said("pose", "tilted"): ("tilted", "at an angle", "slanted", "rotated"),
+    Said("pose", "mirrored"): ("mirrored", "mirror image of"),
+    Said("text", "over"): tuple(
+        f"{start} {what}{end}"
+        for start in ("with", "there is")
+        for what in ("text", "writing", "a text", "a watermark", "a caption")
+        for end in (" over it", " on it", "")
+    ),
     Said("look", "grey"): (
         "black and white photo", "black and white photograph", "black and white image", "in black and white", "greyscale",
         "grayscale", "monochrome",
@@ -124,7 +144,9 @@ WHAT_CAN_BE_SAID: Mapping[str, str] = MappingProxyType(
         "light": "dark (at night), bright",
         "weather": "fog, rain, snow",
         "sharpness": "blurred, blurred background",
+        "pose": "mirrored, tilted, upside down",
         "hiding": "partly hidden",
+        "writing": "with text",
         "look": "black and white photo, noisy, pixelated",
     }
 )

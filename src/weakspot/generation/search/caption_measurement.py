@@ -343,7 +343,7 @@ class WorstGroupObjective:
         )
         return (
             0
-            if series.is_final
+            if series.is_final or series.has_ended
             else max(0, min(most - series.n_asked, self._design.budget - self.n_asked))
         )
 
@@ -359,7 +359,9 @@ class WorstGroupObjective:
         except RefusedPromptError as error:
             series.stopped, series.note = StoppedBecause.REFUSED, str(error)
             return
-        series.take(draws, self._referee, n_asked=n_images)
+        series.take(draws, self._referee, n_asked=draws.n_asked)
+        if draws.n_asked < n_images:
+            series.has_ended = True
         if not series.n_images and series.n_asked >= NOTHING_KEPT_BATCHES * self._design.batch:
             series.stopped = StoppedBecause.REJECTED
         self._progress(self.n_asked, self._design.budget)

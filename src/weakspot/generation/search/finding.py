@@ -20,22 +20,25 @@ from weakspot.generation.search.prompts import (
 )
 from weakspot.generation.search.records import CaptionTrial, StoppedBecause
 from weakspot.generation.search.refinement import Refinement, Sentences, n_content_words, said_words
-from weakspot.generation.search.sampling import Sampler
+from weakspot.generation.search.sampling import KnowsControls, Sampler
 from weakspot.generation.search.search_records import (
     CaptionFinding,
+    CaptionSearch,
+    ClassSearch,
     ClusterRecord,
-    SearchRequest,
-    SearchResult,
 )
 from weakspot.generation.search.sentences import CaptionEffort, CaptionWriter
 from weakspot.lexicon.captions import content_words, noun_of
 
 N_EXAMPLES = 16
+MOST_SUSPICIONS = 3
+MOST_CONTROL = 0.1
+"""By how much the control of a caption may raise the failure rate; beyond that nothing is claimed of the caption."""
 
 
 def search_failures(
-    sampler: Sampler, request: SearchRequest, progress: Progress = no_progress
-) -> SearchResult:
+    sampler: Sampler, request: CaptionSearch, progress: Progress = no_progress
+) -> ClassSearch:
     """Search for failures of one class; nothing is random but the sampler's images.
 
     Args:
@@ -67,6 +70,7 @@ def search_failures(
     search.try_own_captions()
     search.try_clusters()
     search.drop_longer_ones()
+    search.drop_what_controls_explain()
     return search.result()
 
 
@@ -103,18 +107,22 @@ class _Search:
     """One search under way: what was found so far, and what there is to say of it."""
 
     sampler: Sampler
-    request: SearchRequest
+    request: CaptionSearch
     group_objective: WorstGroupObjective
     baseline: str
     found: list[tuple[Sentences, CaptionTrial, CaptionTrial]] = field(default_factory=list)
     clusters: list[ClusterRecord] = field(default_factory=list)
     left_out: dict[str, None] = field(default_factory=dict)
+    unclaimed: dict[str, str] = field(default_factory=dict)
 
     @property
     def refinement(self) -> Refinement:
         own = frozenset(content_words(noun_of(self.request.class_name)))
         return Refinement(
-            group_objective=self.group_objective, baseline=self.baseline, class_words=own
+            group_objective=self.group_objective,
+            baseline=self.baseline,
+            class_words=own,
+            reword=self.request.reword,
         )
 
     def try_own_captions(self) -> None:
@@ -197,6 +205,39 @@ class _Search:
                 kept.append((said, trial, whole))
         self.found = kept
 
+    def drop_what_controls_explain(self) -> None:
+        """Leave out what is not claimed because the images fail more often already when all is done to them but the change."""
+        sampler = self.sampler
+        if not isinstance(sampler, KnowsControls):
+            return
+        for one in list(self.found):
+            control = sampler.control_for(one[1].prompt)
+            if not control or control in one[1].caption:
+                continue
+            trial = self.refinement.tried((f"{control}.",), step="control")
+            change = trial.rate.value - self.group_objective.baseline_trial.rate.value
+            if trial.is_proven or not trial.can_be_generated or change > MOST_CONTROL:
+                self.found.remove(one)
+                self.unclaimed[one[1].caption] = (
+                    f"No claim of “{one[1].caption}”: the control “{control}” alone changes failures by {100 * change:+.0f} points "
+                    f"on {trial.n_images} images, more than {100 * MOST_CONTROL:.0f} or beyond chance."
+                )
+
+    @property
+    def _suspicions(self) -> tuple[CaptionTrial, ...]:
+        """Return what fails more often by as much as matters and ran out of objects before that was proven, most often first."""
+        found = [
+            one
+            for one in self.group_objective.trials
+            if one.n_views and not one.is_proven and one.step != "control"
+            if one.difference is not None and (one.difference.value or 0.0) >= self._smallest_gain
+        ]
+        return tuple(sorted(found, key=lambda one: -one.rate.value))[:MOST_SUSPICIONS]
+
+    @property
+    def _smallest_gain(self) -> float:
+        return self.request.design.smallest_gain
+
     def _unexplained(self, keys: Sequence[str], writer: CaptionWriter) -> list[str]:
         """Return the images whose own captions say nothing that was found already."""
         if not self.found:
@@ -204,10 +245,10 @@ class _Search:
         own = zip(keys, writer.said(keys), strict=True)
         return [key for key, text in own if not any(_says(text, said) for said, _, _ in self.found)]
 
-    def result(self) -> SearchResult:
+    def result(self) -> ClassSearch:
         failures = self.group_objective.failures_of_baseline()
         trials = self.group_objective.trials
-        return SearchResult(
+        return ClassSearch(
             class_name=self.request.class_name,
             target=self.request.target,
             criterion=describe_criterion(self._counted),
@@ -219,6 +260,7 @@ class _Search:
             caption_source=self.sampler.caption_source,
             notes=self._notes(trials),
             n_images=self.group_objective.n_asked,
+            suspicions=tuple(one.caption for one in self._suspicions),
         )
 
     @property
@@ -252,10 +294,22 @@ class _Search:
             trial.caption for trial in trials if trial.stopped_because is StoppedBecause.REFUSED
         ]
         notes = [f"Captions come from: {self.sampler.caption_source}."]
-        if 2 * baseline.n_images < baseline.n_asked:
+        notes += self.unclaimed.values()
+        if baseline.n_views:
+            notes.append(
+                f"{baseline.n_images + baseline.n_views} images of the baseline prompt show {baseline.n_images} different objects "
+                "of yours; each object counts once, and the others are only looked at."
+            )
+        notes += [
+            f"Not proven: “{one.caption}” fails on {one.failures} of {one.n_images} objects, without it {baseline.failures} of "
+            f"{baseline.n_images}; there are no more. Ask your own images: weakspot hypothesis, or --prove."
+            for one in self._suspicions
+        ]
+        n_kept = baseline.n_images + baseline.n_views
+        if 2 * n_kept < baseline.n_asked:
             why = ", ".join(f"{number} {quality}" for quality, number in baseline.rejected.items())
             notes.append(
-                f"Only {baseline.n_images} of {baseline.n_asked} images of the baseline prompt passed the quality check ({why}): "
+                f"Only {n_kept} of {baseline.n_asked} images of the baseline prompt passed the quality check ({why}): "
                 "little can be found with so few different images."
             )
         if not baseline.failures:

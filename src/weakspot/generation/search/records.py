@@ -8,8 +8,9 @@ from pydantic import Field
 from weakspot.core.evidence import Share
 from weakspot.core.record import Record
 
-TrialStep = Literal["baseline", "cluster", "sentence", "adjective", "user"]
-"""Where a caption comes from: the prompt without any, a cluster of failures, one of its sentences, fewer adjectives, a person."""
+TrialStep = Literal["baseline", "cluster", "sentence", "adjective", "user", "control", "reworded"]
+"""Where a caption comes from: the prompt without any, a cluster of failures, one of its sentences, fewer adjectives, a person, the
+generator, which says what to compare a change with, or a language model."""
 
 
 class StoppedBecause(StrEnum):
@@ -55,8 +56,9 @@ class CaptionTrial(Record):
         step: where the caption comes from.
         n_asked: images ordered.
         rejected: how many each quality check rejected.
+        n_views: images that passed but do not count, because they show an object of the user's own that an earlier one shows.
         rate: failures that count among the images that were judged, towards the target if there is one; its interval holds at
-            whatever time one looks.
+            whatever time one looks. Of images composed from a user's own the first of every object is judged.
         all_failures: failures of any kind among the same images.
         target_failures: images taken for the target; 0 without a target.
         difference: rate minus the baseline's, None for the baseline itself and before anything was judged.
@@ -74,6 +76,7 @@ class CaptionTrial(Record):
     step: TrialStep
     n_asked: int = 0
     rejected: dict[str, int] = Field(default_factory=dict)
+    n_views: int = 0
     rate: Share
     all_failures: int = 0
     target_failures: int = 0

@@ -4,12 +4,12 @@ Shorter wordings of a sentence: adjectives left out.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
 from weakspot.generation.search.caption_measurement import WorstGroupObjective
-from weakspot.generation.search.prompts import caption_of, whole_prompt
+from weakspot.generation.search.prompts import caption_of, sentences_of, whole_prompt
 from weakspot.generation.search.records import CaptionTrial, TrialStep
 from weakspot.lexicon.captions import content_words, with_article
 from weakspot.lexicon.sentence_words import PREPOSITIONS
@@ -116,17 +116,19 @@ class Refinement:
         group_objective: where captions are tried.
         baseline: the prompt without a caption.
         class_words: words of the class; a sentence that says no more than these says nothing.
+        reword: shorter wordings of a caption, tried last; None if there is nobody to ask.
     """
 
     group_objective: WorstGroupObjective
     baseline: str
     class_words: frozenset[str] = frozenset()
+    reword: Callable[[str], Sequence[str]] | None = None
 
     def shortest(self, sentences: Sentences, whole: CaptionTrial) -> Refined:
         best = Refined(sentences=sentences, trial=whole)
         if len(sentences) > 1:
             best = self._single(sentences, whole) or self._fewer(sentences, whole)
-        return self._plainer(best, whole)
+        return self._reworded(self._plainer(best, whole), whole)
 
     def tried(self, sentences: Sequence[str], *, step: TrialStep) -> CaptionTrial:
         return self.group_objective.try_captions(
@@ -175,4 +177,21 @@ class Refinement:
                 if found is not None:
                     best = found
                     break
+        return best
+
+    def _reworded(self, best: Refined, whole: CaptionTrial) -> Refined:
+        """Try what a language model says in fewer words, the shortest first."""
+        if self.reword is None:
+            return best
+        proposed = {sentences_of(text) for text in self.reword(caption_of(best.sentences))}
+        shorter = [
+            sentences
+            for sentences in sorted(proposed, key=lambda one: (n_content_words(one), one))
+            if 0 < n_content_words(sentences) < n_content_words(best.sentences)
+            and not {word for one in sentences for word in said_words(one)} <= self.class_words
+        ]
+        for sentences in shorter:
+            found = self._equal(sentences, whole, step="reworded")
+            if found is not None:
+                return found
         return best

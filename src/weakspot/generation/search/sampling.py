@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.seeding import child_seed
@@ -15,14 +15,16 @@ class SampledImages:
     Args:
         keys: the images, by content hash.
         probabilities: what the classifier says of them [n, c], columns in the order of the sampler's class names.
-        n_asked: how many were ordered; the others were rejected.
+        n_asked: how many were ordered; the others were rejected. Fewer than were wanted: the series is at its end.
         rejected: how many each quality check rejected.
+        parents: the sample whose object each image shows, where it was composed from a user's own; empty: nothing is known.
     """
 
     keys: tuple[str, ...]
     probabilities: FloatArray
     n_asked: int
     rejected: Mapping[str, int]
+    parents: tuple[str, ...] = ()
 
 
 def place_seed(seed: int, class_name: str, prompt: str, place: int) -> int:
@@ -35,7 +37,7 @@ def place_seed(seed: int, class_name: str, prompt: str, place: int) -> int:
 
 
 class Sampler(Protocol):
-    """Generates from the endless series of images that every prompt has: the same place in it is always the same image.
+    """Generates from the series of images that every prompt has: the same place in it is always the same image.
 
     What was generated is kept, so that asking again costs nothing and a search that was interrupted goes on where it was.
     """
@@ -49,7 +51,7 @@ class Sampler(Protocol):
         """Who captions: the id of a captioner, or that captions are assembled from words ranked by the embedder."""
 
     def generate(self, prompt: str, class_name: str, *, first: int, n: int) -> SampledImages:
-        """Return places `first` to `first + n` of the series of a prompt.
+        """Return places `first` to `first + n` of the series of a prompt; fewer where it ends.
 
         Raises:
             RefusedPromptError: if the generator cannot generate what the prompt says.
@@ -67,3 +69,11 @@ class Sampler(Protocol):
 
     def likelihoods(self, keys: Sequence[str], captions: Sequence[str]) -> FloatArray | None:
         """Return log P(caption | image) [n, m], or None when the captioner cannot say."""
+
+
+@runtime_checkable
+class KnowsControls(Protocol):
+    """A sampler whose generator can draw all that a change does to an image but the change itself."""
+
+    def control_for(self, prompt: str) -> str:
+        """Return what to say instead of the change; empty if there is nothing to control for."""

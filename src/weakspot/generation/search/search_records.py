@@ -1,6 +1,6 @@
 """What a search is asked, and what it finds."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -14,7 +14,7 @@ ENOUGH_FAILURES = 16
 
 
 @dataclass(frozen=True, kw_only=True)
-class SearchRequest:
+class CaptionSearch:
     """Where and how to search.
 
     Args:
@@ -28,6 +28,7 @@ class SearchRequest:
         most_clusters: most clusters of failures of one wrong label.
         enough_failures: failures of the baseline that are wanted before they are clustered, if `design.most_baseline` allows.
         own_captions: a person's captions, measured first.
+        reword: shorter wordings of a caption, such as a language model's; None if there is nobody to ask.
     """
 
     class_name: str
@@ -40,6 +41,7 @@ class SearchRequest:
     most_clusters: int = 4
     enough_failures: int = ENOUGH_FAILURES
     own_captions: tuple[str, ...] = ()
+    reword: Callable[[str], Sequence[str]] | None = None
 
 
 class ClusterRecord(Record):
@@ -78,7 +80,7 @@ class CaptionFinding(Record):
         return self.trial.prompt != self.whole.prompt
 
 
-class SearchResult(Record):
+class ClassSearch(Record):
     """Everything that a search found out about one class.
 
     Args:
@@ -93,6 +95,7 @@ class SearchResult(Record):
         caption_source: who captioned.
         notes: what to know of the result.
         n_images: images ordered in all.
+        suspicions: captions that fail more often by as much as matters, but too few different objects could be shown to prove it.
     """
 
     earlier_names: ClassVar[Mapping[str, str]] = {"n_pictures": "n_images"}
@@ -108,3 +111,4 @@ class SearchResult(Record):
     caption_source: str
     notes: tuple[str, ...]
     n_images: int
+    suspicions: tuple[str, ...] = ()

@@ -78,8 +78,16 @@ class Referee:
                 label=self._names[int(code)],
                 is_failure=bool(one),
                 is_any_failure=bool(other or one),
+                parent=parent,
             )
-            for key, code, one, other in zip(draws.keys, said, counts, fails, strict=True)
+            for key, code, one, other, parent in zip(
+                draws.keys,
+                said,
+                counts,
+                fails,
+                draws.parents or [""] * len(draws.keys),
+                strict=True,
+            )
         )
 
     def is_wrong(self, image: "JudgedImage") -> bool:
@@ -95,12 +103,14 @@ class JudgedImage:
         label: what it was taken for.
         is_failure: whether it failed in the way that counts.
         is_any_failure: whether it failed in any way.
+        parent: the sample whose object it shows; empty if none is known.
     """
 
     key: str
     label: str
     is_failure: bool
     is_any_failure: bool
+    parent: str = ""
 
 
 @dataclass(kw_only=True, eq=False)
@@ -113,12 +123,14 @@ class ImageSeries:
         step: where the caption comes from.
         n_asked: places of the series that were generated.
         rejected: how many each quality check rejected.
-        images: those that were judged.
+        images: those that were judged and count: of every object of the user's own the first.
+        further: other views of the same objects, to be looked at only.
         wrong_labels: what failures of any kind were taken for.
         target_failures: images taken for the target.
         failures: failures that count.
         stopped: why nothing more was generated, None while it goes on.
         note: anything to tell.
+        has_ended: whether there is no further image of the prompt.
     """
 
     caption: str
@@ -127,11 +139,13 @@ class ImageSeries:
     n_asked: int = 0
     rejected: Counter[str] = field(default_factory=Counter)
     images: list[JudgedImage] = field(default_factory=list)
+    further: list[JudgedImage] = field(default_factory=list)
     wrong_labels: Counter[str] = field(default_factory=Counter)
     target_failures: int = 0
     failures: int = 0
     stopped: StoppedBecause | None = None
     note: str = ""
+    has_ended: bool = False
 
     @property
     def n_images(self) -> int:
@@ -149,16 +163,20 @@ class ImageSeries:
 
     @property
     def failed(self) -> FailedImages:
-        """Return the failures that count, in order."""
-        chosen = [one for one in self.images if one.is_failure]
+        """Return the failures that count, in order, then those among other views of the same objects."""
+        chosen = [one for one in (*self.images, *self.further) if one.is_failure]
         return FailedImages(
             keys=tuple(one.key for one in chosen), labels=tuple(one.label for one in chosen)
         )
 
     def take(self, draws: SampledImages, referee: Referee, *, n_asked: int) -> None:
-        judged = referee.judged(draws)
         self.n_asked += n_asked
         self.rejected.update(dict(draws.rejected))
+        judged: list[JudgedImage] = []
+        shown = {one.parent for one in self.images if one.parent}
+        for one in referee.judged(draws):
+            (self.further if one.parent in shown else judged).append(one)
+            shown |= {one.parent} if one.parent else set()
         self.images.extend(judged)
         self.failures += sum(one.is_failure for one in judged)
         self.wrong_labels.update(
@@ -218,6 +236,7 @@ def _record(
         step=series.step,
         n_asked=series.n_asked,
         rejected=dict(series.rejected.most_common()),
+        n_views=len(series.further),
         rate=Share(
             count=series.failures,
             total=series.n_images,

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import cast
 
 from weakspot.core.errors import ConfigError
+from weakspot.core.registry import part_class
 from weakspot.core.roles import ComposesImages, CostsMoney, ImageGenerator
 from weakspot.generation.service.own_images import Purpose, own_images
 from weakspot.pipeline.models.object_masks import ObjectMasks, build_segmenter
@@ -19,11 +20,15 @@ def with_generator(settings: Settings, name: str) -> Settings:
     """Return settings with another generator, if one is named: `NAME`, or `NAME:MODEL`.
 
     Options stay with the generator they were given for.
+
+    Raises:
+        ConfigError: if there is no such generator.
     """
     chosen = settings.generator
     name, _, model = name.partition(":")
     if not name:
         return settings
+    part_class("image_generators", name)
     options = chosen.options if name == chosen.name else {}
     options = {**options, "model": model} if model else options
     return settings.model_copy(
@@ -57,7 +62,7 @@ def build_generator(
         raise ConfigError(
             "No image generator is configured.",
             where="[generator] name",
-            fix="Choose compose, diffusers, edit, endpoint or unclip.",
+            fix="Choose compose, diffusers, edit, edit-endpoint, endpoint or unclip.",
         )
     options = resolved_options(chosen.options, folder)
     built = build_part("image_generators", chosen.name, options, where="[generator] options")

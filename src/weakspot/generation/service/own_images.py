@@ -21,7 +21,7 @@ from weakspot.generation.service.background_words import BackgroundWords
 from weakspot.generation.service.colour_words import ColourWords
 from weakspot.media.images import decode_image
 from weakspot.media.locations import join_location, read_location
-from weakspot.pipeline.models.object_masks import ObjectMasks
+from weakspot.pipeline.models.object_masks import Box, ObjectMasks, mask_in_box, read_box
 from weakspot.pipeline.preparation import CLIP, Prepared
 from weakspot.pipeline.settings import Settings
 
@@ -34,7 +34,7 @@ SPLITS: dict[Purpose, tuple[Split, ...]] = {
     "measure": (Split.VALIDATION, Split.TEST),
     "train": (Split.TRAIN, Split.POOL),
 }
-MASK_COLUMN = "mask"
+MASK_COLUMN, BOX_COLUMN = "mask", "box"
 MOST_SEGMENTED = 300
 NOT_ASKED = f"it is not among the {MOST_SEGMENTED} images of its class that are looked at"
 
@@ -117,6 +117,7 @@ class _OwnSamples:
         said = [
             *self._dataset.content_hashes(self.rows),
             *(str(mask) for mask in self._masks.values()),
+            *(str(box) for box in self._boxes.values()),
             "" if self.found_by is None else self.found_by.segmenter.segmenter_id,
         ]
         return hashlib.sha256("\n".join(said).encode()).hexdigest()[:16]
@@ -177,7 +178,18 @@ class _OwnSamples:
         return {}
 
     def found(self, sample_id: str, class_name: str) -> tuple[FloatArray, str]:
-        """Return where the object of a class is in an image; the first question about a class is put for many of its images."""
+        """Return where the object of a class is in an image; the first question about a class is put for many of its images.
+
+        In an image with a box (a metadata column `box`) it is looked for within that.
+        """
+        if self.found_by is not None and sample_id in self._boxes:
+            boxed = mask_in_box(
+                self.found_by.segmenter,
+                self.image(sample_id).convert("RGB"),
+                self._boxes[sample_id],
+                class_name=class_name,
+            )
+            return boxed.coverage, boxed.refused
         known = self._found.get(class_name)
         if known is None:
             known = self._found[class_name] = self._found_masks(class_name)
@@ -187,7 +199,8 @@ class _OwnSamples:
         return mask.coverage, mask.refused
 
     def _found_masks(self, class_name: str) -> dict[str, ObjectMask]:
-        names = [name for name in self.objects(class_name) if name not in self._masks]
+        known = self._masks.keys() | self._boxes.keys()
+        names = [name for name in self.objects(class_name) if name not in known]
         order = generator(0, "segmented", class_name).permutation(len(names))[:MOST_SEGMENTED]
         chosen = [names[place] for place in sorted(order.tolist())]
         rows = np.array([self._row_of[name] for name in chosen], dtype=np.int64)
@@ -201,7 +214,16 @@ class _OwnSamples:
 
     @cached_property
     def _masks(self) -> dict[str, str]:
-        if MASK_COLUMN not in self._dataset.metadata_names:
+        return self._told(MASK_COLUMN)
+
+    @cached_property
+    def _boxes(self) -> dict[str, Box]:
+        found = {name: read_box(text) for name, text in self._told(BOX_COLUMN).items()}
+        return {name: box for name, box in found.items() if box is not None}
+
+    def _told(self, column: str) -> dict[str, str]:
+        """Return what a metadata column says of these samples, without those that it says nothing of."""
+        if column not in self._dataset.metadata_names:
             return {}
-        told: Sequence[object] = self._dataset.metadata(MASK_COLUMN).to_pylist()
+        told: Sequence[object] = self._dataset.metadata(column).to_pylist()
         return {name: str(told[row]) for name, row in self._row_of.items() if told[row]}

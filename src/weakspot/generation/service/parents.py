@@ -1,13 +1,17 @@
 """Which seeds to draw with, so that every image of a prompt shows another of the user's own objects."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
 
 from weakspot.core.errors import ModelError, NotEnoughDataError, RefusedPromptError
-from weakspot.core.roles import ImageGenerator, KnowsParents
+from weakspot.core.roles import HasViews, ImageGenerator, KnowsParents
 
 MOST_TRIED = 25
 MORE_TRIED = 200
+MANY_TRIED = 1500
+MOST_VIEWS = 5
+"""How many images of one prompt may show the same object, each time in another view."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +66,7 @@ def parent_seeds(
     plain = _different(tried, [known[prompts[0]]], n)
     if len(plain) < enough:
         raise NotEnoughDataError(
-            _too_few(class_name, len(plain), enough), where="generator compose", fix=_FIX
+            _too_few(class_name, len(plain), enough), where="[generator] least_parents", fix=_FIX
         )
     short = {
         prompt: f"{_too_few(class_name, len(found), enough)} {_FIX}"
@@ -80,9 +84,91 @@ def parent_seeds(
     return ParentSeeds(seeds=seeds, prompts=tuple(kept), short=short, is_complete=len(seeds) == n)
 
 
+def with_views(image_generator: ImageGenerator, chosen: ParentSeeds, n: int) -> ParentSeeds:
+    """Return seeds that show the objects again in other views, once all of them were shown, until there are as many as wanted."""
+    if chosen.is_complete or not isinstance(image_generator, HasViews):
+        return chosen
+    seeds = seeds_of_views(image_generator, chosen.seeds)[:n]
+    return replace(chosen, seeds=seeds, is_complete=len(seeds) == n)
+
+
+def seeds_of_views(image_generator: HasViews, seeds: Sequence[int]) -> tuple[int, ...]:
+    """Return seeds of different objects, then those of further views of them, so that all are shown once before one is shown again."""
+    return tuple(
+        image_generator.seed_of_view(seed, number) for number in range(MOST_VIEWS) for seed in seeds
+    )
+
+
+def different_seeds(
+    image_generator: KnowsParents,
+    prompt: str,
+    candidates: Iterable[int],
+    *,
+    least: int,
+    class_name: str,
+) -> tuple[int, ...]:
+    """Return seeds of all different objects that a prompt can show, as far as some thousand candidates tell.
+
+    Raises:
+        RefusedPromptError: if the generator cannot draw the prompt, or with fewer objects than `least`.
+    """
+    tried = _first(iter(candidates), MANY_TRIED)
+    image_generator.parents_of(prompt, tried[0])
+    found = _different(tried, [_parents(image_generator, prompt, tried)], len(tried))
+    if len(found) < least:
+        raise RefusedPromptError(
+            _too_few(class_name, len(found), least), where="generator compose", fix=_FIX
+        )
+    return found
+
+
+class SeedSeries:
+    """The seeds of every prompt in order: those of different objects first, then of further views of them, and then no more.
+
+    A generator that composes from nobody's images, or cannot say from which, has a seed for every place.
+
+    Args:
+        image_generator: who draws; None: nobody knows.
+        seed_at: class, prompt and place to a seed.
+        least: a prompt that can show fewer different objects is refused.
+    """
+
+    def __init__(
+        self,
+        image_generator: ImageGenerator | None,
+        seed_at: Callable[[str, str, int], int],
+        *,
+        least: int = 1,
+    ) -> None:
+        drawer: object = image_generator
+        self._composer = drawer if isinstance(drawer, KnowsParents) else None
+        self._viewer = drawer if isinstance(drawer, HasViews) else None
+        self._seed_at = seed_at
+        self._least = least
+        self._known: dict[tuple[str, str], tuple[int, ...]] = {}
+
+    def places(self, class_name: str, prompt: str, *, first: int, n: int) -> tuple[int, ...]:
+        """Return the seeds of places `first` to `first + n`; fewer where the series ends.
+
+        Raises:
+            RefusedPromptError: if the generator cannot draw the prompt, or from too few different objects.
+        """
+        composer, viewer = self._composer, self._viewer
+        if composer is None or viewer is None:
+            return tuple(self._seed_at(class_name, prompt, one) for one in range(first, first + n))
+        key = (class_name, prompt)
+        if key not in self._known:
+            candidates = (self._seed_at(class_name, prompt, place) for place in count())
+            found = different_seeds(
+                composer, prompt, candidates, least=self._least, class_name=class_name
+            )
+            self._known[key] = seeds_of_views(viewer, found)
+        return self._known[key][first : first + n]
+
+
 _FIX = (
-    "Give masks (a column `mask`) or more images, or lower [generator] least_parents and judge for yourself; "
-    "an image model as generator needs no cut-outs."
+    "Give more images or masks of their objects (a column `mask`), or lower [generator] least_parents and judge for yourself; "
+    "a text-to-image model as generator needs none."
 )
 
 

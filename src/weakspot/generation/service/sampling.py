@@ -5,6 +5,7 @@ The series of images that every prompt has, generated for one project and kept.
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -18,11 +19,13 @@ from weakspot.core.roles import (
     Captioner,
     ChecksPrompts,
     CompletesCaptions,
+    HasControls,
     ImageGenerator,
     ScoresCaptions,
 )
 from weakspot.generation.search.sampling import SampledImages, place_seed
 from weakspot.generation.search.word_sentences import ASSEMBLED, WordSentences
+from weakspot.generation.service.parents import SeedSeries
 from weakspot.generation.service.predictions import GeneratedPredictions
 from weakspot.pipeline.models.answers import failing_as_model_error, storable
 from weakspot.pipeline.models.assistants import assistant_parts
@@ -34,14 +37,21 @@ from weakspot.store.texts import TextCache, text_cache, text_keys
 class GeneratedSeries:
     """Generates images of prompts and asks the project's classifier; what was generated is known by content hash.
 
+    A generator that composes from a user's own images shows every object that it can once, then each in further views, and then the
+    series of the prompt is at its end.
+
     Args:
         predictions: generates and asks.
         seed: of the project; the same place of a series is always the same image.
+        image_generator: who generates, asked which objects its images show; None: nobody knows.
+        least_parents: a prompt that can show fewer different objects is refused.
         generated: every image that passed the quality check, by content hash.
     """
 
     predictions: GeneratedPredictions
     seed: int
+    image_generator: ImageGenerator | None = None
+    least_parents: int = 1
     generated: dict[str, GenerationResult] = field(default_factory=dict)
 
     @property
@@ -49,18 +59,14 @@ class GeneratedSeries:
         return self.predictions.class_names
 
     def generate(self, prompt: str, class_name: str, *, first: int, n: int) -> SampledImages:
-        """Return places `first` to `first + n` of the series of a prompt.
+        """Return places `first` to `first + n` of the series of a prompt, as far as it goes.
 
         Raises:
-            RefusedPromptError: if the generator cannot generate what the prompt says.
+            RefusedPromptError: if the generator cannot generate what the prompt says, or from too few different objects.
         """
         requests = [
-            GenerationRequest(
-                class_name=class_name,
-                prompt=prompt,
-                seed=place_seed(self.seed, class_name, prompt, place),
-            )
-            for place in range(first, first + n)
+            GenerationRequest(class_name=class_name, prompt=prompt, seed=seed)
+            for seed in self._seeds.places(class_name, prompt, first=first, n=n)
         ]
         made = self.predictions.generate(requests)
         kept = {one.content_hash: one for one in made if one.is_kept}
@@ -71,6 +77,15 @@ class GeneratedSeries:
             probabilities=np.asarray(self.predictions.probabilities(keys)),
             n_asked=len(requests),
             rejected=rejections(made),
+            parents=tuple(next(iter(one.parents), "") for one in kept.values()),
+        )
+
+    @cached_property
+    def _seeds(self) -> SeedSeries:
+        return SeedSeries(
+            self.image_generator,
+            lambda class_name, prompt, place: place_seed(self.seed, class_name, prompt, place),
+            least=self.least_parents,
         )
 
 
@@ -189,6 +204,33 @@ class SamplerParts:
     embed_texts: EmbedTexts | None
 
 
+class DrawableSentences:
+    """Leaves out of a text the sentences that a generator says it cannot draw; each is asked about once.
+
+    Args:
+        generator: who is to draw; one that cannot say without drawing takes all.
+    """
+
+    def __init__(self, generator: ImageGenerator) -> None:
+        self._generator = generator
+        self._can_draw: dict[str, bool] = {}
+
+    def of(self, text: str, beginning: str) -> str:
+        """Return what is left of a text that follows a beginning."""
+        if not isinstance(self._generator, ChecksPrompts):
+            return text
+        sentences = [sentence for part in text.split(".") if (sentence := part.strip())]
+        for sentence in sentences:
+            if sentence not in self._can_draw:
+                try:
+                    self._generator.check_prompt(f"{beginning} {sentence}.")
+                except RefusedPromptError:
+                    self._can_draw[sentence] = False
+                else:
+                    self._can_draw[sentence] = True
+        return " ".join(f"{sentence}." for sentence in sentences if self._can_draw[sentence])
+
+
 class StoredSampler:
     """A sampler whose images, predictions, embeddings and captions are kept, so that a search goes on where it was.
 
@@ -212,7 +254,7 @@ class StoredSampler:
         self._words = None
         if parts.embed_texts is not None:
             self._words = WordSentences(embed_texts=parts.embed_texts, class_name=class_name)
-        self._can_generate: dict[str, bool] = {}
+        self._drawable = DrawableSentences(parts.generator)
 
     @property
     def class_names(self) -> tuple[str, ...]:
@@ -225,6 +267,11 @@ class StoredSampler:
     def generate(self, prompt: str, class_name: str, *, first: int, n: int) -> SampledImages:
         """Return places `first` to `first + n` of the series of a prompt."""
         return self._series.generate(prompt, class_name, first=first, n=n)
+
+    def control_for(self, prompt: str) -> str:
+        """Return what to say instead of what a prompt changes, so that all is done to an image but that; empty if nothing is."""
+        generator = self._parts.generator
+        return generator.control_for(prompt) if isinstance(generator, HasControls) else ""
 
     def embeddings(self, keys: Sequence[str]) -> FloatArray:
         """Return unit vectors [n, d] of images that were generated."""
@@ -241,7 +288,7 @@ class StoredSampler:
 
     def completions(self, keys: Sequence[str], *, beginning: str) -> list[str]:
         """Return what follows the beginning in a caption of each image, without sentences that the generator cannot generate."""
-        return [self._possible_prompts(text, beginning) for text in self._said(keys, beginning)]
+        return [self._drawable.of(text, beginning) for text in self._said(keys, beginning)]
 
     def _said(self, keys: Sequence[str], beginning: str) -> list[str]:
         if self._captions is not None:
@@ -253,21 +300,6 @@ class StoredSampler:
                 fix="Configure a captioner or an embedder with text.",
             )
         return self._words.completion(self.embeddings(keys)) if len(keys) else []
-
-    def _possible_prompts(self, text: str, beginning: str) -> str:
-        generator = self._parts.generator
-        if not isinstance(generator, ChecksPrompts):
-            return text
-        sentences = [sentence for part in text.split(".") if (sentence := part.strip())]
-        for sentence in sentences:
-            if sentence not in self._can_generate:
-                try:
-                    generator.check_prompt(f"{beginning} {sentence}.")
-                except RefusedPromptError:
-                    self._can_generate[sentence] = False
-                else:
-                    self._can_generate[sentence] = True
-        return " ".join(f"{sentence}." for sentence in sentences if self._can_generate[sentence])
 
     def likelihoods(self, keys: Sequence[str], captions: Sequence[str]) -> FloatArray | None:
         """Return log P(caption | image) [n, m], or None when the captioner cannot say."""

@@ -19,6 +19,7 @@ from weakspot.core.seeding import generator
 from weakspot.generation.search.adversarial import SourceCaption, caption_from, merged
 from weakspot.generation.search.prompts import baseline_prompt, parent_of
 from weakspot.generation.search.word_sentences import ASSEMBLED
+from weakspot.generation.service.sampling import DrawableSentences
 from weakspot.pipeline.models.image_texts import ImageTexts, Speaker
 from weakspot.store.project import ProjectStore
 
@@ -78,6 +79,7 @@ class ImageCaptions:
         engine: reads and decodes images.
         progress: told how many images are done.
         words: rows and their class to words that the embedder ranks; None if it cannot.
+        drawable: leaves out sentences that the generator cannot draw, before the first ones are taken; None: all are taken.
     """
 
     captioner: Captioner | None
@@ -85,6 +87,7 @@ class ImageCaptions:
     engine: Engine
     progress: Progress
     words: WordsOfRows | None = None
+    drawable: DrawableSentences | None = None
 
     def source(self, dataset: Dataset) -> str:
         if self.captioner is not None:
@@ -110,6 +113,8 @@ class ImageCaptions:
             baseline = self.baselines.of(name)
             origins = keys.take(pa.array(own)).to_pylist()
             texts = caption_rows(own, baseline, name)
+            if self.drawable is not None:
+                texts = [self.drawable.of(text, baseline) for text in texts]
             found += [
                 caption_from(name, baseline, text, origin=origin)
                 for text, origin in zip(texts, origins, strict=True)
@@ -117,7 +122,8 @@ class ImageCaptions:
         captions = merged([one for one in found if one is not None])
         if not captions:
             raise NotEnoughDataError(
-                f"None of {len(rows)} images got a caption.", fix="Try another captioner."
+                f"None of {len(rows)} images got a caption that can be generated.",
+                fix="Try another captioner, or another generator.",
             )
         return captions
 

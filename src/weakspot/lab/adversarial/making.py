@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -23,7 +24,7 @@ from weakspot.generation.search.adversarial import (
 from weakspot.generation.search.word_sentences import WordSentences
 from weakspot.generation.service.generator_choice import build_generator
 from weakspot.generation.service.predictions import GeneratedPredictions
-from weakspot.generation.service.sampling import GeneratedSeries
+from weakspot.generation.service.sampling import DrawableSentences, GeneratedSeries
 from weakspot.generation.service.service import confirm_cost
 from weakspot.lab.adversarial.caption_sources import (
     Baselines,
@@ -205,6 +206,7 @@ class AdversarialStage:
             engine=build_engine(self.settings),
             progress=self._progress_of("caption"),
             words=self._words if request.images is None else None,
+            drawable=DrawableSentences(self._image_generator),
         )
         if request.images is not None:
             images, whose = reader.labelled(request.images), f"the images in {request.images.name}"
@@ -231,10 +233,14 @@ class AdversarialStage:
             embed_texts=embed_texts, class_name=name
         ).completion(samples.embeddings(CLIP, rows))
 
-    def _series(self, folder: Path, *, n_most: int) -> tuple[GeneratedSeries, ImageGenerator]:
-        image_generator = self.generator or build_generator(
+    @cached_property
+    def _image_generator(self) -> ImageGenerator:
+        return self.generator or build_generator(
             self.settings, self.store.root, self.prepared, purpose="measure", store=self.store
         )
+
+    def _series(self, folder: Path, *, n_most: int) -> tuple[GeneratedSeries, ImageGenerator]:
+        image_generator = self._image_generator
         confirm_cost(
             image_generator,
             min(n_most, self.settings.generator.max_images),
@@ -243,7 +249,10 @@ class AdversarialStage:
         predictions = GeneratedPredictions.of(
             image_generator, self.prepared, folder, settings=self.settings
         )
-        return GeneratedSeries(predictions=predictions, seed=self.settings.seed), image_generator
+        series = GeneratedSeries(
+            predictions=predictions, seed=self.settings.seed, image_generator=image_generator
+        )
+        return series, image_generator
 
     def _generate(
         self,

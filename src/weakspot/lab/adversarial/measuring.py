@@ -10,20 +10,17 @@ from PIL import Image
 
 from weakspot.backends.inception_embedder import InceptionEmbedder
 from weakspot.compare.distances import SetDistance, distances_to
+from weakspot.compare.generated_findings import OtherClassifier
 from weakspot.compare.transfer import TransferMatrix, transfer_matrix
 from weakspot.core.arrays import AnyArray, FloatArray, IntArray
 from weakspot.core.dataset import Split
-from weakspot.core.errors import ConfigError, ModelError
+from weakspot.core.errors import ModelError
 from weakspot.core.roles import Embedder
 from weakspot.core.seeding import generator
 from weakspot.lab.adversarial.export import read_record
 from weakspot.lab.adversarial.image_lists import ImageList, ListReader, ModelUnderTest
-from weakspot.pipeline.models.embedder_choice import choose_embedder
 from weakspot.pipeline.models.embedding import KnowsEmbeddings
-from weakspot.pipeline.models.embedding_classifiers import reads_embeddings
 from weakspot.pipeline.preparation import CLIP, Prepared
-from weakspot.pipeline.settings_file import load_settings
-from weakspot.pipeline.wiring import build_classifier
 from weakspot.store.project import ProjectStore
 
 MOST_IMAGES = 10_000
@@ -92,20 +89,8 @@ def model_of(folder: Path) -> ModelUnderTest:
     Raises:
         ConfigError: if there is no project, or it has no classifier.
     """
-    settings = load_settings(folder)
-    classifier = build_classifier(settings.classifier, folder)
-    if classifier is None:
-        raise ConfigError(
-            "This project has no classifier that could be asked.",
-            where=str(folder),
-            fix="Configure one.",
-        )
-    embedder = (
-        choose_embedder(settings.embedder, folder=folder).embedder
-        if reads_embeddings(classifier)
-        else None
-    )
-    return ModelUnderTest(name=folder.resolve().name, classifier=classifier, embedder=embedder)
+    other = OtherClassifier.of(folder)
+    return ModelUnderTest(name=other.name, classifier=other.classifier, embedder=other.embedder)
 
 
 def measure_transfer(

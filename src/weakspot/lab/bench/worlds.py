@@ -55,9 +55,32 @@ def planted_problem(
     )
     truths = _several_truths(world, number) if kind == "several" else _planted_truths(world)
     dataset = _with_failures(world, truths, world_seed) if kind == "several" else world.dataset
-    samples = replace(
-        world.samples(Split.VALIDATION, Split.TEST), dataset=without_metadata(dataset)
+    return world_problem(
+        replace(world, dataset=dataset), kind, number, source=source, seed=world_seed, truths=truths
     )
+
+
+def world_problem(
+    world: PlantedWorld,
+    kind: ProblemKind,
+    number: int,
+    *,
+    source: str,
+    seed: int,
+    truths: tuple[KnownSlice, ...] | None = None,
+) -> BenchProblem:
+    """Return a world as a problem: its validation and test samples are halved, those of its pool are fresh.
+
+    Args:
+        world: whose metadata, which tells the truth, is taken away.
+        kind: what was planted.
+        number: of the world.
+        source: whose embeddings these are.
+        seed: of the halves.
+        truths: what must be found; what was planted by default.
+    """
+    dataset = without_metadata(world.dataset)
+    samples = replace(world.samples(Split.VALIDATION, Split.TEST), dataset=dataset)
     problem = BenchProblem(
         source=source,
         kind=kind,
@@ -65,11 +88,11 @@ def planted_problem(
         samples=samples.only(np.arange(len(dataset)), name="all samples"),
         discovery=samples,
         confirmation=samples,
-        truths=truths,
+        truths=_planted_truths(world) if truths is None else truths,
         fresh=samples.only(dataset.rows_of(Split.POOL), name="fresh samples"),
         assistants=Assistants(embed_texts=phrase_embeddings, captions=world.captions),
     )
-    return halve_problem(problem, samples.rows, seed=world_seed)
+    return halve_problem(problem, samples.rows, seed=seed)
 
 
 def halve_problem(problem: BenchProblem, rows: IntArray, *, seed: int) -> BenchProblem:

@@ -7,9 +7,10 @@ from functools import cached_property
 import numpy as np
 
 from weakspot.compare.comparison import failure_iou
-from weakspot.core.arrays import IntArray
+from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, StoreError
+from weakspot.core.evidence import Share
 from weakspot.core.failures import class_problems, describe_criterion
 from weakspot.core.samples import SampleSet
 from weakspot.core.training_sets import TrainingSelection
@@ -222,6 +223,16 @@ class Family:
 
     def overlaps(self) -> tuple[tuple[float, ...], ...]:
         """Return the share of common failures of every two models before any repair."""
+        return tuple(tuple(float(value) for value in line) for line in failure_iou(self._failed))
+
+    def common(self) -> Share:
+        """Return, of the samples that any model fails on before any repair, those that all fail on."""
+        failed = np.stack(self._failed)
+        return Share.of(int(failed.all(axis=0).sum()), int(failed.any(axis=0).sum()))
+
+    @cached_property
+    def _failed(self) -> list[BoolArray]:
+        """Return of every model which of the shared samples it fails on."""
         failed = []
         for member in self.members:
             has_failed = dict.fromkeys(sorted(self.shared_ids), False)
@@ -232,7 +243,7 @@ class Family:
                     dict.fromkeys(member.dataset.sample_ids(problem.rows[problem.failed]), True)
                 )
             failed.append(np.array(list(has_failed.values()), dtype=np.bool_))
-        return tuple(tuple(float(value) for value in line) for line in failure_iou(failed))
+        return failed
 
     def notes(self) -> list[str]:
         criteria = {describe_criterion(member.bench.criterion) for member in self.members}

@@ -218,6 +218,7 @@ def _repair(
             bench.slices,
             measured,
             bench.criterion,
+            column=bench.settings.repair.groups,
         )
         for name, selection in selections.items()
     ]

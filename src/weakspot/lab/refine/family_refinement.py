@@ -16,6 +16,7 @@ from weakspot.lab.refine.prompts import random_prompts, refine_prompts
 from weakspot.lab.refine.records import GeneratedPrompt, NamedFailures, RefineInputs
 from weakspot.lab.refine.refinement import generated_prompts, most_wanted
 from weakspot.lab.refine.request import Images, RefineRequest, Wanted
+from weakspot.lab.refine.shared_failures import SharedFailures, shared_failures
 from weakspot.lab.refine.subjects import Subject, subjects_of
 from weakspot.lab.refine.training import (
     RefinedHead,
@@ -77,6 +78,7 @@ class FamilyRefinement(Record):
             None if those resolve nothing.
         shared_test: the same as `shared`, of the failures among test samples.
         rejected: images that each quality check rejected.
+        common: failures that all models share, and what they show; None in earlier records.
         notes: what to know.
         made_from: inputs and versions.
     """
@@ -93,6 +95,7 @@ class FamilyRefinement(Record):
     relative: float | None
     shared_test: Share
     rejected: dict[str, int]
+    common: SharedFailures | None = None
     notes: tuple[str, ...] = ()
     made_from: RefineInputs | None = None
 
@@ -143,7 +146,7 @@ def refine_family(
     """
     _refuse(family, source)
     subjects = subjects_of(family)
-    counted = {subject.name: seed_names(subject, request) for subject in subjects}
+    counted = {subject.name: seed_names(subject, request, images) for subject in subjects}
     names = pooled_names(
         [counted[subject.name].names for subject in subjects if source in (None, subject.name)]
     )
@@ -176,6 +179,7 @@ def refine_family(
         relative=_relative(judged),
         shared_test=over_models([one.figures[TEST].shared for one in judged]),
         rejected=images.rejected(),
+        common=shared_failures(family, subjects, request),
         notes=(*notes, *family.notes()),
     )
     return RefinedFamily(

@@ -11,8 +11,10 @@ from weakspot.core.failures import Side, class_problems
 from weakspot.core.roles import Discoverer
 from weakspot.core.slices import FailureSlice
 from weakspot.lab.refine.records import NamedFailures
-from weakspot.lab.refine.request import RefineRequest
+from weakspot.lab.refine.request import ChecksValues, Images, Prompt, RefineRequest
 from weakspot.lab.refine.subjects import Subject
+from weakspot.lexicon.captions import noun_of
+from weakspot.lexicon.uncommon_vocabulary import uncommon_axes
 from weakspot.pipeline.wiring import build_part
 
 EVERY = 10_000
@@ -32,11 +34,12 @@ class SeedNames:
     notes: tuple[str, ...]
 
 
-def seed_names(subject: Subject, request: RefineRequest) -> SeedNames:
+def seed_names(subject: Subject, request: RefineRequest, images: Images | None = None) -> SeedNames:
     """Propose values for every class, and put each failure of the discovery half to the nearest caption.
 
-    Values come from the language model of the project, or from the built-in list. A failure that is nearer to the plain caption
-    of its class shows none of them. Nothing but the discovery half is looked at.
+    Values come from the language model of the project, or from the built-in list; of the latter only those that the generator says
+    it can draw, so that a failure is never put to a value that nothing can be trained on. A failure that is nearer to the plain
+    caption of its class shows none of them. Nothing but the discovery half is looked at.
     """
     options: dict[str, JsonValue] = {
         "axes": [*request.kinds],
@@ -46,10 +49,17 @@ def seed_names(subject: Subject, request: RefineRequest) -> SeedNames:
         "min_seeds": 1,
         "min_failures": 1,
     }
+    assistants = subject.bench.prepared.assistants
+    if images is not None and assistants.propose is None:
+        options["values"] = [
+            [kind, [*values]]
+            for kind in request.kinds
+            if (values := _drawable(kind, subject, images))
+        ]
     discoverer: Discoverer = build_part(
         "discoverers", "uncommon-attributes", options, where="refine"
     )
-    bench, assistants = subject.bench, subject.bench.prepared.assistants
+    bench = subject.bench
     found = discoverer.discover(
         subject.seed, bench.criterion, seed=bench.settings.seed, assistants=assistants
     )
@@ -63,6 +73,22 @@ def seed_names(subject: Subject, request: RefineRequest) -> SeedNames:
     ]
     notes = [f"{note.class_name}: {note.note}" for note in found.notes]
     return SeedNames(names=tuple(pooled_names([names])), notes=tuple(dict.fromkeys(notes)))
+
+
+def _drawable(kind: str, subject: Subject, images: Images) -> tuple[str, ...]:
+    """Return the built-in values of a kind that the generator can draw of some class; none if it cannot say without drawing."""
+    if not isinstance(images, ChecksValues):
+        return ()
+    axis = uncommon_axes()[kind]
+    found: dict[str, None] = {}
+    for name in subject.dataset.class_names:
+        prompts = {
+            value: Prompt(name, axis.caption(noun_of(name), value).phrase)
+            for value in axis.values_for(name, most=EVERY)
+        }
+        refused = images.cannot_draw(list(prompts.values()))
+        found |= dict.fromkeys(value for value, one in prompts.items() if one not in refused)
+    return tuple(found)
 
 
 def pooled_names(models: Iterable[Sequence[NamedFailures]]) -> list[NamedFailures]:

@@ -22,6 +22,7 @@ from weakspot.lab.refine.wording import (
     name_lines,
     rejected_sentence,
     set_sentence,
+    shared_lines,
 )
 from weakspot.media.charts import heat_map, interval_chart
 from weakspot.media.image_grid import labelled_grid
@@ -63,6 +64,8 @@ def write_refined_family(refined: RefinedProjects, folder: Path) -> tuple[Path, 
         "# Collective refinement",
         "",
         family_headline(record),
+        "",
+        *[f"- {line}" for line in shared_lines(record)],
         "",
         *markdown_table(FAMILY_TITLES, family_rows(record)),
         "",
@@ -166,7 +169,9 @@ def family_page(refined: RefinedProjects, sheet: Image.Image | None) -> str:
         [
             paragraph(family_headline(record)),
             table(FAMILY_TITLES, rows, caption=FAMILY_LEGEND),
-            f"<h2>Shared failures before</h2><figure>{heat_map(names, record.overlaps, title='Intersection over union')}</figure>",
+            "<h2>Shared failures before</h2>",
+            *[paragraph(line) for line in shared_lines(record)],
+            f"<figure>{heat_map(names, record.overlaps, title='Intersection over union')}</figure>",
             "" if sheet is None else figure(sheet, alt=ALT),
             paragraph(rejected_sentence(record.rejected)),
             *[

@@ -1,5 +1,6 @@
 """Images for the projects that are refined: generated once, kept in the first project's folder, and shown to every classifier."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,8 +13,9 @@ from weakspot.core.arrays import FloatArray
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError, ModelError, RefusedPromptError
 from weakspot.core.generation_requests import GenerationRequest, GenerationResult, rejections
-from weakspot.core.roles import Classifier, ClassifierOutput, ImageGenerator
+from weakspot.core.roles import ChecksPrompts, Classifier, ClassifierOutput, ImageGenerator
 from weakspot.core.seeding import child_seed
+from weakspot.generation.service.parents import SeedSeries
 from weakspot.generation.service.service import GeneratorService, confirm_cost
 from weakspot.lab.refine.request import Prompt
 from weakspot.pipeline.models.classification import checked_output
@@ -148,19 +150,29 @@ class ProjectImages:
 
     def refusals(self, prompts: Sequence[Prompt]) -> Mapping[Prompt, RefusedPromptError]:
         """Return the prompts that cannot be generated: the first image of each is generated, which is kept like all others."""
-        firsts = {prompt: self._requests(prompt, 1) for prompt in dict.fromkeys(prompts)}
-        confirm_cost(self._terms.generator, len(firsts), self._terms.settings)
+        wanted = list(dict.fromkeys(prompts))
+        confirm_cost(self._terms.generator, len(wanted), self._terms.settings)
         try:
             self._service.generate(
-                [request for requests in firsts.values() for request in requests]
+                [request for prompt in wanted for request in self._requests(prompt, 1)]
             )
         except RefusedPromptError:
             return {
-                prompt: said
-                for prompt, requests in firsts.items()
-                if (said := self._refusal(requests)) is not None
+                prompt: said for prompt in wanted if (said := self._refusal(prompt)) is not None
             }
         return {}
+
+    def cannot_draw(self, prompts: Sequence[Prompt]) -> frozenset[Prompt]:
+        """Return the prompts that the generator says it cannot draw."""
+        generator = self._terms.generator
+        found = set()
+        if isinstance(generator, ChecksPrompts):
+            for prompt in prompts:
+                try:
+                    generator.check_prompt(prompt.text)
+                except RefusedPromptError:
+                    found.add(prompt)
+        return frozenset(found)
 
     def generate(self, wanted: Mapping[Prompt, int]) -> None:
         """Generate so many images of every prompt; what was generated before is not generated again.
@@ -183,6 +195,14 @@ class ProjectImages:
         kept = {generated.content_hash: generated for generated in self._kept(prompt, n_images)}
         return self._models[model].of(list(kept), lambda key: self._service.image(kept[key]))
 
+    def features_of(self, model: str, images: Sequence[Image.Image]) -> FloatArray:
+        """Return a model's features [n, d] of any images; each is asked about once."""
+        keys = [
+            hashlib.sha256(repr(one.size).encode() + one.tobytes()).hexdigest() for one in images
+        ]
+        by_key = dict(zip(keys, images, strict=True))
+        return self._models[model].of(keys, by_key.__getitem__)
+
     def shown(self, prompt: Prompt, n_images: int) -> list[Image.Image]:
         every = self._kept(prompt, len(self._generated.get(prompt, ())))
         return [self._service.image(generated) for generated in every[:n_images]]
@@ -202,18 +222,25 @@ class ProjectImages:
         ]
 
     def _requests(self, prompt: Prompt, n_images: int) -> list[GenerationRequest]:
-        seeds = [
-            child_seed(self._terms.seed, "refine", *prompt, str(number)) % MOST_SEEDS
-            for number in range(n_images)
-        ]
         return [
             GenerationRequest(class_name=prompt.class_name, prompt=prompt.text, seed=seed)
-            for seed in seeds
+            for seed in self._seeds.places(*prompt, first=0, n=n_images)
         ]
 
-    def _refusal(self, requests: Sequence[GenerationRequest]) -> RefusedPromptError | None:
+    @cached_property
+    def _seeds(self) -> SeedSeries:
+        terms = self._terms
+        return SeedSeries(
+            terms.generator,
+            lambda class_name, prompt, place: (
+                child_seed(terms.seed, "refine", class_name, prompt, str(place)) % MOST_SEEDS
+            ),
+            least=terms.settings.least_parents,
+        )
+
+    def _refusal(self, prompt: Prompt) -> RefusedPromptError | None:
         try:
-            self._service.generate(requests)
+            self._service.generate(self._requests(prompt, 1))
         except RefusedPromptError as error:
             return error
         return None

@@ -180,9 +180,16 @@ def predefined_prompts(
 
 
 def directions_prompts(
-    wanted: Sequence[Wanted], request: RefineRequest, images: Images, subject: Subject
+    wanted: Sequence[Wanted],
+    request: RefineRequest,
+    images: Images,
+    subject: Subject,
+    *,
+    is_easy: bool = False,
 ) -> tuple[tuple[Wanted, ...], list[str]]:
     """Return as many images from the captions of slices that the method `directions` finds on the discovery half.
+
+    Captions are those of the hard ends of directions, or of the easy ones, on which the classifier is right.
 
     Raises:
         DataError: if it cannot work here.
@@ -195,14 +202,22 @@ def directions_prompts(
         seeds, bench.criterion, seed=settings.seed, assistants=assistants
     )
     named = build_describer(settings).describe(found.slices, seeds, bench.criterion, assistants)
-    captions = slice_prompts(named, {}, n_names=request.n_names * len(request.kinds))
+    n_names = request.n_names * len(request.kinds)
+    captions = slice_prompts(named, {}, n_names=n_names)
+    if is_easy:
+        ends = [one.model_copy(update={"names": one.easy_names}) for one in named]
+        # What is hard by one direction of the class is not easy by another.
+        captions = {
+            name: tuple(text for text in own if text not in captions.get(name, ()))
+            for name, own in slice_prompts(ends, {}, n_names=n_names).items()
+        }
     classes = list(dict.fromkeys(one.prompt.class_name for one in wanted))
     ranked = [[Prompt(name, text) for text in captions.get(name, ())] for name in classes]
     if not any(ranked):
         raise NotEnoughDataError(
             "The method directions names no slice of these classes.", given=classes
         )
-    groups = possible_prompts(ranked, request.n_names * len(request.kinds), images).groups
+    groups = possible_prompts(ranked, n_names, images).groups
     texts = {name: [one.text for one in group] for name, group in zip(classes, groups, strict=True)}
     return instead(wanted, texts), _bare_note(texts)
 

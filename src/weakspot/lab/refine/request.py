@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple, Protocol
+from typing import Annotated, NamedTuple, Protocol, runtime_checkable
 
 from PIL import Image
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.bounds import Bounds, Count, Positive, check_bounds
-from weakspot.core.errors import RefusedPromptError
+from weakspot.core.errors import ConfigError, RefusedPromptError
 from weakspot.lexicon.uncommon_vocabulary import uncommon_axes
 
 REFINE, RANDOM, PREDEFINED, DIRECTIONS, CUTMIX, PLAIN = (
@@ -19,9 +19,12 @@ REFINE, RANDOM, PREDEFINED, DIRECTIONS, CUTMIX, PLAIN = (
     "cutmix",
     "plain",
 )
+EASY, CUTMIX_PIXELS = "easy", "cutmix-pixels"
 BESIDE = (RANDOM, PREDEFINED, DIRECTIONS, CUTMIX, PLAIN)
+ARMS = (*BESIDE, EASY, CUTMIX_PIXELS)
 """What stands beside the refinement: images of the bare class, of values that no failure chose, of captions of directions slices,
-mixed training features, and retraining alone."""
+mixed training features, and retraining alone. On request, too: images of captions of the other, easy ends of directions, and mixed
+training images, which the classifier has to see."""
 KINDS = ("background", "colour")
 
 
@@ -33,10 +36,11 @@ class RefineRequest:
         kinds: kinds of attribute that failures may show; `uncommon_axes` names them.
         n_names: how many values of a kind are generated for a class, those that most seed failures show.
         n_each: images for every seed failure that shows a value.
+        least_each: at least so many images of one prompt, if `most_each` allows: few images move the layer anywhere.
         most_each: at most so many images of one prompt; a value counts by its failures, however many images there are of it.
         debug_weight: how much all generated images together count beside all training samples together; None: the largest of
-            some weights with which at most `most_lost` of the formerly right samples of the discovery half are lost.
-        most_lost: share of formerly right samples that a chosen weight may cost.
+            some weights with which the discovery half loses no more than may be chance, see `chosen_head`.
+        most_lost: share of formerly right samples that a chosen weight may cost in any case.
         n_values: how many values a language model is asked for, per class and kind.
         arms: what stands beside the refinement.
         predefined: values by kind for the arm of that name; the built-in ones by default.
@@ -45,7 +49,8 @@ class RefineRequest:
     kinds: tuple[str, ...] = KINDS
     n_names: Count = 3
     n_each: Count = 5
-    most_each: Count = 20
+    least_each: Count = 60
+    most_each: Count = 100
     debug_weight: Positive | None = None
     most_lost: Annotated[float, Bounds(ge=0, lt=1)] = 0.01
     n_values: Count = 10
@@ -57,7 +62,7 @@ class RefineRequest:
 
     def _problems(self) -> list[str]:
         problems: list[str] = []
-        named = [("kinds", self.kinds, uncommon_axes()), ("arms", self.arms, BESIDE)]
+        named = [("kinds", self.kinds, uncommon_axes()), ("arms", self.arms, ARMS)]
         named.append(("predefined", tuple(kind for kind, _ in self.predefined), uncommon_axes()))
         for name, given, known in named:
             unknown = sorted(set(given) - set(known))
@@ -66,6 +71,11 @@ class RefineRequest:
                 if unknown
                 else []
             )
+        problems += [
+            f"predefined has values of {kind}, which is not among the kinds that are asked for"
+            for kind, _ in self.predefined
+            if kind in uncommon_axes() and kind not in self.kinds
+        ]
         return (
             problems
             if self.kinds
@@ -73,7 +83,31 @@ class RefineRequest:
         )
 
     def n_images(self, n_failures: int) -> int:
-        return min(self.most_each, self.n_each * n_failures)
+        return min(self.most_each, max(self.least_each, self.n_each * n_failures))
+
+
+def predefined_values(given: Sequence[str]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return values by kind from what is typed.
+
+    Raises:
+        ConfigError: if one is not like `background=in a cave,on a leaf`.
+
+    >>> predefined_values(["colour=red, blue", "colour=green"])
+    (('colour', ('red', 'blue', 'green')),)
+    """
+    found: dict[str, list[str]] = {}
+    for text in given:
+        kind, _, listed = text.partition("=")
+        values = [value for one in listed.split(",") if (value := one.strip())]
+        if not kind.strip() or not values:
+            raise ConfigError(
+                "A list of values needs its kind.",
+                where="--predefined",
+                given=text,
+                fix='Write it like --predefined "background=in a cave,on a leaf".',
+            )
+        found.setdefault(kind.strip(), []).extend(values)
+    return tuple((kind, tuple(dict.fromkeys(values))) for kind, values in found.items())
 
 
 class Prompt(NamedTuple):
@@ -119,3 +153,19 @@ class Images(Protocol):
 
     def rejected(self) -> dict[str, int]:
         """Return how many images each quality check rejected."""
+
+
+@runtime_checkable
+class SeesImages(Protocol):
+    """Images whose classifiers can be shown other ones, too."""
+
+    def features_of(self, model: str, images: Sequence[Image.Image]) -> FloatArray:
+        """Return a model's features [n, d] of any images."""
+
+
+@runtime_checkable
+class ChecksValues(Protocol):
+    """Images whose generator can say without drawing what it cannot draw."""
+
+    def cannot_draw(self, prompts: Sequence[Prompt]) -> frozenset[Prompt]:
+        """Return the prompts that it cannot draw; none if it cannot say."""

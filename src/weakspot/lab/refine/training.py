@@ -4,9 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from PIL import Image
 
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
-from weakspot.core.dataset import Task
+from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import NotEnoughDataError
 from weakspot.core.evidence import Share
 from weakspot.core.failures import best_f1_thresholds
@@ -14,11 +15,14 @@ from weakspot.core.group_tests import paired_group_p
 from weakspot.core.heads import Head
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
-from weakspot.lab.refine.request import Images, RefineRequest, Wanted
+from weakspot.lab.refine.request import Images, RefineRequest, SeesImages, Wanted
 from weakspot.lab.refine.subjects import Subject
+from weakspot.media.images import decode_image
+from weakspot.media.locations import read_location
 from weakspot.pipeline.preparation import FEATURES
 from weakspot.repair.feature_mixing import mixed_features
 from weakspot.repair.measure.predictions import Comparison, compare
+from weakspot.repair.pixel_mixing import mixed_image
 
 
 def share(right: BoolArray) -> Share:
@@ -136,6 +140,40 @@ def added_mixtures(subject: Subject, n_mixed: int) -> Added:
     )
 
 
+def added_mixed_images(subject: Subject, n_mixed: int, images: Images) -> Added:
+    """Return mixtures of two training images each, as the classifier sees them.
+
+    Raises:
+        NotEnoughDataError: if training samples have no images, or the classifier cannot be shown any.
+    """
+    dataset, rows = subject.dataset, subject.bench.material.labelled
+    places = dataset.locations(rows)
+    rows = rows[np.array([place is not None for place in places], dtype=np.bool_)]
+    if not len(rows) or not n_mixed or not isinstance(images, SeesImages):
+        raise NotEnoughDataError("There are no training images that could be mixed and classified.")
+    random = generator(subject.bench.settings.seed, "refine", "cutmix", "pixels")
+    pairs = rows[random.integers(len(rows), size=(n_mixed, 2))]
+    mixed = [
+        mixed_image(_image(dataset, first), _image(dataset, second), random)
+        for first, second in pairs.tolist()
+    ]
+    features = images.features_of(subject.name, [one.image for one in mixed])
+    targets = subject.bench.targets(pairs.T.reshape(-1))
+    shares = np.array([one.share for one in mixed])
+    weights = np.concatenate([shares, 1.0 - shares])
+    return Added(
+        features=np.concatenate([features, features]),
+        targets=targets,
+        weights=weights / weights.sum(),
+        n_kept=(n_mixed,),
+    )
+
+
+def _image(dataset: Dataset, row: int) -> Image.Image:
+    (location,) = dataset.locations(np.array([row]))
+    return decode_image(read_location(str(location))).image
+
+
 def refined_head(subject: Subject, added: Added | None, debug_weight: float) -> RefinedHead:
     """Return the last layer that minimises `L(training) + debug_weight * L(added)`, both means over their samples.
 
@@ -158,19 +196,31 @@ def refined_head(subject: Subject, added: Added | None, debug_weight: float) -> 
     )
 
 
-def chosen_head(subject: Subject, added: Added, request: RefineRequest) -> RefinedHead:
-    """Return the last layer with the weight that is asked for, or with the largest that loses little on the discovery half.
+SURE_LOSS = 0.2
+"""A loss on the discovery half counts against a weight from this p-value on: with few samples a false alarm is cheaper than a loss."""
 
-    One lost decision is never too much: on a small half it is more than the share that may be lost, and yet tells nothing. Where all
-    weights lose too much, it is the smallest.
+
+def chosen_head(subject: Subject, added: Added, request: RefineRequest) -> RefinedHead:
+    """Return the last layer with the weight that is asked for, or with the largest whose clean loss on the discovery half is no loss.
+
+    It is none if it is at most `most_lost` of what was right, or if retraining alone loses so many of the same samples that the
+    difference may be chance (one-sided exact test of pairs). Where all weights lose too much, it is the smallest.
     """
     if request.debug_weight is not None:
         return refined_head(subject, added, request.debug_weight)
-    seeds = subject.seed
+    alone = _compare(subject, subject.seed, refined_head(subject, None, 0.0))
+    _, kept = _right_before_and_after(alone)
     for weight in WEIGHTS:
         found = refined_head(subject, added, weight)
-        before, after = rights(subject, seeds, found)
-        if (before & ~after).sum() <= max(1.0, request.most_lost * before.sum()):
+        before, after = rights(subject, subject.seed, found)
+        n_lost = int((before & ~after).sum())
+        chance = paired_group_p(
+            before & after & ~kept,
+            before & ~after & kept,
+            alone.decision_groups,
+            alternative="lost",
+        )
+        if n_lost <= request.most_lost * before.sum() or chance > SURE_LOSS:
             break
     return found
 
@@ -179,7 +229,11 @@ def rights(
     subject: Subject, samples: SampleSet, refined: RefinedHead
 ) -> tuple[BoolArray, BoolArray]:
     """Return which decisions on samples were right before [n] and are right now [n], class by class."""
-    found = _compare(subject, samples, refined).predictions
+    return _right_before_and_after(_compare(subject, samples, refined))
+
+
+def _right_before_and_after(compared: Comparison) -> tuple[BoolArray, BoolArray]:
+    found = compared.predictions
     if not found:
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
     return np.concatenate([one.right_before for one in found]), np.concatenate(

@@ -3,7 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 
 from weakspot.core.evidence import Share
-from weakspot.lab.refine.family_refinement import HELD_OUT, TEST, FamilyRefinement, RefinedMember
+from weakspot.lab.refine.family_refinement import (
+    HELD_OUT,
+    SEED,
+    TEST,
+    FamilyRefinement,
+    RefinedMember,
+)
 from weakspot.lab.refine.names import by_class_and_kind
 from weakspot.lab.refine.records import RefinedArm, Refinement
 from weakspot.lab.refine.request import RANDOM
@@ -22,7 +28,10 @@ LEGEND = (
     "clean: test samples right before that still are; failure: test samples wrong before that are right now; seed: failures that "
     "the values came from; held-out: failures that chose nothing."
 )
-FAMILY_LEGEND = "Held-out failures resolved with the model's own images, the collective ones, and as many of the mere classes."
+FAMILY_LEGEND = (
+    "seed: failures that values came from; held-out: failures that chose nothing; resolved with the model's own images, the "
+    "collective ones, and as many of the mere classes."
+)
 
 
 def headline(refinement: Refinement) -> str:
@@ -148,6 +157,8 @@ FAMILY_TITLES = (
     "test before",
     "own",
     "collective",
+    "seed: own",
+    "collective",
     "held-out: own",
     "collective",
     "mere classes",
@@ -161,20 +172,38 @@ def family_rows(family: FamilyRefinement) -> list[list[str]]:
 
 
 def family_shares(model: RefinedMember) -> tuple[Share, ...]:
-    test, held = model.figures[TEST], model.figures[HELD_OUT]
+    test, seed, held = (model.figures[place] for place in (TEST, SEED, HELD_OUT))
     resolved = (held.resolved_individual, held.resolved_collective, held.resolved_random)
     return (
         test.before,
         test.individual,
         test.collective,
+        seed.resolved_individual,
+        seed.resolved_collective,
         *resolved,
         held.shared,
         test.clean_collective,
     )
 
 
+def shared_lines(family: FamilyRefinement, most: int = 3) -> Iterator[str]:
+    """Yield what all models fail on before any refinement, and what these failures show."""
+    common = family.common
+    if common is None or not common.test.total:
+        return
+    yield (
+        f"All {len(family.models)} models fail on {common.test.count} of the {common.test.total} test samples that any of them "
+        f"fails on ({percent(common.test.value)}, {interval(common.test.interval)})."
+    )
+    for kind in dict.fromkeys(one.kind for one in common.values):
+        shown = [one for one in common.values if one.kind == kind][:most]
+        listed = ", ".join(f"{one.value} {percent(one.share.value)}" for one in shown)
+        yield f"Of the {common.n_seed} failures of the discovery half that all share, by {kind}: {listed}."
+
+
 def family_lines(family: FamilyRefinement) -> Iterator[str]:
     yield family_headline(family)
+    yield from shared_lines(family)
     yield from text_table(FAMILY_TITLES, family_rows(family))
     yield FAMILY_LEGEND
     yield from [rejected_sentence(family.rejected)] if family.rejected else []

@@ -119,6 +119,7 @@ def _point(weight: float, n_names: int, arm: RepairArm) -> SweepPoint:
         held_out_overall=_change(held_out, GroupKind.OVERALL),
         test_wrong=arm.change_of(GroupKind.FORMERLY_WRONG),
         test_overall=arm.change_of(GroupKind.OVERALL),
+        given=arm.given,
     )
 
 

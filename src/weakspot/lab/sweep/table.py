@@ -7,6 +7,7 @@ from html import escape
 
 from weakspot.core.record import Record
 from weakspot.core.repairs import GroupChange
+from weakspot.core.spreads import GivenGroups
 from weakspot.media.charts import ChartPoint, line_chart, scatter
 
 MAX_LOSS = 0.01
@@ -24,6 +25,7 @@ class SweepPoint(Record):
         held_out_overall: all held-out samples before and after.
         test_wrong: failures of the test split.
         test_overall: all samples of the test split before and after.
+        given: worst, average and gap over given groups of the test split; None if `[repair] groups` names no column.
     """
 
     debug_weight: float
@@ -34,6 +36,7 @@ class SweepPoint(Record):
     held_out_overall: GroupChange | None = None
     test_wrong: GroupChange | None = None
     test_overall: GroupChange | None = None
+    given: GivenGroups | None = None
 
     @property
     def resolved(self) -> float:
@@ -94,6 +97,9 @@ COLUMNS = (
     "test_resolved",
     "test_accuracy_before",
     "test_accuracy",
+    "given_worst_before",
+    "given_worst",
+    "given_gap",
     "is_chosen",
 )
 STYLE = """
@@ -200,7 +206,18 @@ def _cells(point: SweepPoint, chosen: SweepPoint | None) -> tuple[float | None, 
         None if test_wrong is None else _share(test_wrong.right_after, test_wrong.n_samples),
         None if test is None else _share(test.right_before, test.n_samples),
         None if test is None else _share(test.right_after, test.n_samples),
+        *_given_cells(point.given),
         point == chosen,
+    )
+
+
+def _given_cells(given: GivenGroups | None) -> tuple[float | None, ...]:
+    """Return worst before, worst and gap over given groups."""
+    if given is None or given.spread is None:
+        return None, None, None
+    spread = given.spread
+    return tuple(
+        round(one, 6) for one in (spread.worst_before, spread.worst_after, spread.gap_after)
     )
 
 

@@ -47,6 +47,7 @@ from weakspot.pipeline.attributes.words import planned_attributes
 from weakspot.pipeline.models.embedding import EmbedSettings, embed
 from weakspot.pipeline.models.witnesses.seeing import Seeing
 from weakspot.pipeline.settings import Settings
+from weakspot.pipeline.withheld import withhold
 from weakspot.store.columns import ColumnCache, ShelvedColumns
 from weakspot.store.project import ProjectStore
 
@@ -197,9 +198,10 @@ class _Attributing:
 
     def run(self) -> ShelvedColumns:
         dataset, wishes = self.samples.dataset, self.settings.attributes
+        own = withhold(self.samples, self.settings.repair.groups).dataset
         notes: list[str] = []
         found: list[AssignedColumn] = []
-        found += _kept(user_columns(dataset, reference_of(self.samples), wishes.columns), notes)
+        found += _kept(user_columns(own, reference_of(self.samples), wishes.columns), notes)
         if wishes.use_vocabulary:
             found += _kept(self._words(notes), notes)
         if wishes.use_properties:
@@ -349,7 +351,7 @@ def _key(
         "language": settings.language.model_dump(mode="json") if assistants.propose else None,
         "answerer": settings.answerer.model_dump(mode="json") if assistants.answers else None,
         "has_text": assistants.embed_texts is not None,
-        "metadata": list(samples.dataset.metadata_names),
+        "metadata": list(withhold(samples, settings.repair.groups).dataset.metadata_names),
     }
     if isinstance(assistants.seen, Seeing):
         content["witnesses"] = [settings.witnesses.model_dump(mode="json"), assistants.seen.ids()]

@@ -33,7 +33,7 @@ from weakspot.pipeline.models.witnesses.building import build_witnesses
 from weakspot.pipeline.models.witnesses.seeing import Seeing
 from weakspot.pipeline.models.witnesses.tagging import tag_captions
 from weakspot.pipeline.settings import PartSettings, Settings
-from weakspot.pipeline.wiring import build_part, resolved_options
+from weakspot.pipeline.wiring import AUTO, build_part, resolved_options, with_provider
 from weakspot.store.project import ProjectStore
 
 SECOND = "second"
@@ -94,7 +94,12 @@ def assistant_parts(
         answerer=_built("question_answerers", settings.answerer, folder, section="answerer"),
         language=_built("text_generators", settings.language, folder, section="language"),
         second=_built(
-            "embedders", settings.second_embedder, folder, section="second_embedder", **progress_of
+            "embedders",
+            settings.second_embedder,
+            folder,
+            section="second_embedder",
+            provider=settings.engine.provider,
+            **progress_of,
         ),
         segmenter=_segmenter(settings, folder),
     )
@@ -157,6 +162,7 @@ def _seeing(
         settings.witnesses,
         embedder=embedder,
         segmenter=parts.segmenter,
+        providers=None if settings.engine.provider == AUTO else (settings.engine.provider,),
         progress=texts.progress_of("download weights"),
     )
     if not witnesses or not texts.dataset.has_images:
@@ -188,17 +194,34 @@ def witness_ids(assistants: Assistants) -> dict[str, str]:
     return assistants.seen.ids() if isinstance(assistants.seen, Seeing) else {}
 
 
-def _built(role: str, chosen: PartSettings, folder: Path, *, section: str, **further: Any) -> Any:
+def _built(
+    role: str,
+    chosen: PartSettings,
+    folder: Path,
+    *,
+    section: str,
+    provider: str = AUTO,
+    **further: Any,
+) -> Any:
     if not chosen.name:
         return None
-    options = resolved_options(chosen.options, folder) | further
+    resolved = resolved_options(chosen.options, folder) | further
+    options = with_provider(role, chosen.name, resolved, provider)
     return build_part(role, chosen.name, options, where=f"[{section}] options")
 
 
 def _segmenter(settings: Settings, folder: Path) -> Segmenter | None:
     chosen: PartSettings | None = getattr(settings, "segmenter", None)
     found: Segmenter | None = (
-        None if chosen is None else _built("segmenters", chosen, folder, section="segmenter")
+        None
+        if chosen is None
+        else _built(
+            "segmenters",
+            chosen,
+            folder,
+            section="segmenter",
+            provider=settings.engine.provider,
+        )
     )
     return found
 

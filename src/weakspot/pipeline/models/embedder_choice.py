@@ -12,7 +12,7 @@ from weakspot.core.errors import ConfigError
 from weakspot.core.roles import Embedder
 from weakspot.core.run import Progress
 from weakspot.pipeline.settings import EmbedderSettings
-from weakspot.pipeline.wiring import build_part, resolved_options
+from weakspot.pipeline.wiring import build_part, resolved_options, with_provider
 
 AUTO = "auto"
 HUB_MODELS = (
@@ -39,6 +39,7 @@ def choose_embedder(
     *,
     folder: Path | None = None,
     ask_hub: bool = True,
+    provider: str = AUTO,
     progress: Progress | None = None,
 ) -> EmbedderChoice:
     """Return the configured embedder; for `auto` a hub model that is cached or reachable, else the embedded default.
@@ -47,13 +48,16 @@ def choose_embedder(
         settings: section `embedder` of weakspot.toml.
         folder: the project's folder, which relative paths in options start from.
         ask_hub: whether the network may be tried.
+        provider: the project's execution provider.
         progress: told the bytes of the embedded default's first download.
 
     Raises:
         ConfigError: if the embedder or one of its options does not exist.
     """
     if settings.name != AUTO:
-        embedder = build_embedder(settings.name, settings.options, folder=folder, progress=progress)
+        embedder = build_embedder(
+            settings.name, settings.options, folder=folder, provider=provider, progress=progress
+        )
         return EmbedderChoice(
             embedder=embedder, reason=f"Using the embedder {settings.name!r}, as configured."
         )
@@ -65,7 +69,8 @@ def choose_embedder(
             fix='Set embedder.name, for example to "embedded" or "transformers", or remove the options.',
         )
     name, options, reason = _automatic(ask_hub=ask_hub)
-    return EmbedderChoice(embedder=build_embedder(name, options, progress=progress), reason=reason)
+    embedder = build_embedder(name, options, provider=provider, progress=progress)
+    return EmbedderChoice(embedder=embedder, reason=reason)
 
 
 def build_embedder(
@@ -73,10 +78,11 @@ def build_embedder(
     options: Mapping[str, JsonValue],
     *,
     folder: Path | None = None,
+    provider: str = AUTO,
     progress: Progress | None = None,
 ) -> Embedder:
     """Return a registered embedder; options that name an existing file or folder are taken relative to `folder`."""
-    resolved = resolved_options(options, folder)
+    resolved = with_provider("embedders", name, resolved_options(options, folder), provider)
     if name == EMBEDDED:
         resolved.setdefault("progress", progress)
     embedder: Embedder = build_part("embedders", name, resolved, where="[embedder] options")

@@ -17,12 +17,13 @@ from weakspot.core.roles import Engine, ObjectMask, Segmenter
 from weakspot.core.run import Progress, no_progress
 from weakspot.pipeline.models.image_texts import ImageTexts, Speaker
 from weakspot.pipeline.settings import Settings
-from weakspot.pipeline.wiring import build_part, resolved_options
+from weakspot.pipeline.wiring import build_part, resolved_options, with_provider
 from weakspot.store.project import ProjectStore
 
 EMBEDDED = "embedded"
 LONGEST_KEPT = 384
 UNREADABLE = "the image cannot be read, or the segmenter fails on it"
+OUTSIDE = "the box lies outside the image"
 WHO = "segmenter"
 
 
@@ -42,7 +43,12 @@ def build_segmenter(
     chosen = settings.segmenter
     if not chosen.name:
         return None
-    options = resolved_options(chosen.options, folder)
+    options = with_provider(
+        "segmenters",
+        chosen.name,
+        resolved_options(chosen.options, folder),
+        settings.engine.provider,
+    )
     if chosen.name == EMBEDDED:
         options.setdefault("progress", progress)
     built: Segmenter = build_part("segmenters", chosen.name, options, where="[segmenter] options")
@@ -91,6 +97,48 @@ class ObjectMasks:
             engine=self.engine,
             progress=self.progress,
         )
+
+
+Box = tuple[float, float, float, float]
+"""Left, top, right and bottom of an object in pixels of its image."""
+MARGIN = 0.12
+
+
+def read_box(text: str) -> Box | None:
+    """Return a box as a table has it: four numbers, left, top, right, bottom; None if these are none.
+
+    >>> read_box("10, 20, 50.5, 60"), read_box("10 20 5 60"), read_box("")
+    ((10.0, 20.0, 50.5, 60.0), None, None)
+    """
+    try:
+        left, top, right, bottom = (float(part) for part in text.replace(",", " ").split())
+    except ValueError:
+        return None
+    return (left, top, right, bottom) if right > left and bottom > top else None
+
+
+def mask_in_box(
+    segmenter: Segmenter, image: Image.Image, box: Box, *, class_name: str
+) -> ObjectMask:
+    """Return the mask of the object in a box: the segmenter sees the box with a margin around it, and what is outside is no object."""
+    left, top, right, bottom = box
+    across, down = MARGIN * (right - left), MARGIN * (bottom - top)
+    window = (
+        max(0, round(left - across)),
+        max(0, round(top - down)),
+        min(image.width, round(right + across)),
+        min(image.height, round(bottom + down)),
+    )
+    if window[2] <= window[0] or window[3] <= window[1]:
+        return ObjectMask(coverage=np.zeros((1, 1), dtype=np.float32), quality=0.0, refused=OUTSIDE)
+    (found,) = segmenter.segment([image.crop(window)], class_names=[class_name])
+    size = (window[2] - window[0], window[3] - window[1])
+    part = Image.fromarray(np.round(np.clip(found.coverage, 0, 1) * 255).astype(np.uint8))
+    coverage = np.zeros((image.height, image.width), dtype=np.float32)
+    coverage[window[1] : window[3], window[0] : window[2]] = (
+        np.asarray(part.resize(size, Image.Resampling.BILINEAR), dtype=np.float32) / 255
+    )
+    return ObjectMask(coverage=coverage, quality=found.quality, refused=found.refused)
 
 
 def _written_masks(

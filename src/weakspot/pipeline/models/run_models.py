@@ -1,10 +1,13 @@
 """The classifier and the embedder of a project, built on first use and shared by all passes of a run."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
+from weakspot.backends.embedded_default import EmbeddedDefault
+from weakspot.backends.providers import fallback_notes
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Classifier, Embedder
@@ -17,7 +20,8 @@ from weakspot.pipeline.models.embedding_classifiers import reads_embeddings
 from weakspot.pipeline.models.image_pass import PassModels
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.wiring import build_classifier
-from weakspot.store.project import ProjectStore
+from weakspot.store.names import folder_name
+from weakspot.store.project import DATA_FOLDER, EMBEDDINGS_FOLDER, ProjectStore
 from weakspot.store.shared_embeddings import SharedEmbeddings
 
 FIRST_SAMPLES = 16
@@ -54,17 +58,29 @@ class RunModels:
 
     @cached_property
     def classifier(self) -> Classifier | None:
-        return self._given_classifier or build_classifier(self._settings.classifier, self._folder)
+        return self._given_classifier or build_classifier(
+            self._settings.classifier, self._folder, provider=self._settings.engine.provider
+        )
 
     @cached_property
     def embedder(self) -> EmbedderChoice:
         if self._given_embedder is not None:
             return EmbedderChoice(embedder=self._given_embedder, reason=GIVEN)
-        return choose_embedder(
+        choice = choose_embedder(
             self._settings.embedder,
             folder=self._folder,
+            provider=self._settings.engine.provider,
             progress=self._progress_of("download weights"),
         )
+        return _stay_with_earlier(choice, self._folder / DATA_FOLDER / EMBEDDINGS_FOLDER)
+
+    @property
+    def embedder_sentence(self) -> str:
+        """Return why this embedder is used, what computes it, and what of the machine cannot be used."""
+        said = getattr(self.image_embedder, "computed_by", "")
+        computed = f"Computed by {said}." if said else ""
+        notes = (f"{note}." for note in fallback_notes()) if said else ()
+        return " ".join(filter(None, [self.embedder.reason, computed, *notes]))
 
     @property
     def has_own_embedder(self) -> bool:
@@ -85,13 +101,25 @@ class RunModels:
 
     @property
     def classify_settings(self) -> ClassifySettings:
-        return ClassifySettings(label_thresholds=self._settings.failure.label_thresholds)
+        classifier = self.image_classifier
+        return ClassifySettings(
+            label_thresholds=self._settings.failure.label_thresholds,
+            batch_size=_images_per_call(classifier, ClassifySettings.batch_size),
+        )
 
     @property
     def embed_settings(self) -> EmbedSettings:
+        asked = self._settings.embedder.batch_size
         return EmbedSettings(
-            batch_size=self._settings.embedder.batch_size, shared=self._shared_embeddings
+            batch_size=asked or _images_per_call(self.image_embedder, EmbedSettings.batch_size),
+            shared=self._shared_embeddings,
         )
+
+    def computed_by(self) -> dict[str, str]:
+        """Return what computes on this machine, for models that say so; workers of a cluster choose for themselves."""
+        models = {"embedder": self.image_embedder, "classifier": self.image_classifier}
+        found = {name: getattr(model, "computed_by", "") for name, model in models.items()}
+        return {f"{name} computed by": said for name, said in found.items() if said}
 
     @cached_property
     def _shared_embeddings(self) -> SharedEmbeddings | None:
@@ -140,6 +168,22 @@ class RunModels:
             )
 
 
+def _images_per_call(model: object, usual: int) -> int:
+    """Return how many images a model takes at once, if it knows."""
+    return int(getattr(model, "images_per_call", usual))
+
+
 def _has_images(source: SampleSource) -> bool:
     first = islice(source.read(0), FIRST_SAMPLES)
     return any(raw.location is not None or raw.data is not None for raw in first)
+
+
+def _stay_with_earlier(choice: EmbedderChoice, embeddings: Path) -> EmbedderChoice:
+    """Return the choice in float32 for a project that was embedded so and never in 8-bit integers: nothing is embedded again."""
+    if not embeddings.is_dir() or not isinstance(choice.embedder, EmbeddedDefault):
+        return choice
+    exact = choice.embedder.in_float32()
+    if exact is None or (embeddings / folder_name(choice.embedder.encoder_id)).exists():
+        return choice
+    is_earlier = (embeddings / folder_name(exact.encoder_id)).exists()
+    return replace(choice, embedder=exact) if is_earlier else choice

@@ -9,7 +9,7 @@ from weakspot.core.arrays import IntArray
 from weakspot.core.dataset import Dataset, Split, Task
 from weakspot.core.preflight import PreflightCheck
 from weakspot.pipeline.halves import evaluated_splits
-from weakspot.pipeline.ingestion import IngestSummary
+from weakspot.pipeline.ingestion import IngestResult
 from weakspot.pipeline.preflight.accuracy import check_accuracy
 from weakspot.pipeline.preflight.answers import answers_of
 from weakspot.pipeline.preflight.class_order import check_class_order
@@ -33,7 +33,7 @@ from weakspot.pipeline.settings import Settings
 
 def check_data(
     dataset: Dataset,
-    summary: IngestSummary,
+    summary: IngestResult,
     settings: Settings,
     *,
     outputs: Sequence[str] | None = None,
@@ -98,7 +98,7 @@ def evaluated_rows(dataset: Dataset, settings: Settings) -> IntArray:
 
 def _of_predictions(
     dataset: Dataset,
-    summary: IngestSummary,
+    summary: IngestResult,
     settings: Settings,
     splits: tuple[str, ...],
     outputs: Sequence[str] | None,

@@ -11,7 +11,7 @@ from weakspot.core.preflight import CheckState, PreflightCheck
 from weakspot.core.roles import Classifier
 from weakspot.ingest.prediction_columns import with_extra_classes
 from weakspot.ingest.source import ExaminedSource, SampleSource
-from weakspot.pipeline.ingestion import IngestSummary, summary_of
+from weakspot.pipeline.ingestion import IngestResult, summary_of
 from weakspot.pipeline.models.embedding_classifiers import reads_embeddings
 from weakspot.pipeline.preflight import (
     accuracy,
@@ -73,7 +73,7 @@ def check_before(
 
 
 def check_after(
-    early: Sequence[PreflightCheck], prepared: Prepared, summary: IngestSummary, settings: Settings
+    early: Sequence[PreflightCheck], prepared: Prepared, summary: IngestResult, settings: Settings
 ) -> tuple[PreflightCheck, ...]:
     """Return all checks once predictions and embeddings are known; what was said of a few samples is said of all."""
     samples = prepared.samples

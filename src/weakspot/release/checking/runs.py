@@ -6,8 +6,8 @@ from pathlib import Path
 
 from weakspot.core.errors import DataError, StoreError
 from weakspot.core.run import RunRecord
-from weakspot.pipeline.ingestion import IngestSummary
-from weakspot.pipeline.preparation import EmbedSummary
+from weakspot.pipeline.ingestion import IngestResult
+from weakspot.pipeline.preparation import EmbedResult
 from weakspot.pipeline.settings import SETTINGS_FILE, Settings
 from weakspot.pipeline.wiring import build_classifier
 from weakspot.project.project import Project
@@ -32,8 +32,8 @@ class EnsuredRun:
 
     record: RunRecord
     is_new: bool
-    ingested: IngestSummary
-    embedded: EmbedSummary
+    ingested: IngestResult
+    embedded: EmbedResult
 
 
 def choose_run(project: Project, run_id: str, *, may_run: bool) -> RunRecord:
@@ -71,10 +71,13 @@ def stored_run(project: Project) -> RunRecord:
     Raises:
         StoreError: if there is none.
     """
-    tables = project.store.current_tables()
-    classifier = build_classifier(project.settings.classifier, project.folder)
+    classifier = build_classifier(
+        project.settings.classifier,
+        project.folder,
+        provider=project.settings.engine.provider,
+    )
     known = {
-        "samples": tables.folder.name if tables else "",
+        "samples": project.store.tables_key(),
         "classifier": classifier.classifier_id if classifier else "",
     }
     record = newest_of(project, {name: value for name, value in known.items() if value})

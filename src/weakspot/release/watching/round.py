@@ -81,7 +81,11 @@ def run_round(
 def describe_inputs(project: Project, request: RoundRequest) -> dict[str, str]:
     """Return what samples, model, settings and policy are, without computing anything."""
     source = open_data(project.settings.data, project.folder, project.settings.boxes)
-    classifier = build_classifier(project.settings.classifier, project.folder)
+    classifier = build_classifier(
+        project.settings.classifier,
+        project.folder,
+        provider=project.settings.engine.provider,
+    )
     settings = json.dumps(decisive(project.settings), sort_keys=True)
     found = {
         "samples": _digest(f"{source.fingerprint()} {source.location}"),

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray, even_part
 from weakspot.core.dataset import Task
 from weakspot.core.heads import Head
 from weakspot.core.samples import SampleSet
@@ -24,15 +24,6 @@ def space_of(samples: SampleSet) -> str | None:
 
 def with_embedding(samples: SampleSet, rows: IntArray, space: str) -> IntArray:
     return np.asarray(rows[samples.has_embeddings(space, rows)], dtype=np.int64)
-
-
-def even_part(rows: IntArray, n_most: int) -> IntArray:
-    """Return at most so many rows, evenly spread.
-
-    >>> even_part(np.arange(10), 4).tolist(), even_part(np.arange(3), 4).tolist()
-    ([0, 2, 5, 7], [0, 1, 2])
-    """
-    return rows if len(rows) <= n_most else rows[np.arange(n_most) * len(rows) // n_most]
 
 
 def fit_probe(kind: FloatArray, others: FloatArray) -> Head:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray, even_part
 from weakspot.core.dataset import Split, Task
 from weakspot.core.failures import FailureCriterion, class_problems, predicted_classes
 from weakspot.core.heads import Head
@@ -13,7 +13,7 @@ from weakspot.core.samples import SampleSet
 from weakspot.pipeline.preparation import FEATURES
 from weakspot.repair.advice.kinds import ImageKind
 from weakspot.repair.advice.learning_curve import CurveMaterial, Judge, LabelledFeatures
-from weakspot.repair.advice.likeness import even_part, with_embedding
+from weakspot.repair.advice.likeness import with_embedding
 from weakspot.repair.head_training import HeadTrainer
 
 MOST_TRAINING = 1_500

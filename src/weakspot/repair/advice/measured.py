@@ -52,7 +52,7 @@ def _measured(result: RepairResult, kind: ImageKind) -> MeasuredRepair | None:
     change = (
         arm.change_of(GroupKind.CLASS, kind.title)
         if kind.slice_ is None
-        else _of_slice(result, kind.subject)
+        else result.change_of_slice(kind.subject)
     )
     overall = arm.change_of(GroupKind.OVERALL)
     if change is None:
@@ -63,9 +63,3 @@ def _measured(result: RepairResult, kind: ImageKind) -> MeasuredRepair | None:
         n_added=arm.n_added + arm.n_synthetic,
         elsewhere=overall.change if overall is not None else 0.0,
     )
-
-
-def _of_slice(result: RepairResult, slice_id: str) -> GroupChange | None:
-    """Return what was measured of a slice: changes are in the order of the plan, and titles may occur twice."""
-    changes = [one for one in result.repaired.changes if one.kind is GroupKind.SLICE]
-    return dict(zip(result.plan.slice_ids, changes, strict=False)).get(slice_id)

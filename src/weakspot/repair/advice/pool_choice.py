@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
+from weakspot.core.arrays import BoolArray, DoubleArray, IntArray, even_part
 from weakspot.core.dataset import Split
 from weakspot.core.failures import FailureCriterion, Side
 from weakspot.core.samples import SampleSet
@@ -14,7 +14,6 @@ from weakspot.repair.advice.kinds import ImageKind
 from weakspot.repair.advice.likeness import (
     LEAST_SEEN,
     MOST_FITTED,
-    even_part,
     fit_probe,
     held_out_scores,
     probe_by_blocks,

@@ -22,6 +22,7 @@ from weakspot.core.repairs import ArmMeasurement, GroupChange, GroupKind, Repair
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
 from weakspot.core.statistics import calibration_error
+from weakspot.repair.measure.given import measure_given
 from weakspot.repair.measure.groups import given_groups, own_groups
 from weakspot.repair.measure.predictions import (
     Comparison,
@@ -291,6 +292,7 @@ def measure_arm(  # noqa: PLR0913 - what is measured, what it is measured on, an
     elsewhere: Sequence[Elsewhere] = (),
     groups: IntArray | None = None,
     least_group: int = LEAST_GROUP,
+    column: str = "",
     seed: int = 0,
 ) -> RepairArm:
     """Compare the classifier's own predictions with those of one arm on the same samples.
@@ -305,6 +307,7 @@ def measure_arm(  # noqa: PLR0913 - what is measured, what it is measured on, an
             place of slices, the rest of their classes and all other classes.
         least_group: groups with fewer samples are left out of worst, average and gap: the smaller a group, the more its accuracy
             is chance, and the worst of many is the unluckiest one.
+        column: metadata column of group labels: then worst, average and gap over these groups are measured besides.
         seed: the only source of chance.
 
     Raises:
@@ -341,6 +344,9 @@ def measure_arm(  # noqa: PLR0913 - what is measured, what it is measured on, an
         temperature=answers.temperature,
         calibration_before=before,
         calibration_after=after,
+        given=measure_given(comparison, column, least_group=least_group, seed=seed)
+        if column
+        else None,
     )
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from weakspot.core.arrays import BoolArray, DoubleArray, IntArray
 from weakspot.core.evidence import Interval
-from weakspot.core.repairs import Spread
 from weakspot.core.seeding import generator
+from weakspot.core.spreads import Spread
 from weakspot.core.statistics import bootstrap_interval, paired_draws
 from weakspot.repair.measure.groups import Groups
 from weakspot.repair.measure.predictions import Result

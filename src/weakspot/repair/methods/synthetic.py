@@ -16,8 +16,10 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.core.training_sets import RepairMaterial, TrainingSelection, with_mean_one
 from weakspot.lexicon.captions import content_words, plain_caption
+from weakspot.lexicon.wordnet import lemma
 
 PROMPT = "prompt"
+CARRIES = frozenset({"photo", "image", "picture"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,14 +139,24 @@ def slice_prompts(
 ) -> dict[str, tuple[str, ...]]:
     """Return the prompts that images are generated from, by class: the commonest names of its slices.
 
-    Of samples that lack a label there is nothing to draw, so such slices have no prompts.
+    Of samples that lack a label there is nothing to draw, so such slices have no prompts. A name that does not say the class is no
+    prompt either: what it would show is anybody's guess.
     """
     prompts: dict[str, tuple[str, ...]] = {}
     for own in by_class(slices):
-        names = commonest_names(own, evidence)[:n_names]
+        said = _lemmas(plain_caption(own[0].class_name).phrase)
+        names = [
+            name
+            for name in commonest_names(own, evidence)
+            if said <= _lemmas(name.phrase) | CARRIES
+        ][:n_names]
         if names and own[0].side is not Side.ABSENT:
             prompts[own[0].class_name] = tuple(_sentence(name.phrase) for name in names)
     return prompts
+
+
+def _lemmas(phrase: str) -> set[str]:
+    return {lemma(word) for word in content_words(phrase, with_carriers=True)}
 
 
 def class_prompt(class_name: str) -> str:

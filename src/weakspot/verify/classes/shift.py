@@ -170,8 +170,13 @@ def discriminant(embeddings: FloatArray, is_here: BoolArray) -> DoubleArray:
     values = np.asarray(embeddings, dtype=np.float64)
     centred = values - (values[is_here].mean(axis=0) + values[~is_here].mean(axis=0)) / 2
     targets = np.where(is_here, 1.0 / is_here.sum(), -1.0 / (~is_here).sum()) * len(is_here) / 2
-    products = centred @ centred.T
-    products[np.diag_indices_from(products)] += PENALTY * np.trace(products) / len(products) + 1e-12
+    penalty = PENALTY * np.square(centred).sum() / len(centred) + 1e-12
+    n_images, n_dimensions = centred.shape
+    # The same direction either way; the smaller system is solved.
+    if n_dimensions < n_images:
+        products = centred.T @ centred + penalty * np.eye(n_dimensions)
+        return np.asarray(np.linalg.solve(products, centred.T @ targets))
+    products = centred @ centred.T + penalty * np.eye(n_images)
     return np.asarray(centred.T @ np.linalg.solve(products, targets))
 
 

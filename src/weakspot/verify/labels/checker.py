@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from weakspot.core.arrays import BoolArray, IntArray, unit_rows
+from weakspot.core.arrays import BoolArray, IntArray, even_part, unit_rows
 from weakspot.core.assistants import CaptionRows
 from weakspot.core.bounds import Count, Fraction, check_bounds
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.evidence import (
     Cause,
+    CauseFinding,
     Evidence,
     LabelFinding,
     Share,
@@ -220,7 +221,7 @@ class LabelChecker:
             return np.flatnonzero(problem.failed)
         return np.sort(
             np.concatenate(
-                [_even_part(inside, self.max_failures), _even_part(outside, self.max_failures)]
+                [even_part(inside, self.max_failures), even_part(outside, self.max_failures)]
             )
         )
 
@@ -314,23 +315,20 @@ def _taken_for(dataset: Dataset, problem: ClassProblem, failing: IntArray) -> In
     return np.where(found == dataset.class_code(problem.class_name), -1, found)
 
 
-def _even_part(places: IntArray, n_most: int) -> IntArray:
-    """Return at most so many of the places, evenly spread.
-
-    >>> _even_part(np.arange(10), 4).tolist(), _even_part(np.arange(3), 4).tolist()
-    ([0, 2, 5, 7], [0, 1, 2])
-    """
-    return places if len(places) <= n_most else places[np.arange(n_most) * len(places) // n_most]
-
-
 def _with_labels(entry: Evidence, finding: LabelFinding | None) -> Evidence:
     cause = entry.cause
     if finding is not None and cause is not None:
         if finding.is_flagged:
-            cause = cause.model_copy(update={"cause": Cause.LABELS})
+            cause = _instead(cause, Cause.LABELS)
         elif finding.is_doubtful and cause.cause is not Cause.CONFUSABLE:
-            cause = cause.model_copy(update={"cause": Cause.UNKNOWN})
+            cause = _instead(cause, Cause.UNKNOWN)
     return entry.model_copy(update={"labels": finding, "cause": cause})
+
+
+def _instead(found: CauseFinding, cause: Cause) -> CauseFinding:
+    """Return a finding with another cause: figures stay, what spoke for the earlier one is not said any more."""
+    figures = found.sentence.removesuffix(" ".join(found.signs)).strip()
+    return found.model_copy(update={"cause": cause, "signs": (), "sentence": figures})
 
 
 def _neighbours_agree(

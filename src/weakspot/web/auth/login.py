@@ -22,7 +22,7 @@ from weakspot.web.auth.people import (
 )
 from weakspot.web.auth.sessions import OpenedSession, Sessions, person_of_row
 from weakspot.web.problems import RefusedError
-from weakspot.web.roles import Role
+from weakspot.web.roles import Person, Role
 from weakspot.web.state.store import StateStore, now
 from weakspot.web.state.tables import InviteRow, PersonRow, StudyRow, token_hash
 
@@ -148,6 +148,7 @@ class Login:
         self._tries = Buckets(TRIES)
         self._guard = threading.Lock()
         self._once: set[str] = set()
+        self._owner: Person | None = None
 
     def token_for_once(self) -> str:
         """Return a token of the owner that works once: other users of the machine can read what a browser is started with."""
@@ -173,6 +174,26 @@ class Login:
             opened = self.sessions.open(rows, person_of_row(owner_row(rows)))
         self._tries.give_back(client)
         return opened
+
+    def person_with_owner_token(self, token: str, *, client: str) -> Person:
+        """Return the owner, for a script that sends the token with every request; no session is opened.
+
+        Raises:
+            RefusedError: 401 if the token is not the owner's, 429 after too many wrong ones.
+        """
+        if not self._owner_hash or not hmac.compare_digest(token_hash(token), self._owner_hash):
+            self._take_try(client)
+            raise RefusedError(
+                401,
+                "The token is invalid.",
+                where="Authorization",
+                fix="Send the token that `weakspot serve` printed behind #token=.",
+            )
+        with self._guard:
+            if self._owner is None:
+                with self._state.writing() as rows:
+                    self._owner = person_of_row(owner_row(rows))
+            return self._owner
 
     def sign_in_with_password(self, login: str, password: str, *, client: str) -> OpenedSession:
         """Sign in somebody who has a login.

@@ -5,6 +5,7 @@ import hmac
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -180,7 +181,13 @@ class RequestChecks:
         path, method = scope["path"], scope["method"]
         token = _cookie(headers, self._login.address.cookie_name)
         is_change = method not in HARMLESS
-        person = None if path in OPEN_TO_ALL else await self._person(token, is_change=is_change)
+        # No browser sends this header by itself, so a page of a stranger cannot use it, and no CSRF token is needed.
+        given = "" if token or path in OPEN_TO_ALL else _bearer_token(headers)
+        person: Person | None = None
+        if given:
+            person = await self._script(given, client_of(scope))
+        elif path not in OPEN_TO_ALL:
+            person = await self._person(token, is_change=is_change)
         self._count(person, scope)
         state = scope.setdefault("state", {})
         state["person"], state["csrf_token"], state["session_token"] = (
@@ -188,10 +195,10 @@ class RequestChecks:
             csrf_token_of(token),
             token,
         )
-        if not is_change or (method == "POST" and path in SIGN_IN_PATHS):
+        if given or not is_change or (method == "POST" and path in SIGN_IN_PATHS):
             return
-        given = headers.get(CSRF_TOKEN_HEADER, "")
-        if not token or not hmac.compare_digest(given.encode(), csrf_token_of(token).encode()):
+        sent = headers.get(CSRF_TOKEN_HEADER, "")
+        if not token or not hmac.compare_digest(sent.encode(), csrf_token_of(token).encode()):
             if person is None:
                 raise RefusedError(
                     401,
@@ -205,6 +212,13 @@ class RequestChecks:
             )
         if self._login.is_read_only and person is not None and person.role is Role.ANNOTATOR:
             raise RefusedError(403, "This server only shows things; nothing can be changed.")
+
+    async def _script(self, token: str, client: str) -> Person:
+        """Return the owner if a script sent the owner's token."""
+        person = await asyncio.get_running_loop().run_in_executor(
+            self._asking, partial(self._login.person_with_owner_token, token, client=client)
+        )
+        return replace(person, role=Role.VIEWER) if self._login.is_read_only else person
 
     async def _person(self, token: str, *, is_change: bool) -> Person | None:
         if not token:
@@ -254,6 +268,11 @@ class _Answer:
 def client_of(scope: Scope) -> str:
     client = scope.get("client")
     return str(client[0]) if client else "unknown"
+
+
+def _bearer_token(headers: Headers) -> str:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip()[:200] if kind.lower() == "bearer" else ""
 
 
 def _cookie(headers: Headers, name: str) -> str:

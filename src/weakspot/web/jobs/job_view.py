@@ -37,6 +37,7 @@ class JobView(View):
         started_by: name of a person.
         created: when it was started.
         finished: None while it is under way.
+        seconds_left: for the step that is under way, if its pace is known.
     """
 
     job_id: str
@@ -51,6 +52,7 @@ class JobView(View):
     started_by: str
     created: Moment
     finished: Moment | None
+    seconds_left: int | None = None
 
 
 class JobsView(View):

@@ -13,6 +13,7 @@ from sqlalchemy import select
 
 from weakspot.store.project import DATA_FOLDER
 from weakspot.web.jobs.job_view import UNDER_WAY, JobState, JobView
+from weakspot.web.jobs.pace import Pace, next_pace
 from weakspot.web.jobs.process import WORKER, Hold, WorkerProcess, is_held
 from weakspot.web.problems import RefusedError
 from weakspot.web.state.store import StateStore, now
@@ -52,6 +53,7 @@ class JobRunner:
         self._holds: dict[str, Hold] = {}
         self._running: tuple[str, WorkerProcess | None] | None = None
         self._unwanted: set[str] = set()
+        self._paces: dict[str, Pace] = {}
         self._is_closed = False
         self._thread: threading.Thread | None = None
         self._notice_the_lost()
@@ -113,7 +115,7 @@ class JobRunner:
             if job_id in self._waiting:
                 self._waiting.remove(job_id)
                 self._finish(job_id, JobState.CANCELLED, STOPPED)
-            elif self._running is not None and self._running[0] == job_id:
+            elif self._running is not None and self._is_under_way(self._running[0], job_id):
                 self._unwanted.add(job_id)
                 self._write(job_id, message=STOPPING)
                 if self._running[1] is not None:
@@ -125,6 +127,10 @@ class JobRunner:
                 )
         return self.find(job_id)
 
+    def _is_under_way(self, running_id: str, job_id: str) -> bool:
+        """Return whether a work goes on; it may have ended a moment ago and not be put away yet."""
+        return running_id == job_id and self.find(job_id).state in UNDER_WAY
+
     def find(self, job_id: str) -> JobView:
         """Return a work.
 
@@ -132,7 +138,7 @@ class JobRunner:
             RefusedError: 404 if there is none.
         """
         with self._state.reading() as rows:
-            return JobView.model_validate(_row(rows.get(JobRow, job_id)))
+            return self._with_time(JobView.model_validate(_row(rows.get(JobRow, job_id))))
 
     def newest(self) -> list[JobView]:
         self._notice_the_lost()
@@ -140,7 +146,13 @@ class JobRunner:
             found = rows.scalars(
                 select(JobRow).order_by(JobRow.created.desc(), JobRow.job_id).limit(N_SHOWN)
             ).all()
-            return [JobView.model_validate(row) for row in found]
+            return [self._with_time(JobView.model_validate(row)) for row in found]
+
+    def _with_time(self, view: JobView) -> JobView:
+        pace = self._paces.get(view.job_id)
+        if pace is None or view.state is not JobState.RUNNING:
+            return view
+        return view.model_copy(update={"seconds_left": pace.seconds_left(time.monotonic())})
 
     @property
     def process_id(self) -> int | None:
@@ -264,6 +276,7 @@ class JobRunner:
             if is_soon and message["done"] != message["total"]:
                 continue
             last_stage, last_time = message["stage"], time.monotonic()
+            self._paces[job_id] = next_pace(self._paces.get(job_id), message, last_time)
             self._write(
                 job_id, stage=message["stage"], done=message["done"], total=message["total"]
             )
@@ -283,6 +296,7 @@ class JobRunner:
     ) -> None:
         self._write(job_id, state=state.value, message=message, result=result or {}, finished=now())
         with self._change:
+            self._paces.pop(job_id, None)
             hold = self._holds.pop(job_id, None)
         if hold is not None:
             hold.path.unlink(missing_ok=True)

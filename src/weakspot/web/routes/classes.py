@@ -1,11 +1,12 @@
 """Class view: right and wrong samples, phrases and their scores."""
 
 import unicodedata
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
 from pydantic import AfterValidator, Field, StringConstraints
 
+from weakspot.web.changing import ChangingNow, slice_subject
 from weakspot.web.roles import Role
 from weakspot.web.server_parts import Annotator, Anyone, Parts, ProjectReader
 from weakspot.web.services.classes.checks import (
@@ -17,10 +18,11 @@ from weakspot.web.services.classes.checks import (
 from weakspot.web.services.classes.listing import ClassList, Suggestions, class_list, suggestions
 from weakspot.web.services.classes.phrases import PhraseScore, phrase_score, score_with
 from weakspot.web.services.classes.samples import MOST_SAMPLES, ClassSamples, class_samples
+from weakspot.web.services.slices.changes import n_decisions
 from weakspot.web.services.studies.table import PhraseFigures
 from weakspot.web.services.view import View
 from weakspot.web.state.phrases import PhraseView, keep_phrase, mark_accepted, phrases_of
-from weakspot.web.state.studies import require_class
+from weakspot.web.state.studies import require_class, study_of
 
 router = APIRouter(prefix="/api", tags=["classes"])
 
@@ -61,12 +63,14 @@ class PhraseRequest(View):
         phrase: completes "The AI is often wrong on images that have ...".
         study: the study in which it is submitted; none by default.
         threshold: the person's own threshold; null for the one that is best on the discovery half.
+        source: where the words come from: typed, a suggestion as it was clicked, or one that was edited.
     """
 
     title: str = Field(max_length=LONGEST_TITLE)
     phrase: PhraseText
     study: str | None = Field(default=None, max_length=100)
     threshold: Threshold | None = None
+    source: Literal["own", "suggestion", "edited", "not known"] = "not known"
 
 
 class ScoreRequest(PhraseRequest):
@@ -129,6 +133,8 @@ def samples(
 def suggest(title: Title, person: Anyone, parts: Parts, study: Study = None) -> Suggestions:
     """Return words to start from."""
     require_class(parts.state, person, study, title)
+    if study is not None and not study_of(parts.state, person, study).options.shows_suggestions:
+        return Suggestions(title=title, words=[], source="", is_complete=True)
     return suggestions(parts.workspace, title)
 
 
@@ -161,6 +167,7 @@ def phrase(request: ScoreRequest, person: Anyone, parts: Parts) -> PhraseScore:
             score=score,
             held_out_score=found.held_out_score,
             fit=found.fit.value,
+            source=request.source,
         )
         keep_phrase(parts.state, person, figures, study_id=request.study)
     return found
@@ -182,23 +189,32 @@ def check(request: PhraseRequest, person: Annotator, parts: Parts) -> PhraseChec
         confirmed_score=found.confirmation.error_score,
         p_value=found.p_value,
         fit=found.fit.value,
+        source=request.source,
     )
     keep_phrase(parts.state, person, figures, study_id=request.study)
     return found
 
 
 @router.post("/classes/accept")
-def accept(request: AcceptRequest, person: Annotator, parts: Parts) -> AcceptedPhrase:
+def accept(
+    request: AcceptRequest, person: Annotator, parts: Parts, changing: ChangingNow
+) -> AcceptedPhrase:
     """Make a phrase a slice, with its evidence; doing it twice changes nothing."""
     require_class(parts.state, person, request.study, request.title)
-    found = accept_phrase(
-        parts.workspace,
-        request.title,
-        request.phrase,
-        threshold=request.threshold,
-        by=person.name,
-        reason=request.reason,
-    )
+    with changing.alone():
+        decided = n_decisions(parts.workspace)
+        found = accept_phrase(
+            parts.workspace,
+            request.title,
+            request.phrase,
+            threshold=request.threshold,
+            by=person.name,
+            reason=request.reason,
+        )
+        if n_decisions(parts.workspace) != decided:
+            sentence = f"Accepted “{found.phrase}” as a slice of {request.title}"
+            ids = {"run": found.run_id, "back": [], "away": [found.slice_id]}
+            changing.note("slices", slice_subject(found.slice_id), sentence, **ids)
     _remember(request, found, person, parts)
     return found
 
@@ -221,6 +237,7 @@ def _remember(
             threshold=request.threshold,
             score=found.score,
             held_out_score=found.held_out_score,
+            source=request.source,
         )
         kept = keep_phrase(parts.state, person, figures, study_id=request.study)
     mark_accepted(parts.state, kept.phrase_id, found.slice_id)

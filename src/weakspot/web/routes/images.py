@@ -4,18 +4,38 @@ import threading
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Path, Query, Response, UploadFile
+from fastapi.responses import StreamingResponse
 
 from weakspot.core.errors import DataError
 from weakspot.media.bounded import decode_bounded
 from weakspot.media.images import UNREADABLE_REASONS, UnreadableImageError
 from weakspot.web.problems import RefusedError
 from weakspot.web.roles import Person, Role
-from weakspot.web.server_parts import Anyone, Owner, Parts, ServerParts
+from weakspot.web.server_parts import Anyone, Owner, Parts, ProjectReader, ServerParts
 from weakspot.web.services.classes.samples import titles_of_row
-from weakspot.web.services.samples.facts import SampleFacts, sample_facts
+from weakspot.web.services.images.choosing import ImageQuery, find_row
+from weakspot.web.services.images.list_file import image_lines
+from weakspot.web.services.images.neighbours import NearestImages, nearest_images
+from weakspot.web.services.images.page import (
+    ImageChoices,
+    ImagePage,
+    ImagePageQuery,
+    image_choices,
+    image_page,
+)
+from weakspot.web.services.images.visible import is_visible
+from weakspot.web.services.samples.facts import (
+    SampleFacts,
+    SampleFile,
+    sample_facts,
+    sample_file,
+)
+from weakspot.web.services.samples.occlusion import HeatView, heat_map
+from weakspot.web.services.samples.originals import original
+from weakspot.web.services.samples.repaired import RepairsOnSample, repairs_on_sample
 from weakspot.web.services.samples.thumbnails import SIDES, thumbnail
 from weakspot.web.services.samples.uploads import TrialView, needed_side, try_image
-from weakspot.web.state.studies import require_class
+from weakspot.web.state.studies import require_class, study_of
 
 router = APIRouter(prefix="/api", tags=["images"])
 
@@ -29,6 +49,23 @@ JPEG: dict[int | str, dict[str, Any]] = {
     },
     304: {"description": "The browser has it already."},
 }
+ANY_IMAGE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {
+            name: {"schema": {"type": "string", "format": "binary"}}
+            for name in ("image/jpeg", "image/png")
+        },
+        "description": "A JPEG or PNG file.",
+    },
+    304: {"description": "The browser has it already."},
+}
+TABLE: dict[int | str, dict[str, Any]] = {
+    200: {
+        "content": {"text/csv": {"schema": {"type": "string"}}},
+        "description": "A table, one line an image.",
+    },
+}
+LONGEST_SIDE = 20_000
 Row = Annotated[int, Path(ge=0, le=LARGEST_ROW)]
 Tables = Annotated[str, Query(max_length=200, description="what the row number belongs to")]
 
@@ -50,11 +87,99 @@ def image(
     found = thumbnail(parts.workspace, row, side=side)
     if found is None:
         raise RefusedError(404, "The sample has no image that can be read.")
-    tag = f'"{found.tag}"'
-    headers = {"ETag": tag, "Cache-Control": f"private, max-age={A_YEAR}, immutable"}
-    if if_none_match is not None and tag in if_none_match:
-        return Response(status_code=304, headers=headers)
-    return Response(content=found.data, media_type="image/jpeg", headers=headers)
+    return _cached(found.data, "image/jpeg", found.tag, if_none_match)
+
+
+@router.get("/images/{row}/original", response_class=Response, responses=ANY_IMAGE)
+def original_image(
+    row: Row,
+    tables: Tables,
+    person: Anyone,
+    parts: Parts,
+    side: Annotated[
+        int | None,
+        Query(ge=SIDES[0], le=LONGEST_SIDE, description="longest side in pixels, at most"),
+    ] = None,
+    if_none_match: Annotated[str | None, Header(max_length=1000)] = None,
+) -> Response:
+    """Return the image of a sample upright and in its own size, or scaled down."""
+    _refuse_other_tables(parts, tables)
+    _refuse_unseen(parts, person, row)
+    found = original(parts.workspace, row, side=side)
+    if found is None:
+        raise RefusedError(404, "The sample has no image that can be read.")
+    return _cached(found.data, found.media_type, found.tag, if_none_match)
+
+
+@router.get("/images")
+def images(
+    asked: Annotated[ImagePageQuery, Query()], _person: ProjectReader, parts: Parts
+) -> ImagePage:
+    """Return images that people may look at, chosen and ordered."""
+    return image_page(parts.workspace, asked)
+
+
+@router.get("/image-choices")
+def choices(_person: ProjectReader, parts: Parts) -> ImageChoices:
+    """Return what images can be chosen by."""
+    return image_choices(parts.workspace)
+
+
+@router.get("/image-list", response_class=StreamingResponse, responses=TABLE)
+def image_list(
+    asked: Annotated[ImageQuery, Query()], person: ProjectReader, parts: Parts
+) -> StreamingResponse:
+    """Return the chosen images as a table with file names; with their paths for owners."""
+    lines = image_lines(parts.workspace, asked, with_paths=person.role is Role.OWNER)
+    headers = {"Content-Disposition": 'attachment; filename="images.csv"'}
+    return StreamingResponse(lines, media_type="text/csv; charset=utf-8", headers=headers)
+
+
+@router.get("/sample-ids/{sample_id}")
+def sample_by_id(
+    sample_id: Annotated[str, Path(max_length=200)], person: Anyone, parts: Parts
+) -> SampleFacts:
+    """Return what is known of a sample, by its id: addresses of images hold it, because rows change with the data."""
+    row = find_row(parts.workspace, sample_id)
+    if row is None:
+        raise RefusedError(404, NO_SAMPLE)
+    _refuse_unseen(parts, person, row)
+    return _facts(parts, person, row)
+
+
+@router.get("/samples/{row}/file")
+def file_of_sample(row: Row, tables: Tables, person: Owner, parts: Parts) -> SampleFile:
+    """Return where the image of a sample is."""
+    _refuse_other_tables(parts, tables)
+    _refuse_unseen(parts, person, row)
+    return sample_file(parts.workspace, row)
+
+
+@router.get("/samples/{row}/nearest")
+def nearest(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> NearestImages:
+    """Return the images that look most like a sample, right and wrong ones."""
+    _refuse_other_tables(parts, tables)
+    _refuse_unseen(parts, person, row)
+    return nearest_images(parts.workspace, row)
+
+
+@router.get("/samples/{row}/heat")
+def heat(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> HeatView:
+    """Go on with the heat map of a sample for a moment; ask again until all patches are done."""
+    _refuse_other_tables(parts, tables)
+    _refuse_unseen(parts, person, row)
+    found = heat_map(parts.workspace, row)
+    if found is None:
+        raise RefusedError(404, "The sample has no image that can be read.")
+    return found
+
+
+@router.get("/samples/{row}/repairs")
+def repairs(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> RepairsOnSample:
+    """Return what each repair of the newest run changed for a sample."""
+    _refuse_other_tables(parts, tables)
+    _refuse_unseen(parts, person, row)
+    return repairs_on_sample(parts.workspace, row)
 
 
 @router.get("/samples/{row}")
@@ -62,10 +187,27 @@ def sample(row: Row, tables: Tables, person: Anyone, parts: Parts) -> SampleFact
     """Return what is known of a sample."""
     _refuse_other_tables(parts, tables)
     _refuse_strangers(parts, person, row)
+    return _facts(parts, person, row)
+
+
+def _facts(parts: ServerParts, person: Person, row: int) -> SampleFacts:
     found = sample_facts(parts.workspace, row, with_slices=person.role is not Role.ANNOTATOR)
     if found is None:
         raise RefusedError(404, NO_SAMPLE)
+    if person.role is Role.ANNOTATOR and person.study_id is not None:
+        # The groups that phrases are measured on would tell what to say.
+        hidden = study_of(parts.state, person, person.study_id).options.groups
+        shown = [column for column in found.columns if column.name != hidden]
+        return found.model_copy(update={"columns": shown})
     return found
+
+
+def _cached(data: bytes, media_type: str, tag: str, known: str | None) -> Response:
+    quoted = f'"{tag}"'
+    headers = {"ETag": quoted, "Cache-Control": f"private, max-age={A_YEAR}, immutable"}
+    if known is not None and quoted in known:
+        return Response(status_code=304, headers=headers)
+    return Response(content=data, media_type=media_type, headers=headers)
 
 
 def _refuse_other_tables(parts: ServerParts, tables: str) -> None:
@@ -86,6 +228,17 @@ def _refuse_strangers(parts: ServerParts, person: Person, row: int) -> None:
             continue
         return
     raise RefusedError(404, NO_SAMPLE)
+
+
+def _refuse_unseen(parts: ServerParts, person: Person, row: int) -> None:
+    """Nobody looks closely at the confirmation half or the test split, and annotators only at samples of their study."""
+    _refuse_strangers(parts, person, row)
+    if not is_visible(parts.workspace, row):
+        raise RefusedError(
+            404,
+            NO_SAMPLE,
+            fix="Images of the confirmation half and of the test split are shown to nobody.",
+        )
 
 
 PATIENCE_SECONDS = 20.0

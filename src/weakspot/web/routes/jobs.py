@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 
 from weakspot.web.jobs.job_view import JobsView, JobView
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
+from weakspot.web.services.slices.comparison import other_models
 from weakspot.web.services.view import View
 from weakspot.web.services.work import check_arguments
 
@@ -29,6 +30,9 @@ class StartWork(View):
 @router.post("/jobs")
 def start(asked: StartWork, person: Owner, parts: Parts) -> JobView:
     """Start work; it waits if other work of the project is under way."""
+    if asked.kind == "compare":
+        # Work gets the name of the other project, and reads where it is.
+        other_models(parts.workspace)
     return parts.jobs.start(
         asked.kind, check_arguments(asked.kind, asked.arguments), by=person.name
     )

@@ -5,8 +5,10 @@ from typing import Any
 from fastapi import APIRouter
 from fastapi.responses import StreamingResponse
 
+from weakspot.web.changing import ChangingNow, repair_subject
 from weakspot.web.routes.overview import RunQuery
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
+from weakspot.web.services.repair.changed_images import ChangedImages, changed_images
 from weakspot.web.services.repair.downloads import (
     DownloadName,
     DownloadsView,
@@ -14,10 +16,14 @@ from weakspot.web.services.repair.downloads import (
     open_download,
 )
 from weakspot.web.services.repair.results import (
+    GoBack,
     RepairOptions,
     RepairResults,
+    current_repair,
+    go_back_to,
     repair_options,
     repair_results,
+    title_of_repair,
 )
 
 router = APIRouter(prefix="/api", tags=["repair"])
@@ -38,6 +44,34 @@ def show_options(_person: ProjectReader, parts: Parts, run: RunQuery = None) -> 
 def show_results(_person: ProjectReader, parts: Parts, run: RunQuery = None) -> RepairResults:
     """Say what repairs did, beside their baselines."""
     return repair_results(parts.workspace, run)
+
+
+@router.get("/repair/images")
+def show_images(_person: ProjectReader, parts: Parts, run: RunQuery = None) -> ChangedImages:
+    """Return images of the discovery half that the current repair changed."""
+    return changed_images(parts.workspace, run)
+
+
+@router.post("/repair/current")
+def choose_repair(
+    _person: Owner, parts: Parts, changing: ChangingNow, asked: GoBack, run: RunQuery = None
+) -> RepairResults:
+    """Go back to an earlier repair of a run: it is shown, downloaded and reported again; the present one is kept."""
+    record = parts.workspace.record(run)
+    run_id = "" if record is None else record.run_id
+    with changing.alone(repair_subject(run_id)):
+        before = current_repair(parts.workspace, run)
+        title = title_of_repair(parts.workspace, run, asked.repair_id)
+        results = go_back_to(parts.workspace, asked.repair_id, run)
+        changing.note(
+            "repair",
+            repair_subject(run_id),
+            f"Chose the repair {title}",
+            run=run_id,
+            before=before,
+            after=asked.repair_id,
+        )
+    return results
 
 
 @router.get("/repair/downloads")

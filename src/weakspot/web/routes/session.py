@@ -96,6 +96,7 @@ class SignedOutView(View):
 @router.get("/health")
 async def health(parts: Parts) -> HealthView:
     """Say how the server is, to anyone; answers also while everything else waits."""
+    parts.open_what_was_set_up()
     return parts.readiness.health
 
 

@@ -1,5 +1,6 @@
 """Slices: the table, one slice, and what people do with it."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
@@ -7,8 +8,11 @@ from fastapi import Path as InPath
 
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice
+from weakspot.web.changing import Changing, ChangingNow, slice_subject
 from weakspot.web.problems import RefusedError
 from weakspot.web.server_parts import Owner, Parts, ProjectReader
+from weakspot.web.services.beside.slice_pair import SlicePair, slice_pair
+from weakspot.web.services.beside.two_models import TwoModels, two_models
 from weakspot.web.services.slices import editing as slice_editing
 from weakspot.web.services.slices.comparison import (
     OtherModels,
@@ -35,6 +39,7 @@ from weakspot.web.services.slices.samples import (
     slice_scores,
 )
 from weakspot.web.services.slices.table import SliceTable, run_ids, run_of, slice_table
+from weakspot.web.services.slices.undoing import names_of_slice
 
 router = APIRouter(prefix="/api", tags=["slices"])
 
@@ -84,23 +89,46 @@ def table(_person: ProjectReader, parts: Parts, run: RunId = None) -> SliceTable
 
 
 @router.post("/slices/merge")
-def merge(person: Owner, parts: Parts, asked: Merging, run: RunId = None) -> ChangedSlice:
+def merge(
+    person: Owner, parts: Parts, changing: ChangingNow, asked: Merging, run: RunId = None
+) -> ChangedSlice:
     """Make one slice of two of the same class, and prove it; it takes their place."""
     record, _ = _find(parts, asked.first, run)
     _find(parts, asked.second, run)
-    return slice_editing.merge(parts.workspace, record.run_id, asked, by=person.name)
+    with changing.alone(slice_subject(asked.first), slice_subject(asked.second)):
+        made = slice_editing.merge(parts.workspace, record.run_id, asked, by=person.name)
+        _note_slices(changing, made, "Merged two slices", back=[asked.first, asked.second])
+    return made
 
 
 @router.post("/slices/from-rows")
-def from_rows(person: Owner, parts: Parts, asked: PickedRows) -> SliceFromRows:
+def from_rows(
+    person: Owner, parts: Parts, changing: ChangingNow, asked: PickedRows
+) -> SliceFromRows:
     """Make a slice of samples that were picked out, and prove it with all others of the newest run."""
-    return slice_from_rows(parts.workspace, asked, by=person.name)
+    with changing.alone():
+        made = slice_from_rows(parts.workspace, asked, by=person.name)
+        _note_slices(changing, made, "Made a slice of picked samples")
+    return made
 
 
 @router.get("/slices/{slice_id}")
 def one(_person: ProjectReader, parts: Parts, found: Found) -> SlicePageView:
     """Return everything about a slice."""
     return slice_page(parts.workspace, *found)
+
+
+@router.get("/slices/{slice_id}/beside/{other_id}")
+def beside(
+    _person: ProjectReader,
+    parts: Parts,
+    found: Found,
+    other_id: Annotated[str, InPath(pattern=r"^[0-9a-f]{12}$", description="The other slice.")],
+    run: RunId = None,
+) -> SlicePair:
+    """Return two slices of a run beside each other."""
+    record, first = found
+    return slice_pair(parts.workspace, record, first, _find(parts, other_id, run)[1])
 
 
 @router.get("/slices/{slice_id}/members")
@@ -129,41 +157,113 @@ def columns(_person: ProjectReader, parts: Parts, found: Found) -> SliceColumns:
 
 
 @router.post("/slices/{slice_id}/words")
-def rename(person: Owner, parts: Parts, found: Found, asked: Renaming) -> ChangedSlice:
+def rename(
+    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: Renaming
+) -> ChangedSlice:
     """Give a slice a person's words; who belongs to it stays."""
-    return slice_editing.rename(parts.workspace, *_ids(found), words=asked.words, by=person.name)
+    run_id, slice_id = _ids(found)
+    with changing.alone(slice_subject(slice_id)):
+        names = names_of_slice(run_of(parts.workspace, run_id), slice_id)
+        made = slice_editing.rename(
+            parts.workspace, run_id, slice_id, words=asked.words, by=person.name
+        )
+        sentence = f"Renamed a slice of {found[1].class_name}: “{asked.words}”"
+        subject = slice_subject(slice_id)
+        changing.note("slice words", subject, sentence, run=run_id, slice=slice_id, names=names)
+    return made
 
 
 @router.post("/slices/{slice_id}/threshold")
-def move_threshold(person: Owner, parts: Parts, found: Found, asked: NewThreshold) -> ChangedSlice:
+def move_threshold(
+    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: NewThreshold
+) -> ChangedSlice:
     """Let membership begin elsewhere: a new slice, proven anew, that takes the place of the old one."""
-    return slice_editing.move_threshold(
-        parts.workspace, *_ids(found), threshold=asked.threshold, by=person.name
-    )
+    with changing.alone(slice_subject(found[1].slice_id)):
+        made = slice_editing.move_threshold(
+            parts.workspace, *_ids(found), threshold=asked.threshold, by=person.name
+        )
+        _note_slices(changing, made, "Moved the threshold of a slice", back=[found[1].slice_id])
+    return made
 
 
 @router.post("/slices/{slice_id}/values")
-def narrow(person: Owner, parts: Parts, found: Found, asked: Narrowing) -> ChangedSlice:
+def narrow(
+    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: Narrowing
+) -> ChangedSlice:
     """Keep only members with some values of a column, or all but those: a new slice, proven anew."""
-    return slice_editing.narrow(parts.workspace, *_ids(found), asked, by=person.name)
+    with changing.alone(slice_subject(found[1].slice_id)):
+        made = slice_editing.narrow(parts.workspace, *_ids(found), asked, by=person.name)
+        _note_slices(changing, made, "Narrowed a slice", back=[found[1].slice_id])
+    return made
 
 
 @router.post("/slices/{slice_id}/dismiss")
-def dismiss(person: Owner, parts: Parts, found: Found, asked: Dismissal) -> ChangedSlice:
+def dismiss(
+    person: Owner, parts: Parts, changing: ChangingNow, found: Found, asked: Dismissal
+) -> ChangedSlice:
     """Set a slice aside for a reason."""
-    return slice_editing.dismiss(parts.workspace, *_ids(found), reason=asked.reason, by=person.name)
+    with changing.alone(slice_subject(found[1].slice_id)):
+        made = slice_editing.dismiss(
+            parts.workspace, *_ids(found), reason=asked.reason, by=person.name
+        )
+        sentence = f"Dismissed a slice ({asked.reason})"
+        _note_slices(changing, made, sentence, back=[found[1].slice_id], away=[])
+    return made
 
 
 @router.post("/slices/{slice_id}/restore")
-def restore(person: Owner, parts: Parts, found: Found) -> ChangedSlice:
+def restore(person: Owner, parts: Parts, changing: ChangingNow, found: Found) -> ChangedSlice:
     """Take a dismissed slice back."""
-    return slice_editing.restore(parts.workspace, *_ids(found), by=person.name)
+    with changing.alone(slice_subject(found[1].slice_id)):
+        made = slice_editing.restore(parts.workspace, *_ids(found), by=person.name)
+        _note_slices(changing, made, "Restored a slice")
+    return made
+
+
+def _note_slices(
+    changing: Changing,
+    made: ChangedSlice,
+    what: str,
+    *,
+    back: Sequence[str] = (),
+    away: Sequence[str] | None = None,
+) -> None:
+    """Write down a change of slices.
+
+    Args:
+        changing: the request.
+        made: what became of it.
+        what: the change in words.
+        back: slices that are taken back when it is undone.
+        away: slices that are set aside when it is undone; the one that was made by default.
+    """
+    line = made.line
+    gone = [line.slice_id] if away is None else list(away)
+    changing.note(
+        "slices",
+        slice_subject(back[0] if back else line.slice_id),
+        f"{what}: {line.title}",
+        run=made.run_id,
+        back=list(back),
+        away=gone,
+        subjects=[slice_subject(one) for one in (*back[1:], *gone)],
+    )
 
 
 @router.get("/comparisons")
 def comparisons(_person: ProjectReader, parts: Parts) -> OtherModels:
     """Return the projects that this one can be compared with."""
     return other_models(parts.workspace)
+
+
+@router.get("/comparisons/models")
+def models(
+    _person: ProjectReader,
+    parts: Parts,
+    other: Annotated[str, Query(min_length=1, max_length=300)],
+) -> TwoModels:
+    """Return this project's classifier beside another's: failures of both, and of one alone."""
+    return two_models(parts.workspace, other)
 
 
 @router.get("/slices/{slice_id}/comparison")

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Response
 from pydantic import Field, StringConstraints
 
 from weakspot.core.errors import DataError
+from weakspot.web.changing import Changing, ChangingNow
 from weakspot.web.jobs.job_view import JobView
 from weakspot.web.roles import Person, Role
 from weakspot.web.server_parts import Annotator, Anyone, Owner, Parts, ProjectReader, ServerParts
@@ -17,8 +18,15 @@ from weakspot.web.services.studies.table import (
     best_triples,
     study_table,
     table_csv,
+    timings_csv,
 )
 from weakspot.web.services.view import View
+from weakspot.web.state.consents import (
+    agree,
+    answer_attention,
+    consent_of,
+    consents_of,
+)
 from weakspot.web.state.people import (
     LONGEST_STRETCH,
     Participant,
@@ -29,11 +37,13 @@ from weakspot.web.state.people import (
     participants,
     report_activity,
     seconds_by_class,
+    stretches,
 )
 from weakspot.web.state.phrases import study_phrases
 from weakspot.web.state.studies import (
     InviteView,
     MadeInviteView,
+    StudyOptions,
     StudyView,
     create_study,
     invites_of,
@@ -47,7 +57,7 @@ from weakspot.web.state.studies import (
 router = APIRouter(prefix="/api", tags=["studies"])
 
 N_CLASSES = 4
-TABLE_FILE = "study.csv"
+TABLE_FILE, TIMINGS_FILE = "study.csv", "timings.csv"
 StudyId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 InviteId = Annotated[str, Path(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
 ClassTitle = Annotated[str, Field(max_length=1000)]
@@ -60,11 +70,15 @@ class StudyRequest(View):
         title: what people call it.
         classes: titles of its classes; the most promising ones if empty.
         instructions: what those who take part read first.
+        options: how it is done.
+        attention_answer: the right answer to its attention check.
     """
 
     title: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=200)]
     classes: list[ClassTitle] = Field(default=[], max_length=1000)
     instructions: str = Field(default="", max_length=10_000)
+    options: StudyOptions = StudyOptions()
+    attention_answer: str = Field(default="", max_length=500)
 
 
 class InviteRequest(View):
@@ -100,6 +114,12 @@ class FinishedClass(View):
     is_finished: bool = True
 
 
+class AttentionAnswer(View):
+    """An answer to the attention check."""
+
+    answer: str = Field(max_length=500)
+
+
 class RepairsRequest(View):
     """Which phrases to repair by: the best of every person and class, or all."""
 
@@ -120,12 +140,16 @@ class OwnProgress(View):
         n_phrases: how many they submitted.
         finished: classes that they are done with.
         did_tutorial: whether they went through the tutorial.
+        agreed: when they agreed to take part; empty if they have not.
+        has_answered: whether they answered the attention check.
     """
 
     seconds: float
     n_phrases: int
     finished: list[str]
     did_tutorial: bool
+    agreed: str
+    has_answered: bool
 
 
 class InvitesView(View):
@@ -153,9 +177,15 @@ def create(asked: StudyRequest, _person: Owner, parts: Parts) -> StudyView:
     unknown = [title for title in asked.classes if title not in known]
     if unknown:
         raise DataError("There is no such class.", where="classes", given=unknown[0])
+    _check_options(parts, asked)
     classes = asked.classes or promising_classes(parts)
     return create_study(
-        parts.state, title=asked.title, classes=classes, instructions=asked.instructions
+        parts.state,
+        title=asked.title,
+        classes=classes,
+        instructions=asked.instructions,
+        options=asked.options,
+        attention=asked.attention_answer,
     )
 
 
@@ -173,15 +203,25 @@ def own_progress(study_id: StudyId, person: Anyone, parts: Parts) -> OwnProgress
 
 
 @router.post("/studies/{study_id}/close")
-def close(study_id: StudyId, person: Owner, parts: Parts) -> StudyView:
+def close(study_id: StudyId, person: Owner, parts: Parts, changing: ChangingNow) -> StudyView:
     """End a study for now; its phrases stay."""
-    return open_or_close(parts.state, person, study_id, is_open=False)
+    found = open_or_close(parts.state, person, study_id, is_open=False)
+    _note_study(changing, found, "Closed")
+    return found
+
+
+def _note_study(changing: Changing, found: StudyView, what: str) -> None:
+    subject, was_open = f"study {found.study_id}", not found.is_open
+    sentence = f"{what} the study “{found.title}”"
+    changing.note("study", subject, sentence, study=found.study_id, was_open=was_open)
 
 
 @router.post("/studies/{study_id}/reopen")
-def reopen(study_id: StudyId, person: Owner, parts: Parts) -> StudyView:
+def reopen(study_id: StudyId, person: Owner, parts: Parts, changing: ChangingNow) -> StudyView:
     """Let a study go on."""
-    return open_or_close(parts.state, person, study_id, is_open=True)
+    found = open_or_close(parts.state, person, study_id, is_open=True)
+    _note_study(changing, found, "Reopened")
+    return found
 
 
 @router.get("/studies/{study_id}/invites")
@@ -229,6 +269,34 @@ def finished(
     return _progress(parts, person, study_id)
 
 
+@router.post("/studies/{study_id}/consent")
+def consent(study_id: StudyId, person: Annotator, parts: Parts) -> OwnProgress:
+    """Agree to take part in a study."""
+    agree(parts.state, person, study_id)
+    return _progress(parts, person, study_id)
+
+
+@router.post("/studies/{study_id}/attention")
+def attention(
+    study_id: StudyId, given: AttentionAnswer, person: Annotator, parts: Parts
+) -> OwnProgress:
+    """Answer the attention check of a study, once; whether it was right is not told."""
+    answer_attention(parts.state, person, study_id, given.answer)
+    return _progress(parts, person, study_id)
+
+
+@router.get(
+    "/studies/{study_id}/timings.csv",
+    response_class=Response,
+    responses={200: {"content": {"text/csv": {}}}},
+)
+def timings(study_id: StudyId, person: ProjectReader, parts: Parts) -> Response:
+    """Return every stretch of time at work: who, on which class, when, for how long."""
+    headers = {"Content-Disposition": f'attachment; filename="{TIMINGS_FILE}"'}
+    rows = stretches(parts.state, person, study_id)
+    return Response(timings_csv(rows), media_type="text/csv", headers=headers)
+
+
 @router.get("/studies/{study_id}/table")
 def table(study_id: StudyId, person: ProjectReader, parts: Parts) -> StudyTable:
     """Return all phrases of a study, with their figures."""
@@ -259,7 +327,8 @@ def repair(study_id: StudyId, wanted: RepairsRequest, person: Owner, parts: Part
     )
     if not triples:
         raise DataError("There is no phrase in this study yet.")
-    ask_for_repairs(parts.workspace.project, study_id, triples)
+    groups = study_of(parts.state, person, study_id).options.groups
+    ask_for_repairs(parts.workspace.project, study_id, triples, groups=groups)
     return parts.jobs.start("study-repairs", {"study": study_id}, by=person.name)
 
 
@@ -278,7 +347,10 @@ def promising_classes(parts: ServerParts) -> list[str]:
 
 def _progress(parts: ServerParts, person: Person, study_id: str) -> OwnProgress:
     seconds, n_phrases = own_figures(parts.state, person, study_id)
+    own = consent_of(parts.state, person, study_id)
     return OwnProgress(
+        agreed=own.agreed,
+        has_answered=own.attention is not None,
         seconds=seconds,
         n_phrases=n_phrases,
         finished=finished_by(parts.state, person, study_id),
@@ -300,6 +372,27 @@ def _entries(parts: ServerParts, person: Person, study_id: str) -> list[StudyEnt
 
 def _table(parts: ServerParts, person: Person, study_id: str) -> StudyTable:
     entries = _entries(parts, person, study_id)
+    groups = study_of(parts.state, person, study_id).options.groups
+    agreements = consents_of(parts.state, study_id)
     return study_table(
-        entries, repairs_of(parts.workspace, study_id), seconds_by_class(parts.state, study_id)
+        entries,
+        repairs_of(parts.workspace, study_id, groups=groups),
+        seconds_by_class(parts.state, study_id),
+        {one: (found.agreed, found.attention) for one, found in agreements.items()},
     )
+
+
+def _check_options(parts: ServerParts, asked: StudyRequest) -> None:
+    """Refuse groups that are no column, and a check without an answer or the other way round."""
+    columns = parts.workspace.samples.dataset.metadata_names
+    if asked.options.groups and asked.options.groups not in columns:
+        raise DataError(
+            "There is no such column to take groups from.",
+            where="options.groups",
+            given=asked.options.groups,
+            fix=f"Choose one of {list(columns)[:50]}.",
+        )
+    if bool(asked.options.attention_question.strip()) != bool(asked.attention_answer.strip()):
+        raise DataError(
+            "An attention check is a question and its answer.", where="attention_answer"
+        )

@@ -10,12 +10,26 @@ from weakspot.web.services.repair.downloads import adopt_files, new_folder
 from weakspot.web.services.work import Arguments, RepairArguments, ReportArguments, RunArguments
 
 
+def preflight(
+    project: Project, arguments: Arguments, progress: StageProgress
+) -> dict[str, JsonValue]:
+    """Say whether data and classifier fit together, before anything long begins."""
+    del arguments
+    progress("pre-flight", 0, None)
+    return {"checks": [check.model_dump(mode="json") for check in project.preflight()]}
+
+
 def run(project: Project, arguments: Arguments, progress: StageProgress) -> dict[str, JsonValue]:
     """Do the whole loop up to the repair, and say which run came of it."""
     asked = RunArguments.model_validate(arguments)
     opened = Project(
         project.folder, with_methods(project.settings, asked.methods), progress=progress
     )
+    if opened.store.current_tables() is None:
+        # The first time, models see the images in the same pass that reads them.
+        record = opened.run()
+        opened.report(record.run_id)
+        return _figures(record)
     opened.ingest()
     progress("discover", 0, None)
     record = _half_done(opened) or opened.discover()

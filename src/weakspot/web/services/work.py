@@ -14,6 +14,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError
 from weakspot.core.errors import ConfigError
 from weakspot.core.run import StageProgress
 from weakspot.project.project import Project
+from weakspot.web.services.field_words import field_words
 from weakspot.web.services.view import View
 
 ClassName = Annotated[str, StringConstraints(min_length=1, max_length=500)]
@@ -63,6 +64,10 @@ PartName = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./-]*$", max_length=200)
 ]
 """Registered names of methods; those of other packages have a stroke in them."""
+
+
+class PreflightArguments(View):
+    """Nothing: what is looked at is what the project says."""
 
 
 class RunArguments(View):
@@ -125,6 +130,7 @@ ARGUMENTS: dict[str, type[View]] = {
     "attributes": AttributesArguments,
     "map": MapArguments,
     "compare": CompareArguments,
+    "preflight": PreflightArguments,
     "run": RunArguments,
     "repair": RepairArguments,
     "report": ReportArguments,
@@ -140,12 +146,13 @@ Arguments = Mapping[str, JsonValue]
 Work = Callable[[Project, Arguments, StageProgress], dict[str, JsonValue]]
 
 KINDS: dict[str, str] = {
+    "preflight": "weakspot.web.services.loop_work:preflight",
     "run": "weakspot.web.services.loop_work:run",
     "repair": "weakspot.web.services.loop_work:repair",
     "report": "weakspot.web.services.loop_work:report",
     "attributes": "weakspot.web.services.attributes.columns:assign",
     "map": "weakspot.web.services.map.work:lay_out",
-    "compare": "weakspot.web.services.slices.comparison:compare",
+    "compare": "weakspot.web.services.beside.comparison_work:compare",
     "search": "weakspot.web.services.generation.requests:search",
     "counterfactual": "weakspot.web.services.generation.requests:counterfactual",
     "study-repairs": "weakspot.web.services.studies.repairs:repairs",
@@ -186,7 +193,9 @@ def check_arguments(kind: str, given: Arguments) -> dict[str, JsonValue]:
         first = error.errors()[0]
         where = ".".join(["arguments", *(str(part) for part in first["loc"])])
         raise ConfigError(
-            f"Work of the kind {kind!r} cannot be started with this.", where=where, fix=first["msg"]
+            f"Work of the kind {kind!r} cannot be started with this.",
+            where=where,
+            fix=field_words(first),
         ) from error
 
 

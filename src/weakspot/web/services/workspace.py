@@ -18,10 +18,12 @@ from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse
 from weakspot.generation.caption_log import captions_sentence
 from weakspot.pipeline.ledger import Ledger
+from weakspot.pipeline.missing_images import MissingImages, find_missing_images
 from weakspot.pipeline.preparation import CLIP, Prepared
 from weakspot.pipeline.verdicts import open_ledger
 from weakspot.project.project import Project
 from weakspot.store.runs import RECORD_FILE
+from weakspot.web.services.mark_book import NothingShared, Shared
 
 PATIENCE_SECONDS = 20.0
 MOST_PHRASES = 4096
@@ -40,11 +42,18 @@ class Workspace:
     def __init__(self, project: Project, *, others: Sequence[Path] = ()) -> None:
         self.project = project
         self.others = tuple(others)
+        self.shared: Shared = NothingShared()
         self._guard = threading.RLock()
         self._columns = threading.RLock()
         self._words = threading.Lock()
-        self._writing = threading.Lock()
+        self._writing = threading.RLock()
         self._views: dict[str, _Prepared] = {}
+
+    def adopt(self, project: Project) -> None:
+        """Show another project from now on: the one that a person has just set up."""
+        with self._guard:
+            self.project = project
+            self._views = {}
 
     @property
     def criterion(self) -> FailureCriterion:
@@ -62,8 +71,7 @@ class Workspace:
     @property
     def tables_key(self) -> str:
         """Return which tables the samples are from: row numbers mean something only together with it."""
-        tables = self.project.store.current_tables()
-        return tables.folder.name if tables is not None else ""
+        return self.project.store.tables_key()
 
     @property
     def has_images(self) -> bool:
@@ -73,6 +81,14 @@ class Workspace:
         except StoreError:
             return True
         return tables is None or bool(tables.facts.get("has_images", True))
+
+    def missing_images(self) -> MissingImages | None:
+        """Return which images are not where they were, as far as some were looked at; None if all are there."""
+        try:
+            tables = self.project.store.current_tables()
+            return None if tables is None else find_missing_images(tables.dataset())
+        except StoreError:
+            return None
 
     @property
     def has_text_side(self) -> bool:
@@ -168,7 +184,7 @@ class Workspace:
 
     @contextmanager
     def editing(self) -> Iterator[Project]:
-        """Be the only one in this process who changes records; other processes are waited for a while."""
+        """Be the only one in this process who changes records; other processes are waited for a while. It may be nested."""
         with self._writing, self.project.store.writing(patience=PATIENCE_SECONDS):
             yield self.project
 

@@ -80,6 +80,28 @@ def seconds_by_class(state: StateStore, study_id: str) -> dict[tuple[str, str], 
     }
 
 
+def stretches(
+    state: StateStore, person: Person, study_id: str
+) -> list[tuple[str, str, float, str]]:
+    """Return every stretch of time at work in a study, oldest first: name, class, seconds, when it ended.
+
+    Raises:
+        RefusedError: 404 if the study is not theirs.
+    """
+    asked = (
+        select(PersonRow.name, ActivityRow)
+        .join(PersonRow, PersonRow.person_id == ActivityRow.person_id)
+        .where(ActivityRow.study_id == study_id)
+        .order_by(ActivityRow.activity_id)
+    )
+    with state.reading() as rows:
+        seen_study(rows, person, study_id)
+        return [
+            (name, row.class_title or "", row.seconds, row.created.isoformat(timespec="seconds"))
+            for name, row in rows.execute(asked).all()
+        ]
+
+
 def finished_by(state: StateStore, person: Person, study_id: str) -> list[str]:
     with state.reading() as rows:
         return _finished(rows, study_id).get(person.person_id, [])

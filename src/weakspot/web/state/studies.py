@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, Field
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
@@ -14,14 +14,38 @@ from weakspot.web.problems import RefusedError
 from weakspot.web.roles import Person, Role
 from weakspot.web.services.view import Moment, View
 from weakspot.web.state.store import StateStore, now
-from weakspot.web.state.tables import InviteRow, StudyRow, token_hash
+from weakspot.web.state.tables import ConsentRow, InviteRow, StudyRow, token_hash
 
+ATTENTION = "attention_answer"
 NO_STUDY = "There is no such study."
+NOT_AGREED = "Read what the study is about, and agree to take part, first."
 CLOSED = "The study is closed: no phrase can be added."
 
 
 def _titles(kept: object) -> object:
     return kept.get("titles", []) if isinstance(kept, dict) else kept
+
+
+def _options(kept: object) -> object:
+    if isinstance(kept, dict):
+        return {name: value for name, value in kept.items() if name in StudyOptions.model_fields}
+    return StudyOptions() if kept is None else kept
+
+
+class StudyOptions(View):
+    """How a study is done.
+
+    Args:
+        shows_suggestions: whether words with their scores are offered; if not, nothing scored is shown before somebody types.
+        consent: what those who take part agree to first; empty: nobody is asked.
+        attention_question: asked once, to see who reads; empty: nothing is asked.
+        groups: column whose values, with the class, are the groups that every phrase is measured on; empty: none.
+    """
+
+    shows_suggestions: bool = True
+    consent: str = Field(default="", max_length=20_000)
+    attention_question: str = Field(default="", max_length=2000)
+    groups: str = Field(default="", max_length=500)
 
 
 class StudyView(View):
@@ -34,6 +58,7 @@ class StudyView(View):
         instructions: what those who take part read first.
         is_open: whether phrases can be added.
         created: when it was begun.
+        options: how it is done.
     """
 
     study_id: str
@@ -42,6 +67,7 @@ class StudyView(View):
     instructions: str
     is_open: bool
     created: Moment
+    options: Annotated[StudyOptions, BeforeValidator(_options)] = StudyOptions()
 
 
 class InviteView(View):
@@ -95,14 +121,42 @@ def storable(text: str, *, where: str) -> str:
     return text
 
 
+def attention_answer(study: StudyRow) -> str:
+    """Return the right answer to the attention check of a study; empty if it has none."""
+    options = study.options or {}
+    return str(options.get(ATTENTION, "")) if options.get("attention_question") else ""
+
+
 def classes_of(study: StudyRow) -> list[str]:
     return [str(title) for title in study.classes.get("titles", [])]
 
 
 def create_study(
-    state: StateStore, *, title: str, classes: Sequence[str], instructions: str
+    state: StateStore,
+    *,
+    title: str,
+    classes: Sequence[str],
+    instructions: str,
+    options: StudyOptions | None = None,
+    attention: str = "",
 ) -> StudyView:
+    """Begin a study.
+
+    Args:
+        state: where it is kept.
+        title: what people call it.
+        classes: titles of its classes.
+        instructions: what those who take part read first.
+        options: how it is done.
+        attention: the right answer to its attention check; nobody who takes part is told.
+    """
+    chosen = (options or StudyOptions()).model_dump()
+    texts = {**chosen, ATTENTION: attention}
+    for name, value in texts.items():
+        if isinstance(value, str):
+            storable(value, where=name)
     study = StudyRow(
+        options=texts,
         study_id=secrets.token_urlsafe(12),
         title=storable(title, where="title"),
         classes={"titles": [storable(one, where="classes") for one in dict.fromkeys(classes)]},
@@ -178,7 +232,8 @@ def require_class(state: StateStore, person: Person, study_id: str | None, title
     classes of the study that invited them, while it is open.
 
     Raises:
-        RefusedError: 403 outside of all studies, 404 if the study or the class is not theirs, 409 if the study is closed.
+        RefusedError: 403 outside of all studies or before they agreed to take part, 404 if the study or the class is not theirs,
+            409 if the study is closed.
     """
     if study_id is None:
         if person.role is Role.ANNOTATOR:
@@ -190,6 +245,10 @@ def require_class(state: StateStore, person: Person, study_id: str | None, title
             raise RefusedError(404, "The study has no such class.")
         if not study.is_open:
             raise RefusedError(409, CLOSED)
+        if study.options.consent:
+            with state.reading() as rows:
+                if rows.get(ConsentRow, (person.person_id, study_id)) is None:
+                    raise RefusedError(403, NOT_AGREED)
 
 
 def make_invite(

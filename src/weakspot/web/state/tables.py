@@ -79,7 +79,25 @@ class StudyRow(Table):
     classes: Mapped[dict[str, Any]] = mapped_column(doc="{'titles': [...]}")
     instructions: Mapped[str] = mapped_column(default="")
     is_open: Mapped[bool] = mapped_column(default=True)
+    options: Mapped[dict[str, Any] | None] = mapped_column(
+        doc="how it is done: suggestions, consent, attention check, given groups; null in studies of earlier versions"
+    )
     created: Mapped[datetime]
+
+
+class ConsentRow(Table):
+    """Somebody agreed to take part in a study, and perhaps answered its attention check."""
+
+    __tablename__ = "consents"
+
+    person_id: Mapped[str] = mapped_column(
+        ForeignKey("people.person_id", ondelete="CASCADE"), primary_key=True
+    )
+    study_id: Mapped[str] = mapped_column(
+        ForeignKey("studies.study_id", ondelete="CASCADE"), primary_key=True
+    )
+    agreed: Mapped[datetime]
+    attention: Mapped[bool | None] = mapped_column(doc="null until it was answered")
 
 
 class InviteRow(Table):
@@ -124,6 +142,11 @@ class PhraseRow(Table):
     confirmed_score: Mapped[float | None]
     p_value: Mapped[float | None]
     fit: Mapped[str] = mapped_column(default="")
+    source: Mapped[str] = mapped_column(
+        default="not known",
+        server_default="not known",
+        doc="own, suggestion, edited, or not known",
+    )
     seconds: Mapped[float] = mapped_column(
         default=0.0, doc="active seconds of this person in this study when it was submitted"
     )
@@ -177,3 +200,48 @@ class JobRow(Table):
     started_by: Mapped[str] = mapped_column(default="")
     created: Mapped[datetime]
     finished: Mapped[datetime | None]
+
+
+class ChangeRow(Table):
+    """Something that somebody changed; its number is the version of everything that people share. Nothing is deleted."""
+
+    __tablename__ = "changes"
+    __table_args__ = (Index("changes_by_subject", "subject"),)
+
+    change_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    kind: Mapped[str]
+    subject: Mapped[str] = mapped_column(doc="what two people must not change at once")
+    sentence: Mapped[str]
+    by: Mapped[str]
+    created: Mapped[datetime]
+    data: Mapped[dict[str, Any]] = mapped_column(default=dict, doc="what is needed to undo it")
+    undone_by: Mapped[int | None] = mapped_column(ForeignKey("changes.change_id"))
+
+
+class MarkRow(Table):
+    """What somebody said of a sample; one that was taken back stays, with the change that did so."""
+
+    __tablename__ = "marks"
+    __table_args__ = (
+        Index("marks_by_sample", "sample_id"),
+        Index("marks_by_change", "change_id"),
+        Index("marks_by_removal", "removed_by"),
+    )
+
+    mark_id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    sample_id: Mapped[str]
+    kind: Mapped[str] = mapped_column(doc="label, unusable, note, tag")
+    labels: Mapped[dict[str, Any]] = mapped_column(doc="{'names': [...]}, the right ones")
+    text: Mapped[str] = mapped_column(default="")
+    change_id: Mapped[int] = mapped_column(ForeignKey("changes.change_id"))
+    removed_by: Mapped[int | None] = mapped_column(ForeignKey("changes.change_id"))
+
+
+class SelectionRow(Table):
+    """Samples that somebody picked out, under a name that an address can hold."""
+
+    __tablename__ = "selections"
+
+    selection_id: Mapped[str] = mapped_column(primary_key=True)
+    samples: Mapped[dict[str, Any]] = mapped_column(doc="{'ids': [...]}")
+    created: Mapped[datetime]

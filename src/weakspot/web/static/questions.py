@@ -7,7 +7,7 @@ classes                                    /api/classes, and of every class /sam
 slices                                     /api/slices, and of every slice itself and /members of all four kinds
 attributes                                 /api/attributes (all, and every class), /edits, /combinations, /samples
 map                                        /api/map, /api/map/colourings, /api/map/colours of everything
-repair                                     /api/repair/options, /api/repair/results
+repair                                     /api/repair/options, /api/repair/results, /api/repair/images
 search                                     /api/generation/setup, /counterfactuals, /searches
 a sample                                   /api/samples/{row} of samples whose images are exported
 =========================================  =====================================================================
@@ -125,6 +125,7 @@ class Reading:
             body: Answer = {
                 "title": title,
                 "phrase": phrase,
+                "source": "own",
                 "is_submitted": False,
                 "offset": 0,
                 "limit": CLASS_PIECE,
@@ -194,6 +195,8 @@ class Reading:
     def _repair(self) -> None:
         self._of_run("/api/repair/options")
         self._of_run("/api/repair/results")
+        changed = self._of_run("/api/repair/images")
+        self.want(list(_rows(changed)))
 
     def _search(self) -> None:
         for name in ("setup", "counterfactuals", "searches"):

@@ -26,6 +26,18 @@ def test_build_witnesses__nobody_where_words_are_exact_or_there_are_none(embedde
     assert _kinds(embedder, on="all") == ["text", "objects", "scenes", "properties"]
 
 
+def test_build_witnesses__compute_by_the_projects_provider():
+    found = build_witnesses(
+        WitnessSettings(kinds=("text", "objects", "scenes")),
+        embedder=EmbeddedDefault(),
+        segmenter=None,
+        providers=("cuda",),
+        progress=no_progress,
+    )
+    parts = [getattr(one, "network", None) or one.reader for one in found]
+    assert [one._providers for one in parts] == [("cuda",)] * 3
+
+
 def test_build_witnesses__as_configured():
     assert _kinds(EmbeddedDefault(), on="none") == []
     assert _kinds(EmbeddedDefault(), kinds=("objects", "masks")) == ["objects"]

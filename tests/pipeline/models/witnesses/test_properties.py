@@ -31,6 +31,22 @@ def test_judge__looks_of_the_whole_image(photograph):
         assert _score(words, image) > 0.5 > _score(words, photograph)
 
 
+def test_judge__odd_looks(photograph):
+    soft = photograph.filter(ImageFilter.GaussianBlur(2))
+    light = soft.convert("L").point(lambda value: 215 + value // 8).convert("RGB")
+    noise = np.random.default_rng(1).normal(0, 60, (240, 240, 3))
+    changed = {
+        "pixelated": photograph.resize((12, 12)).resize((240, 240), Image.Resampling.NEAREST),
+        "noisy": Image.fromarray(np.clip(np.asarray(soft) + noise, 0, 255).astype(np.uint8)),
+        "overexposed": soft.point(lambda value: min(255, int(value * 2.2))),
+        "sketch": light,
+    }
+    for words, image in changed.items():
+        assert _score(words, image) > 0.5 > _score(words, soft)
+    assert _score("sketch", soft.convert("L").convert("RGB")) < 0.5
+    assert _score("overexposed", light) < 0.5
+
+
 def test_judge__other_names_of_the_same(photograph):
     assert _score("out of focus", photograph) == _score("blurry", photograph)
     assert _score("monochrome", photograph) == _score("black and white", photograph)

@@ -160,7 +160,7 @@ def test_edit__somebody_else_was_faster__refused_and_nothing_lost(attributed):
     edit_attributes(
         other, EditRequest(version=version, kind="delete attribute", attribute="size"), by="Bob"
     )
-    with pytest.raises(StoreError, match="Somebody else"):
+    with pytest.raises(StoreError, match="has edited the attributes since"):
         edit_attributes(
             attributed,
             EditRequest(version=version, kind="delete attribute", attribute="count"),

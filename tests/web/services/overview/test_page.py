@@ -1,14 +1,23 @@
 """The first page: figures of the record, words of the report."""
 
+import shutil
+
 import numpy as np
 import pytest
 
+from weakspot.core.advice import Advice, AdviceKind
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.errors import StoreError
 from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
 from weakspot.report.document import build_document
-from weakspot.web.services.overview.page import OTHERS, confusion, overview, run_facts
+from weakspot.web.services.overview.page import (
+    OTHERS,
+    confusion,
+    missing_notice,
+    overview,
+    run_facts,
+)
 from weakspot.web.services.overview.runs import discoverer_choices, run_list, worst_images
 from weakspot.web.services.workspace import Workspace
 
@@ -44,6 +53,16 @@ def test_overview__newest_run__numbers_of_the_record_and_words_of_the_report(wor
     assert shown.discovery.count == sum(problem.n_right for problem in workspace.problems.values())
     assert (shown.project, shown.n_quarantined, shown.has_report) == ("fruit", 0, False)
     assert shown.asked == [workspace.ledger.standing().sentence]
+    assert shown.missing == ""
+
+
+def test_overview__images_gone__said_without_the_place(fruit_folder, tmp_path):
+    folder = tmp_path / "fruit"
+    shutil.copytree(fruit_folder, folder, ignore=shutil.ignore_patterns("*.png", "*.jpg"))
+    workspace = Workspace(Project.open(folder))
+    assert "None of 60 images" in missing_notice(workspace)
+    assert str(tmp_path) not in missing_notice(workspace)
+    assert str(tmp_path) in workspace.missing_images().notice
 
 
 def test_overview__confusion__counts_all_evaluated_samples(workspace):
@@ -71,11 +90,16 @@ def test_overview__run_written_again__shown_as_it_is_now(fruit_folder, tmp_path)
     workspace = Workspace(project)
     assert overview(workspace).run is not None
     record = project.run_record()
-    project.store.runs.save(record.model_copy(update={"evidence": ()}))
+    # What a work advises names the place of the project, which those who look need not know.
+    command = f"weakspot repair -p {tmp_path}/fruit --compare"
+    advice = Advice(kind=AdviceKind.RETRAIN, sentence=f"see {tmp_path}/fruit/next", command=command)
+    project.store.runs.save(record.model_copy(update={"evidence": (), "advice": (advice,)}))
     shown = overview(workspace).run
     assert shown is not None
     assert shown.worst == []
     assert shown.headline.startswith("No slice was found to test")
+    (todo,) = shown.answer.to_do
+    assert (todo.sentence, todo.command) == ("see fruit/next", "weakspot repair -p fruit --compare")
 
 
 def test_overview__no_run__says_what_is_there_without_any_model(tmp_path):
@@ -120,11 +144,18 @@ def test_run_list__one_run__figures_of_the_record(workspace):
 def test_worst_images__confirmed_slice__failures_of_the_discovery_half(workspace):
     record = workspace.project.run_record()
     shown = worst_images(workspace, record.run_id)
-    samples = shown.slices[record.published()[0][0].slice_id]
+    found = record.published()[0][0]
+    strips = shown.slices[found.slice_id]
     assert shown.tables == workspace.tables_key
-    assert len(samples) == 3
-    assert {one.row for one in samples} <= set(workspace.discovery.rows.tolist())
-    assert {(one.label, one.answer, one.is_failure) for one in samples} == {("apple", "pear", True)}
+    assert (len(strips.fails), len(strips.rest)) == (6, 8)
+    half = set(workspace.discovery.rows.tolist())
+    assert {one.row for one in [*strips.fails, *strips.rest]} <= half
+    fails = {(one.label, one.answer, one.is_failure) for one in strips.fails}
+    assert fails == {("apple", "pear", True)}
+    members = set(found.members(workspace.samples_for(record)).tolist())
+    assert {one.row for one in strips.fails} <= members
+    assert not {one.row for one in strips.rest} & members
+    assert {one.label for one in strips.rest} == {"apple"}
 
 
 def test_discoverer_choices__defaults__configured_one_is_marked_and_baselines_are_left_out():

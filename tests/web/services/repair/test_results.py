@@ -11,13 +11,22 @@ from tests.captioned_table import write_captioned_table
 from weakspot.core.class_findings import ClassFinding, ClassFindingKind
 from weakspot.core.errors import StoreError
 from weakspot.core.evidence import Verdict
+from weakspot.core.repairs import GroupKind
 from weakspot.core.run import no_stage_progress
 from weakspot.pipeline.settings import Settings
 from weakspot.project.project import Project
 from weakspot.report.repairs import repair_section
 from weakspot.web.services import loop_work
+from weakspot.web.services.repair.changed_images import changed_images
 from weakspot.web.services.repair.downloads import DownloadName, downloads, open_download
-from weakspot.web.services.repair.results import repair_options, repair_results
+from weakspot.web.services.repair.results import (
+    go_back_to,
+    repair_options,
+    repair_results,
+    results_of,
+)
+from weakspot.web.services.slices.editing import rename
+from weakspot.web.services.slices.page import slice_page
 from weakspot.web.services.workspace import Workspace
 
 
@@ -72,8 +81,8 @@ def test_repair_results__comparison__words_and_figures_of_the_report(repaired):
     shown = repair_results(repaired)
     section = repair_section(record.repairs[0])
     first, told = shown.repairs[0], shown.repairs[0].section
-    assert [*told.sentences, *first.worse] == list(section.sentences)
-    assert first.worse[0].startswith(("Got worse", "Lower", "No group got worse"))
+    assert sorted([*told.sentences, *first.worse]) == sorted(section.sentences)
+    assert first.worse[0].startswith(("Do not use", "Got worse", "Lower", "No group got worse"))
     assert [arm.arm for arm in told.arms] == [arm.arm for arm in section.arms]
     assert {arm.arm for arm in told.arms} | {row.strategy for row in shown.comparison} <= set(
         shown.names
@@ -125,6 +134,51 @@ def test_downloads__plain_repair_of_the_command_line__head_alone(fruit_folder, t
         open_download(workspace, DownloadName.PLAN)
 
 
+def test_repair__twice_then_renamed__both_are_kept_and_can_be_gone_back_to(fruit_folder, tmp_path):
+    project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
+    found = project.run_record().published()[0][0]
+    contents = []
+    for strategy in ("slice-balanced", "plain"):
+        loop_work.repair(Project.open(project.folder), {"strategy": strategy}, no_stage_progress)
+        workspace = Workspace(Project.open(project.folder))
+        contents.append(
+            [
+                b"".join(open_download(workspace, name).chunks())
+                for name in (DownloadName.HEAD, DownloadName.PLAN)
+            ]
+        )
+    assert contents[0] != contents[1]
+    record = workspace.project.run_record()
+    rename(workspace, record.run_id, found.slice_id, words="unripe ones", by="Ada")
+    record = workspace.project.run_record()
+    page = slice_page(workspace, record, record.slice_by_id(found.slice_id))
+    assert [one.strategy for one in page.repairs] == ["plain", "slice-balanced"]
+    shown = repair_results(workspace)
+    assert [one.is_current for one in shown.kept] == [True, False]
+    earlier = shown.kept[1]
+    assert "unripe ones" in earlier.slices[0].title
+    assert earlier.slices[0].n_samples == page.repairs[1].n_samples > 0
+    _check_changed(workspace)
+    back = go_back_to(workspace, earlier.repair_id)
+    _check_changed(workspace)
+    assert back.repairs[0].section.strategy == "slice-balanced"
+    assert [one.is_current for one in back.kept] == [False, True]
+    for name, content in zip((DownloadName.HEAD, DownloadName.PLAN), contents[0], strict=True):
+        assert b"".join(open_download(workspace, name).chunks()) == content
+
+
+def _check_changed(workspace: Workspace) -> None:
+    """Images that changed are of the discovery half, and as many as the repair measured there."""
+    shown, half = changed_images(workspace), workspace.discovery
+    arm = workspace.project.run_record().repairs[0].arms[0]
+    there = next(one for one in arm.elsewhere if one.measured_on.digest == half.digest())
+    overall = next(one for one in there.changes if one.kind is GroupKind.OVERALL)
+    assert (shown.n_right_now, shown.n_broken) == (overall.gained, overall.lost)
+    assert {image.row for image in [*shown.right_now, *shown.broken]} <= set(half.rows.tolist())
+    assert all(image.is_failure for image in shown.right_now)
+    assert not any(image.is_failure for image in shown.broken)
+
+
 def test_downloads__link_in_the_place_of_a_file__is_not_followed(fruit_folder, tmp_path):
     project = Project.open(Path(shutil.copytree(fruit_folder, tmp_path / "fruit")))
     record = project.repair()
@@ -165,3 +219,26 @@ def test_repair__table_without_images__offers_files_instead_of_a_dead_end(tmp_pa
     packed = b"".join(open_download(workspace, DownloadName.MORE_WEIGHTS).chunks())
     with zipfile.ZipFile(io.BytesIO(packed)) as archive:
         assert "just-train-twice/training_weights.csv" in archive.namelist()
+
+
+def test_repair_results__a_slice_made_worse_comes_before_all_else(repaired):
+    record = repaired.project.run_record()
+    arms = tuple(
+        arm.model_copy(
+            update={
+                "changes": tuple(
+                    one.model_copy(
+                        update={"right_after": one.right_before - 1, "gained": 0, "lost": 1}
+                    )
+                    if one.kind is GroupKind.SLICE
+                    else one
+                    for one in arm.changes
+                )
+            }
+        )
+        for arm in record.repairs[0].arms
+    )
+    worse = record.repairs[0].model_copy(update={"arms": arms})
+    shown = results_of(record.model_copy(update={"repairs": (worse,)})).repairs[0]
+    assert shown.worse[0].startswith("Do not use this repair")
+    assert not any("Do not use" in one for one in shown.section.sentences)

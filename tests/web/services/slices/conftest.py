@@ -99,3 +99,25 @@ def sliced(sliced_folder, tmp_path):
     return Workspace(
         Project.open(shutil.copytree(sliced_folder, tmp_path / "groceries", copy_function=os.link))
     )
+
+
+@pytest.fixture
+def compared(sliced, sliced_folder, tmp_path):
+    """The project beside one whose classifier is right on every apple, not compared yet."""
+    other = tmp_path / "sturdier"
+    shutil.copytree(
+        sliced_folder,
+        other,
+        copy_function=os.link,
+        ignore=shutil.ignore_patterns(".weakspot", "manifest.csv"),
+    )
+    with (sliced_folder / "manifest.csv").open() as stream:
+        rows = list(csv.DictReader(stream))
+    with (other / "manifest.csv").open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, rows[0])
+        writer.writeheader()
+        writer.writerows(
+            {**row, "prediction": "apple"} if row["label"] == "apple" else row for row in rows
+        )
+    Project.open(other).ingest()
+    return Workspace(sliced.project, others=(other,))

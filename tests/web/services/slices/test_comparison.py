@@ -1,37 +1,10 @@
-import csv
-import os
-import shutil
-
 import pytest
 
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.run import no_stage_progress
-from weakspot.project.project import Project
-from weakspot.web.services.slices.comparison import compare, other_models, slice_comparison
+from weakspot.web.services.beside.comparison_work import compare
+from weakspot.web.services.slices.comparison import other_models, slice_comparison
 from weakspot.web.services.slices.table import slice_table
-from weakspot.web.services.workspace import Workspace
-
-
-@pytest.fixture
-def compared(sliced, sliced_folder, tmp_path):
-    """The project beside one whose classifier is right on every apple, not compared yet."""
-    other = tmp_path / "sturdier"
-    shutil.copytree(
-        sliced_folder,
-        other,
-        copy_function=os.link,
-        ignore=shutil.ignore_patterns(".weakspot", "manifest.csv"),
-    )
-    with (sliced_folder / "manifest.csv").open() as stream:
-        rows = list(csv.DictReader(stream))
-    with (other / "manifest.csv").open("w", newline="") as stream:
-        writer = csv.DictWriter(stream, rows[0])
-        writer.writeheader()
-        writer.writerows(
-            {**row, "prediction": "apple"} if row["label"] == "apple" else row for row in rows
-        )
-    Project.open(other).ingest()
-    return Workspace(sliced.project, others=(other,))
 
 
 def _green(workspace):

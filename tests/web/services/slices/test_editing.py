@@ -23,7 +23,7 @@ def test_rename__keeps_id_rule_and_evidence_and_says_who(sliced):
     changed = slice_editing.rename(sliced, before.run_id, green.slice_id, words="unripe", by="Ada")
     after = run_of(sliced)
     assert changed.line.slice_id == green.slice_id
-    assert changed.line.title == "apple: unripe"
+    assert changed.line.title == "unripe apples"
     assert after.evidence == before.evidence
     found = after.slice_by_id(green.slice_id)
     assert [(name.contrast, name.describer) for name in found.names] == [

@@ -1,5 +1,13 @@
+import pytest
+
 from weakspot.core.decisions import DecisionKind
-from weakspot.web.services.slices.table import run_of, slice_table
+from weakspot.core.evidence import Cause, CauseFinding, LabelFinding, Share
+from weakspot.report.document import build_document
+from weakspot.report.findings import slice_sentences
+from weakspot.report.render import render_html
+from weakspot.web.services.classes.checks import _sentences
+from weakspot.web.services.overview.page import confirmed_slices, run_facts
+from weakspot.web.services.slices.table import run_of, slice_lines, slice_table
 
 
 def test_slice_table__of_a_run__is_in_the_order_of_the_report(sliced):
@@ -30,6 +38,34 @@ def test_slice_table__figures__are_those_of_the_record(sliced):
         evidence.q_value,
         evidence.headline_gap,
     )
+
+
+@pytest.mark.parametrize("has_suspect_labels", [False, True])
+def test_slice_table__cause__is_the_one_that_overview_page_check_and_report_name(
+    sliced, has_suspect_labels
+):
+    record = run_of(sliced)
+    (found, evidence), *_ = record.published()
+    share = Share.of(3, 4)
+    flagged = LabelFinding(
+        n_suspect=3,
+        share=0.75,
+        inside=share,
+        outside=share,
+        witnesses=(),
+        is_flagged=has_suspect_labels,
+    )
+    cause = CauseFinding(cause=Cause.RARE, sentence="Few are in training.")
+    entry = evidence.model_copy(update={"cause": cause, "labels": flagged})
+    record = record.model_copy(update={"evidence": (entry,)})
+    named = Cause.LABELS if has_suspect_labels else Cause.RARE
+    (line,) = [one for one in slice_lines(record) if one.slice_id == found.slice_id]
+    said = slice_sentences(found, entry, record).cause
+    assert (line.cause, line.cause_words) == (named, said[0])
+    assert confirmed_slices(record)[0].words.cause == said
+    assert run_facts(record).answer.findings[-1].sentence.endswith(f"; {named}")
+    assert _sentences(found, entry)[-2:] == list(said)
+    assert " ".join(said) in render_html(build_document(record))
 
 
 def test_slice_table__of_slices_with_nearly_the_same_members__each_names_the_other(sliced):

@@ -69,3 +69,20 @@ def test_repairs__nothing_asked_for__is_refused(project):
 def test_repairs__study_that_is_no_identifier__is_refused(project, study):
     with pytest.raises(ValidationError):
         repairs(project, {"study": study}, no_stage_progress)
+
+
+def test_repairs__given_groups__are_the_same_for_every_phrase(project):
+    red = ("disc", "red", None)
+    ask_for_repairs(project, "given", [GREEN, red], groups="colour")
+    repairs(project, {"study": "given"}, no_stage_progress)
+    found = repairs_of(Workspace(project), "given", groups="colour")
+    one, other = found[GREEN].given, found[red].given
+    assert one.given_worst_before == other.given_worst_before
+    assert one.given_average_before == other.given_average_before
+    for figures in (one, other):
+        assert figures.given_gap_after == pytest.approx(
+            figures.given_average_after - figures.given_worst_after
+        )
+        assert figures.given_change_low <= figures.given_change_high
+    assert one.given_worst_after >= one.given_worst_before
+    assert repairs_of(Workspace(project), "given") == {}

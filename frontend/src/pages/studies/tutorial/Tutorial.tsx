@@ -1,5 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useEffect, useMemo, useRef, useState } from "react";
+import { askAgain, named } from "../../../api/askAgain";
 import { api, unwrap, type Schemas } from "../../../api/client";
 import { Button } from "../../../components/Button";
 import { Form } from "../../../components/Form";
@@ -23,7 +24,7 @@ export function Tutorial({ onDone }: { onDone: () => void }) {
   const finish = useMutation({
     mutationFn: () => unwrap(api.POST("/api/tutorial/done")),
     onSuccess: async () => {
-      await queries.invalidateQueries({ queryKey: ["studies"] });
+      await askAgain(queries, named("studies"));
       onDone();
     },
   });

@@ -13,13 +13,13 @@ from math import exp, log
 
 import numpy as np
 
-from weakspot.core.arrays import DoubleArray
 from weakspot.core.errors import InputError
 
 N_STAKES = 12
 SMALLEST_STAKE = 0.1
 LARGEST_STAKE = 0.95
 HALVINGS = 40
+_STAKES = np.linspace(SMALLEST_STAKE, LARGEST_STAKE, N_STAKES)
 
 Pair = tuple[bool, bool]
 
@@ -83,7 +83,7 @@ def _edge(counts: tuple[int, int, int], limit: float, outside: float) -> float:
 
 def _log_bet(gained: int, lost: int, n_pairs: int, mean: float) -> float:
     same = n_pairs - gained - lost
-    stakes = np.concatenate([_stakes() / (1.0 + mean), -_stakes() / (1.0 - mean)])
+    stakes = np.concatenate([_STAKES / (1.0 + mean), -_STAKES / (1.0 - mean)])
     paid = (
         gained * np.log1p(stakes * (1.0 - mean))
         + lost * np.log1p(-stakes * (1.0 + mean))
@@ -91,10 +91,6 @@ def _log_bet(gained: int, lost: int, n_pairs: int, mean: float) -> float:
     )
     largest = float(paid.max())
     return largest + log(float(np.mean(np.exp(paid - largest))))
-
-
-def _stakes() -> DoubleArray:
-    return np.linspace(SMALLEST_STAKE, LARGEST_STAKE, N_STAKES)
 
 
 def _refuse(gained: int, lost: int, n_pairs: int) -> None:

@@ -1,5 +1,8 @@
 """Which witnesses a project has."""
 
+from collections.abc import Sequence
+from typing import Any
+
 from weakspot.backends import text_reader
 from weakspot.backends.objects_network import ObjectsNetwork
 from weakspot.backends.registry_source import RegistryFile
@@ -29,6 +32,7 @@ def build_witnesses(
     *,
     embedder: Embedder | None,
     segmenter: Segmenter | None,
+    providers: Sequence[str] | None = None,
     progress: Progress,
 ) -> tuple[Witness, ...]:
     """Return the configured witnesses; none of them fetches or loads anything before it is asked.
@@ -40,6 +44,7 @@ def build_witnesses(
         settings: section `witnesses` of weakspot.toml.
         embedder: whose words are to be witnessed.
         segmenter: cuts out objects; None if there is none.
+        providers: execution providers of their networks; None for the best that starts.
         progress: told the bytes of a first download.
     """
     is_ours = (
@@ -50,10 +55,11 @@ def build_witnesses(
     )
     if settings.on == "none" or (settings.on == "asked" and not is_ours):
         return ()
+    given: dict[str, Any] = {"providers": providers, "progress": progress}
     every: dict[str, Witness] = {
-        "text": TextWitness(reader=text_reader.TextReader(progress=progress)),
-        "objects": ObjectsWitness(network=ObjectsNetwork(progress=progress)),
-        "scenes": ScenesWitness(network=ScenesNetwork(progress=progress)),
+        "text": TextWitness(reader=text_reader.TextReader(**given)),
+        "objects": ObjectsWitness(network=ObjectsNetwork(**given)),
+        "scenes": ScenesWitness(network=ScenesNetwork(**given)),
         "properties": PropertiesWitness(),
     }
     if segmenter is not None:

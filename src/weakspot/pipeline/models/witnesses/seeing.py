@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from weakspot.core.arrays import FloatArray, IntArray
+from weakspot.core.arrays import FloatArray, IntArray, even_part
 from weakspot.core.dataset import Dataset, Task
 from weakspot.core.errors import WeakspotError
 from weakspot.core.roles import Engine
@@ -48,7 +48,8 @@ class Seeing:
 
         Of several witnesses the surest counts; an image that none could look at is not a number.
         """
-        chosen = _even_steps(len(rows), self.most_asked)
+        every_row = np.arange(len(rows))
+        chosen = every_row if self.most_asked is None else even_part(every_row, self.most_asked)
         found = [
             np.array([judge(said) if said else np.nan for said in texts], dtype=np.float64)
             for texts, judge in self._judged(rows[chosen], words)
@@ -129,9 +130,3 @@ class Seeing:
         names = (*self.dataset.class_names, ANYTHING)
         codes = self.dataset.labels[rows]
         return [(names[code], np.flatnonzero(codes == code)) for code in np.unique(codes)]
-
-
-def _even_steps(n_rows: int, most: int | None) -> IntArray:
-    if most is None or n_rows <= most:
-        return np.arange(n_rows)
-    return np.linspace(0, n_rows - 1, most).round().astype(np.int64)

@@ -18,7 +18,7 @@ _TEXT = re.compile(
     r"(with |showing |bearing )?(some |a |the )?(visible |written |printed )?"
     r"(text|texts|writing|words|lettering|letters|inscription|caption)"
     r"( on (it|them)| in the image)?"
-    r"|with an? watermark"
+    r"|with an? (watermark|label|sticker|inscription)"
 )
 _NO_TEXT = re.compile(r"(without|with no) (any )?(text|writing|words|lettering)")
 _WORD = re.compile(r"with the (?:words?|text) [\"'“‘]?(.+?)[\"'”’]?(?: on (?:it|them))?")

@@ -134,8 +134,11 @@ def edit_attributes(workspace: Workspace, request: EditRequest, *, by: str) -> E
         file = AttributeEditFile(project.store)
         log = file.read()
         if log.version != request.version:
+            newest = log.entries[-1] if log.entries else None
+            said = "Somebody else" if newest is None else newest.by or "Somebody else"
+            what = "" if newest is None else f": {newest.sentence}"
             raise StoreError(
-                "Somebody else has edited the attributes since.",
+                f"{said} has edited the attributes since{what}",
                 fix="Look at what changed, then do it again.",
             )
         if log.version >= MOST_EDITS:

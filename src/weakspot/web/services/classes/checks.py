@@ -6,10 +6,12 @@ from pydantic import JsonValue
 from weakspot.core.error_score import score_at
 from weakspot.core.errors import DataError, StoreError
 from weakspot.core.evidence import Evidence, Verdict
+from weakspot.core.failures import Side
 from weakspot.core.rules import LinearRule
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.discover.hypothesis import BLANK, METHOD
+from weakspot.lexicon.titles import title_of_words
 from weakspot.pipeline.hypotheses import ClassHalves, asked
 from weakspot.pipeline.phrase_answers import PhraseAnswer, Question
 from weakspot.pipeline.preparation import CLIP
@@ -232,16 +234,19 @@ def phrase_slice(
         )
         parameters |= {"prompts": [*prompts], **({OWN_THRESHOLD: True} if is_own else {})}
         name = prompts[0]
+    problem = members.problem
+    words = title_of_words(phrase, problem.class_name) if problem.side is not Side.ABSENT else ""
+    own = SliceName(phrase=name, contrast=phrase, title=words, score=strength, describer=METHOD)
     return FailureSlice(
-        class_name=members.problem.class_name,
-        side=members.problem.side,
+        class_name=problem.class_name,
+        side=problem.side,
         rule=rule,
         method=METHOD,
         parameters=parameters,
         found_on=workspace.discovery_use,
         strength=strength,
         n_found=n_found,
-        names=(SliceName(phrase=name, contrast=phrase, score=strength, describer=METHOD),),
+        names=(own,),
     )
 
 
@@ -259,6 +264,6 @@ def _sentences(found: FailureSlice, entry: Evidence) -> list[str]:
     sentences = [wording.finding_sentence(found, entry)] if entry.n_inside else []
     if entry.verdict in (Verdict.CONFIRMED, Verdict.NOT_CONFIRMED):
         sentences.append(wording.proof_sentence(entry))
-    if entry.cause is not None and entry.cause.sentence and entry.verdict is Verdict.CONFIRMED:
-        sentences.append(entry.cause.sentence)
+    if entry.verdict is Verdict.CONFIRMED:
+        sentences += wording.cause_sentences(entry)
     return sentences

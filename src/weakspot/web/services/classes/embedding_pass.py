@@ -4,12 +4,12 @@ Imported on first use, because that loads the compiler.
 """
 
 import numpy as np
-from numba import njit
 
 from weakspot.core.arrays import FloatArray
+from weakspot.core.compiled import kernel
 
 
-@njit(cache=True, nogil=True, fastmath=True)  # type: ignore[untyped-decorator]
+@kernel(fastmath=True)
 def products(
     embeddings: FloatArray, first: FloatArray, second: FloatArray, found: FloatArray
 ) -> None:

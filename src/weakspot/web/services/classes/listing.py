@@ -18,6 +18,7 @@ from weakspot.discover.keywords.candidates import caption_candidates, vocabulary
 from weakspot.pipeline.models.assistants import CAPTION_COLUMN
 from weakspot.pipeline.preparation import CLIP
 from weakspot.pipeline.suggestions import SuggestionSource
+from weakspot.pipeline.withheld import withhold
 from weakspot.web.services.classes.phrases import phrase_method
 from weakspot.web.services.classes.samples import ClassMembers, class_members
 from weakspot.web.services.view import View
@@ -86,7 +87,7 @@ def suggested_words(
     """Return suggestions from the vocabulary, the user's columns and words of captions."""
     assistants = workspace.prepared.assistants
     source = SuggestionSource(
-        samples=workspace.samples,
+        samples=withhold(workspace.samples, workspace.project.settings.repair.groups),
         problem=members.comparable,
         embeddings=members.embeddings,
         method=phrase_method(workspace),

@@ -10,7 +10,7 @@ from weakspot.core.roles import ChecksPrompts, CostsMoney, ImageGenerator
 from weakspot.core.run import StageProgress
 from weakspot.generation.counterfactuals import CounterfactualRequest
 from weakspot.generation.search.counterfactuals import counterfactual_prompt
-from weakspot.generation.search_run import SearchCall
+from weakspot.generation.search_run import SearchRequest
 from weakspot.generation.service.generator_choice import build_generator
 from weakspot.media.images import jpeg_of
 from weakspot.pipeline.settings import Settings
@@ -280,7 +280,7 @@ def search(project: Project, arguments: Arguments, progress: StageProgress) -> d
         )
     opened = Project(project.folder, settings, progress=progress)
     progress("search", 0, None)
-    call = SearchCall(class_name=asked.class_name, target=asked.target, captions=asked.captions)
+    call = SearchRequest(class_name=asked.class_name, target=asked.target, captions=asked.captions)
     kept = generation_results.keep_search(opened.store, opened.search(call).record)
     return {
         "result_id": kept.result_id,

@@ -1,5 +1,7 @@
 """The first page: how the classifier does, where it does worst, what was tried; every figure is one of the run's record."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from weakspot.core.arrays import IntArray
@@ -9,6 +11,7 @@ from weakspot.core.failures import describe_criterion, predicted_classes
 from weakspot.core.run import MethodRecord, RunRecord
 from weakspot.core.samples import SampleSet
 from weakspot.pipeline.halves import evaluated_splits
+from weakspot.pipeline.missing_images import FIX
 from weakspot.pipeline.reporting import data_facts
 from weakspot.report.document import ReportDocument, build_document
 from weakspot.report.findings import SliceSentences, slice_sentences
@@ -174,6 +177,7 @@ class OverviewView(View):
         run: the chosen run, None if there is none yet.
         has_report: whether its report was written.
         asked: in words, what held-out samples were asked so far and what is left to spend; empty before the first run.
+        missing: what to know if images are not where they were; empty if all are there.
     """
 
     project: str
@@ -190,6 +194,7 @@ class OverviewView(View):
     run: RunFacts | None
     has_report: bool
     asked: list[str]
+    missing: str
 
 
 def overview(workspace: Workspace, run_id: str | None = None) -> OverviewView:
@@ -203,15 +208,34 @@ def overview(workspace: Workspace, run_id: str | None = None) -> OverviewView:
     chosen = run_id or (known[-1] if known else None)
     if chosen is None:
         return _before_any_run(workspace)
-    run = workspace.make_of_run(chosen, "facts", run_facts)
+    run = _without_places(workspace.make_of_run(chosen, "facts", run_facts), workspace)
     made = workspace.once("overview", lambda: _of_samples(workspace))
     return made.model_copy(
         update={
             "run": run,
             "has_report": has_report(workspace, chosen),
             "asked": workspace.asked(),
+            "missing": missing_notice(workspace),
         }
     )
+
+
+def missing_notice(workspace: Workspace) -> str:
+    """Return what people read if images are not where they were; without places on the server's machine."""
+    missing = workspace.missing_images()
+    return "" if missing is None else f"{missing.sentence} {FIX}"
+
+
+def _without_places(run: RunFacts, workspace: Workspace) -> RunFacts:
+    """Return what a run says with commands that name the project, but not where it lies on the server's machine."""
+    above = f"{workspace.project.folder.resolve().parent}/"
+    told = tuple(
+        replace(
+            one, sentence=one.sentence.replace(above, ""), command=one.command.replace(above, "")
+        )
+        for one in run.answer.to_do
+    )
+    return run.model_copy(update={"answer": replace(run.answer, to_do=told)})
 
 
 def run_facts(record: RunRecord) -> RunFacts:
@@ -322,4 +346,5 @@ def _view(
         run=None,
         has_report=False,
         asked=[],
+        missing=missing_notice(workspace),
     )

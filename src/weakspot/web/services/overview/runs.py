@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from weakspot.core.arrays import IntArray
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.registry import part_class, registered
 from weakspot.core.run import RunRecord
@@ -13,7 +14,7 @@ from weakspot.core.slices import FailureSlice
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.wiring import build_part, buildable
 from weakspot.web.services.samples.facts import answers_of
-from weakspot.web.services.slices.samples import look_at
+from weakspot.web.services.slices.samples import LookedAt, look_at
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
 
@@ -150,7 +151,7 @@ def _part(role: str, name: str) -> Any:
 
 
 N_WORST = 6
-N_IMAGES = 3
+N_IMAGES = 8
 
 
 class ShownSample(View):
@@ -169,16 +170,28 @@ class ShownSample(View):
     is_failure: bool
 
 
+class ImageStrips(View):
+    """What a finding looks like.
+
+    Args:
+        fails: failures of the slice, deepest inside first.
+        rest: samples of the rest of the class, evenly over all.
+    """
+
+    fails: list[ShownSample]
+    rest: list[ShownSample]
+
+
 class WorstImages(View):
-    """Failures deepest inside each of the worst slices.
+    """Images of each of the worst slices.
 
     Args:
         tables: what row numbers refer to.
-        slices: samples by slice id; none for a slice of other samples than the project holds now.
+        slices: images by slice id; none for a slice of other samples than the project holds now.
     """
 
     tables: str
-    slices: dict[str, list[ShownSample]]
+    slices: dict[str, ImageStrips]
 
 
 def worst_images(workspace: Workspace, run_id: str) -> WorstImages:
@@ -190,7 +203,7 @@ def worst_images(workspace: Workspace, run_id: str) -> WorstImages:
 
     def choose(record: RunRecord) -> WorstImages:
         shown = {
-            found.slice_id: _samples(workspace, record, found)
+            found.slice_id: _strips(workspace, record, found)
             for found, _ in record.published()[:N_WORST]
         }
         return WorstImages(tables=workspace.tables_key, slices=shown)
@@ -198,14 +211,21 @@ def worst_images(workspace: Workspace, run_id: str) -> WorstImages:
     return workspace.make_of_run(run_id, "worst images", choose)
 
 
-def _samples(workspace: Workspace, record: RunRecord, found: FailureSlice) -> list[ShownSample]:
+def _strips(workspace: Workspace, record: RunRecord, found: FailureSlice) -> ImageStrips:
     try:
         looked = look_at(workspace, record, found)
     except WeakspotError:
-        return []
-    rows = looked.problem.rows[looked.inside & looked.problem.failed][:N_IMAGES]
-    answers = answers_of(looked.samples.dataset, rows, np.ones(len(rows), dtype=np.bool_))
+        return ImageStrips(fails=[], rest=[])
+    fails = np.flatnonzero(looked.inside & looked.problem.failed)[:N_IMAGES]
+    outside = np.flatnonzero(~looked.inside)
+    rest = np.unique(np.linspace(0, len(outside) - 1, min(N_IMAGES, len(outside))).astype(np.int64))
+    return ImageStrips(fails=_shown(looked, fails), rest=_shown(looked, outside[rest]))
+
+
+def _shown(looked: LookedAt, places: IntArray) -> list[ShownSample]:
+    rows, failed = looked.problem.rows[places], looked.problem.failed[places]
+    answers = answers_of(looked.samples.dataset, rows, failed)
     return [
-        ShownSample(row=int(row), label=looked.problem.title, answer=answer, is_failure=True)
-        for row, answer in zip(rows, answers, strict=True)
+        ShownSample(row=row, label=looked.problem.title, answer=answer, is_failure=is_failure)
+        for row, answer, is_failure in zip(rows.tolist(), answers, failed.tolist(), strict=True)
     ]

@@ -11,6 +11,7 @@ from pathlib import Path, PurePath
 from typing import IO
 
 from weakspot.core.errors import StoreError
+from weakspot.core.repairs import RepairResult
 from weakspot.core.run import RunRecord
 from weakspot.repair.collecting.files import WEIGHTS_FOLDER
 from weakspot.repair.export import MODEL_FOLDER
@@ -28,7 +29,7 @@ def new_folder(store: ProjectStore, run_id: str) -> Path:
 
 
 def adopt_files(store: ProjectStore, record: RunRecord) -> RunRecord:
-    """Write down the files of a repair relative to the run's folder, and delete those of earlier ones."""
+    """Write down the files of a repair relative to the run's folder, and delete those that belong to no repair of the run."""
     folder = store.runs.run_folder(record.run_id).absolute()
     with store.writing(patience=PATIENCE_SECONDS):
         current = store.runs.load(record.run_id)
@@ -40,21 +41,29 @@ def adopt_files(store: ProjectStore, record: RunRecord) -> RunRecord:
         )
         changed = current.model_copy(update={"repairs": repairs})
         store.runs.save(changed)
-    kept = current_folder(store, changed)
+    kept = {_folder_name(result) for result in changed.repairs}
+    kept |= {_folder_name(result) for one in changed.earlier_repairs for result in one.repairs}
     for other in (folder / EXPORTED).glob("*"):
-        if other != kept:
+        if other.name not in kept:
             shutil.rmtree(other, ignore_errors=True)
     return changed
 
 
 def current_folder(store: ProjectStore, record: RunRecord) -> Path | None:
     """Return where the files of a run's newest repair are, None if there are none."""
-    for file in record.repairs[0].files if record.repairs else ():
+    name = _folder_name(record.repairs[0]) if record.repairs else None
+    if name is None:
+        return None
+    folder = store.runs.run_folder(record.run_id).absolute() / EXPORTED / name
+    return folder if folder.is_dir() and not folder.is_symlink() else None
+
+
+def _folder_name(result: RepairResult) -> str | None:
+    """Return the name of the folder that the files of a repair are in, None if it wrote none."""
+    for file in result.files:
         parts = PurePath(file).parts
         if EXPORTED in parts[:-2]:
-            name = parts[parts.index(EXPORTED) + 1]
-            folder = store.runs.run_folder(record.run_id).absolute() / EXPORTED / name
-            return folder if folder.is_dir() and not folder.is_symlink() else None
+            return parts[parts.index(EXPORTED) + 1]
     return None
 
 

@@ -1,18 +1,19 @@
 """Trying an image that is not in the project: what the classifier says of it, and which samples look like it."""
 
-import threading
-
 import numpy as np
 from PIL import Image
 
-from weakspot.core.arrays import BoolArray, FloatArray, unit_rows
-from weakspot.core.errors import StoreError
-from weakspot.ingest.prediction_columns import class_columns
+from weakspot.core.arrays import BoolArray, FloatArray
 from weakspot.nearest.images import label_texts
 from weakspot.nearest.scan import nearest_rows
 from weakspot.nearest.shards import EmbeddingShards
-from weakspot.pipeline.models.embedding_classifiers import reads_embeddings
-from weakspot.pipeline.preparation import CLIP, Prepared
+from weakspot.pipeline.preparation import CLIP
+from weakspot.web.services.samples.asking import (
+    classify_images,
+    embed_images,
+    lock_of_models,
+    with_classifier,
+)
 from weakspot.web.services.samples.facts import answers_of
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
@@ -70,7 +71,7 @@ def needed_side(workspace: Workspace) -> int | None:
     Raises:
         StoreError: if there is no classifier to ask.
     """
-    prepared = _with_classifier(workspace)
+    prepared = with_classifier(workspace)
     sides = [
         part.image_side for part in (prepared.classifier, prepared.embedder) if part is not None
     ]
@@ -84,11 +85,10 @@ def try_image(workspace: Workspace, image: Image.Image) -> TrialView:
     Raises:
         StoreError: if there is no classifier to ask.
     """
-    prepared = _with_classifier(workspace)
-    # Models are not made for several threads at once.
-    with workspace.once("lock of a tried image", threading.Lock):
-        embedding = _embedding(prepared, image)
-        probabilities = _probabilities(prepared, image, embedding)
+    prepared = with_classifier(workspace)
+    with lock_of_models(workspace):
+        embeddings = embed_images(prepared, [image])
+        probabilities = classify_images(prepared, [image], embeddings)[0]
     names = prepared.samples.dataset.class_names
     best = np.argsort(-probabilities, kind="stable")[:N_CLASSES]
     return TrialView(
@@ -98,51 +98,8 @@ def try_image(workspace: Workspace, image: Image.Image) -> TrialView:
         classes=[
             ClassChance(title=names[code], probability=float(probabilities[code])) for code in best
         ],
-        nearest=[] if embedding is None else _nearest(workspace, embedding),
+        nearest=[] if embeddings is None else _nearest(workspace, embeddings[0]),
     )
-
-
-def _with_classifier(workspace: Workspace) -> Prepared:
-    prepared = workspace.prepared
-    if prepared.classifier is None:
-        raise StoreError(
-            "There is no classifier to ask: the project has predictions only.",
-            where="[classifier]",
-            fix="Configure a classifier in weakspot.toml to try images.",
-        )
-    return prepared
-
-
-def _embedding(prepared: Prepared, image: Image.Image) -> FloatArray | None:
-    embedder = prepared.embedder
-    if embedder is None or CLIP not in prepared.samples.spaces:
-        return None
-    found = np.asarray(embedder.embed_prepared([embedder.prepare(image)]), dtype=np.float32)
-    embedding: FloatArray = unit_rows(found)[0]
-    return embedding
-
-
-def _probabilities(
-    prepared: Prepared, image: Image.Image, embedding: FloatArray | None
-) -> FloatArray:
-    classifier = prepared.classifier
-    assert classifier is not None
-    if reads_embeddings(classifier):
-        if embedding is None:
-            raise StoreError(
-                "The classifier reads embeddings, and there is no embedder to make one of the image.",
-                where="[embedder]",
-            )
-        output = classifier.classify([embedding])
-    else:
-        output = classifier.classify([classifier.prepare(image)])
-    dataset, found = prepared.samples.dataset, np.asarray(output.probabilities, dtype=np.float32)
-    names = classifier.class_names
-    columns = class_columns(
-        dataset, names, n_columns=found.shape[1], classifier_id=classifier.classifier_id
-    )
-    probabilities: FloatArray = np.nan_to_num(found[0, columns])
-    return probabilities
 
 
 def _nearest(workspace: Workspace, embedding: FloatArray) -> list[NearSample]:

@@ -128,6 +128,12 @@ def change_run(workspace: Workspace, change: Change, *, run_id: str | None = Non
     return changed
 
 
+def n_decisions(workspace: Workspace) -> tuple[str, int]:
+    """Return how much people decided in the newest run; it grows whenever somebody decides something."""
+    record = workspace.record()
+    return ("", 0) if record is None else (record.run_id, len(record.decisions))
+
+
 def slice_of(record: RunRecord, slice_id: str) -> FailureSlice:
     """Return a slice of a run.
 

@@ -8,15 +8,11 @@ from pydantic import JsonValue, ValidationError
 
 from weakspot.compare.across import SliceDifference, SliceOnModel
 from weakspot.compare.comparison import Comparison
-from weakspot.compare.projects import compare_projects
-from weakspot.core.errors import ConfigError, DataError
+from weakspot.core.errors import DataError
 from weakspot.core.evidence import Interval, Share
-from weakspot.core.run import StageProgress
-from weakspot.project.project import Project
 from weakspot.store import atomic
 from weakspot.store.project import ProjectStore
 from weakspot.web.services.view import View, share_with
-from weakspot.web.services.work import Arguments
 from weakspot.web.services.workspace import Workspace
 
 FOLDER, PLACES = "comparisons", "projects.json"
@@ -170,7 +166,7 @@ def place_of(store: ProjectStore, name: str) -> Path:
 
 
 def keep_comparison(store: ProjectStore, name: str, comparison: Comparison) -> None:
-    path = _path(store, name)
+    path = comparison_file(store, name)
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic.write_bytes(path, comparison.model_dump_json(indent=1).encode())
 
@@ -178,12 +174,13 @@ def keep_comparison(store: ProjectStore, name: str, comparison: Comparison) -> N
 def comparison_with(store: ProjectStore, name: str) -> Comparison | None:
     """Return what the last comparison with a project brought, None if there was none or it cannot be read."""
     try:
-        return Comparison.model_validate_json(_path(store, name).read_bytes())
+        return Comparison.model_validate_json(comparison_file(store, name).read_bytes())
     except (OSError, ValidationError):
         return None
 
 
-def _path(store: ProjectStore, name: str) -> Path:
+def comparison_file(store: ProjectStore, name: str) -> Path:
+    """Return where the comparison with a project is kept."""
     return store.data / FOLDER / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
 
 
@@ -264,36 +261,3 @@ def _sentence(own: SliceOnModel, other: SliceOnModel) -> str:
     if other.holds:
         return f"On the shared samples only {other.model} is shown to fail more often here than on the rest of the class."
     return "On the shared samples neither is shown to fail more often here than on the rest of the class."
-
-
-PATIENCE_SECONDS = 60.0
-
-
-def compare(
-    project: Project, arguments: Arguments, progress: StageProgress
-) -> dict[str, JsonValue]:
-    """Compare with the project that is named by `other`, and keep what came out.
-
-    Raises:
-        ConfigError: if no project is named, or it is called like this one.
-        DataError: if there is none of that name, or the two share no samples or classes.
-    """
-    other = arguments.get("other")
-    if not isinstance(other, str) or not other:
-        raise ConfigError("No project to compare with is named.", where="other")
-    place = place_of(project.store, other)
-    own = project.folder.resolve()
-    if own.name == place.name:
-        raise ConfigError(
-            "Two projects of the same name cannot be distinguished.",
-            given=other,
-            fix="Rename one of the folders.",
-        )
-    comparison = compare_projects([own, place], progress=progress)
-    with project.store.writing(patience=PATIENCE_SECONDS):
-        keep_comparison(project.store, other, comparison)
-    return {
-        "other": other,
-        "n_samples": comparison.n_samples,
-        "n_slices": len({one.slice_id for one in comparison.slices}),
-    }

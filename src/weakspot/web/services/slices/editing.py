@@ -65,8 +65,8 @@ def rename(
         others = [one for one in found.names if one.describer != name.describer]
         renamed = found.model_copy(update={"names": (name, *others)})
         before = "It had no words." if found.name is None else f"Before: “{found.name.contrast}”"
-        return _add_decisions(
-            _replace_slice(record, renamed),
+        return add_decisions(
+            replace_slice(record, renamed),
             [changes.decision(slice_id, DecisionKind.RENAMED, by=by, reason=before)],
         )
 
@@ -82,7 +82,7 @@ def dismiss(
         changes.slice_of(record, slice_id)
         if slice_id in record.dismissed():
             raise DataError("The slice is dismissed already.", given=slice_id)
-        decided = _add_decisions(
+        decided = add_decisions(
             record, [changes.decision(slice_id, DecisionKind.DISMISSED, by=by, reason=reason)]
         )
         return changes.prove(workspace, decided, by=by)
@@ -96,7 +96,7 @@ def restore(workspace: Workspace, run_id: str, slice_id: str, *, by: str) -> Cha
         changes.slice_of(record, slice_id)
         if slice_id not in record.dismissed():
             raise DataError("The slice is not dismissed.", given=slice_id)
-        decided = _add_decisions(record, [changes.decision(slice_id, DecisionKind.RESTORED, by=by)])
+        decided = add_decisions(record, [changes.decision(slice_id, DecisionKind.RESTORED, by=by)])
         return changes.prove(workspace, decided, by=by)
 
     return _change(workspace, run_id, slice_id, change)
@@ -258,7 +258,7 @@ def _with_in_place(
     counted = new.model_copy(update={"n_found": look_at(workspace, record, new).counts[1]})
     slices = record.slices if new.slice_id in known else (*record.slices, counted)
     return changes.prove(
-        workspace, _add_decisions(record.model_copy(update={"slices": slices}), decided), by=by
+        workspace, add_decisions(record.model_copy(update={"slices": slices}), decided), by=by
     )
 
 
@@ -325,10 +325,10 @@ def _values_of(workspace: Workspace, record: RunRecord, column: str) -> list[str
     return sorted(str(value) for value in held.unique().to_pylist() if value is not None)
 
 
-def _replace_slice(record: RunRecord, found: FailureSlice) -> RunRecord:
+def replace_slice(record: RunRecord, found: FailureSlice) -> RunRecord:
     slices = tuple(found if one.slice_id == found.slice_id else one for one in record.slices)
     return record.model_copy(update={"slices": slices})
 
 
-def _add_decisions(record: RunRecord, decisions: Sequence[Decision]) -> RunRecord:
+def add_decisions(record: RunRecord, decisions: Sequence[Decision]) -> RunRecord:
     return record.model_copy(update={"decisions": (*record.decisions, *decisions)})

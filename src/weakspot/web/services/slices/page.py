@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 
 from weakspot.core.evidence import Share
-from weakspot.core.repairs import GroupKind, RepairResult
+from weakspot.core.repairs import RepairResult
 from weakspot.core.run import RunRecord
 from weakspot.core.slices import FailureSlice, SliceName
 from weakspot.report import wording
@@ -131,7 +131,9 @@ def slice_page(workspace: Workspace, record: RunRecord, found: FailureSlice) -> 
             decision_view(one) for one in record.decisions if one.slice_id == found.slice_id
         ],
         repairs=[
-            status for result in record.repairs if (status := _status(result, found)) is not None
+            status
+            for result in _every_repair(record)
+            if (status := _status(result, found)) is not None
         ],
     )
 
@@ -167,11 +169,17 @@ def _confusion(seen: LookedAt) -> list[AnswerCount]:
     return found
 
 
+def _every_repair(record: RunRecord) -> list[RepairResult]:
+    """Return the present repair, then earlier ones, newest first."""
+    earlier = sorted(record.earlier_repairs, key=lambda one: one.made, reverse=True)
+    return [*record.repairs, *(result for one in earlier for result in one.repairs)]
+
+
 def _status(result: RepairResult, found: FailureSlice) -> RepairStatus | None:
     """Return what a repair did to a slice, None if it was not among those repaired or nothing was measured yet."""
     if found.slice_id not in result.plan.slice_ids or not result.arms:
         return None
-    change = result.arms[0].change_of(GroupKind.SLICE, found.title)
+    change = result.change_of_slice(found.slice_id)
     if change is None:
         return None
     after = result.aftermath.slices if result.aftermath is not None else ()

@@ -11,6 +11,7 @@ from weakspot.core.failures import Side
 from weakspot.core.rules import AllOfRule, AnyOfRule, Rule
 from weakspot.core.slices import SliceName
 from weakspot.describe.caption_grammar.class_view import ClassView
+from weakspot.lexicon.titles import title_of_words
 from weakspot.web.services.view import View
 from weakspot.web.services.workspace import Workspace
 
@@ -110,7 +111,9 @@ N_NEAREST = 50
 
 def spoken_name(workspace: Workspace, class_name: str, side: Side | None, words: str) -> SliceName:
     """Return a person's words as a name; with a text side, also how accurate the classifier is on the samples nearest to them."""
-    name = SliceName(phrase=f"an image of {words}", contrast=words, score=0.0, describer=PERSON)
+    title = title_of_words(words, class_name) if side is not Side.ABSENT else ""
+    phrase = f"an image of {words}"
+    name = SliceName(phrase=phrase, contrast=words, title=title, score=0.0, describer=PERSON)
     problem = next(
         (
             one

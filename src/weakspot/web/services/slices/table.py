@@ -246,7 +246,7 @@ class _Context:
         entry = self.evidence.get(found.slice_id)
         is_tested = entry is not None and was_tested(entry)
         dismissed = self.dismissed.get(found.slice_id)
-        cause = entry.cause if entry is not None else None
+        cause = None if entry is None else entry.named_cause
         node = self.nodes.get(found.slice_id)
         return SliceLine(
             slice_id=found.slice_id,
@@ -268,8 +268,8 @@ class _Context:
             n_tested=0 if entry is None else entry.n_tested,
             verdict="" if entry is None else entry.verdict.value,
             verdict_words=self._verdict_words(entry),
-            cause="" if cause is None else cause.cause.value,
-            cause_words="" if cause is None else wording.CAUSE_WORDS[cause.cause],
+            cause=cause or "",
+            cause_words="" if cause is None else wording.CAUSE_WORDS[cause],
             witnesses=witnesses_of(found),
             also_found=self.alike.get(found.slice_id, []),
             stands_for=None if entry is None else self._link(entry.same_as),

@@ -16,12 +16,13 @@ from pydantic import JsonValue, TypeAdapter, ValidationError
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError, UnavailableError
 from weakspot.core.run import StageProgress
 from weakspot.core.slices import FailureSlice
+from weakspot.core.spreads import GivenGroups
 from weakspot.project.project import Project
 from weakspot.repair.bench import RepairBench
 from weakspot.store import atomic
 from weakspot.web.services.classes.checks import phrase_slice
 from weakspot.web.services.classes.phrases import phrase_score
-from weakspot.web.services.studies.table import RepairFigures, Triple
+from weakspot.web.services.studies.table import GivenFigures, RepairFigures, Triple
 from weakspot.web.services.work import StudyRepairsArguments
 from weakspot.web.services.workspace import Workspace
 
@@ -32,13 +33,15 @@ NO_THRESHOLD = "The words do not pick out failures at any threshold."
 TRIPLES: TypeAdapter[list[Triple]] = TypeAdapter(list[Triple])
 
 
-def ask_for_repairs(project: Project, study: str, triples: Sequence[Triple]) -> None:
-    """Write down which phrases shall be repaired by; the next work of the study reads it."""
+def ask_for_repairs(
+    project: Project, study: str, triples: Sequence[Triple], *, groups: str = ""
+) -> None:
+    """Write down which phrases shall be repaired by, and over which given groups; the next work of the study reads it."""
     folder = _folder(project)
     folder.mkdir(exist_ok=True)
     atomic.write_json(
         folder / f"{study}.asked.json",
-        {"phrases": [[title, phrase, cut] for title, phrase, cut in triples]},
+        {"phrases": [[title, phrase, cut] for title, phrase, cut in triples], "groups": groups},
     )
 
 
@@ -47,24 +50,26 @@ def repairs(
 ) -> dict[str, JsonValue]:
     """Retrain by every phrase that was asked for and was not repaired yet."""
     study = StudyRepairsArguments.model_validate(arguments).study
-    asked = _read_asked(project, study)
+    asked, groups = _read_asked(project, study)
     workspace = Workspace(project)
-    journal = _Journal(project, study, _key(workspace))
+    journal = _Journal(project, study, _key(workspace, groups))
     missing = [triple for triple in asked if triple not in journal.known]
     bench: RepairBench | None = None
     for number, triple in enumerate(missing):
         progress(STAGE, number, len(missing))
-        bench = bench or _bench(workspace)
+        bench = bench or _bench(workspace, groups)
         journal.add(triple, _figures(workspace, bench, triple))
     progress(STAGE, len(missing), len(missing))
     return {"study": study, "n_phrases": len(asked), "n_repaired": len(missing)}
 
 
-def repairs_of(workspace: Workspace, study: str) -> dict[Triple, RepairFigures]:
+def repairs_of(
+    workspace: Workspace, study: str, *, groups: str = ""
+) -> dict[Triple, RepairFigures]:
     """Return what repairing by phrases of a study did, for the samples and settings that the project has now."""
     if not (_folder(workspace.project) / f"{study}.jsonl").exists():
         return {}
-    return _Journal(workspace.project, study, _key(workspace)).known
+    return _Journal(workspace.project, study, _key(workspace, groups)).known
 
 
 class _Journal:
@@ -109,7 +114,7 @@ def _folder(project: Project) -> Path:
     return project.store.data / FOLDER
 
 
-def _read_asked(project: Project, study: str) -> list[Triple]:
+def _read_asked(project: Project, study: str) -> tuple[list[Triple], str]:
     path = _folder(project) / f"{study}.asked.json"
     if not path.exists():
         raise DataError(
@@ -117,21 +122,27 @@ def _read_asked(project: Project, study: str) -> list[Triple]:
             fix="Start the repairs from the page of the study.",
         )
     try:
-        return list(dict.fromkeys(TRIPLES.validate_python(atomic.read_json(path).get("phrases"))))
+        written = atomic.read_json(path)
+        triples = list(dict.fromkeys(TRIPLES.validate_python(written.get("phrases"))))
+        return triples, str(written.get("groups", ""))
     except ValidationError as error:
         raise DataError(
             "The list of phrases of the study cannot be read.", fix="Start the repairs again."
         ) from error
 
 
-def _key(workspace: Workspace) -> str:
+def _key(workspace: Workspace, groups: str) -> str:
     content = f"{STRATEGY}{workspace.prepared.inputs}{workspace.project.settings.model_dump_json()}"
+    content += f" groups {groups}" if groups else ""
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _bench(workspace: Workspace) -> RepairBench:
-    """Return the bench of the project; its penalty is looked for once and given to all phrases."""
+def _bench(workspace: Workspace, groups: str) -> RepairBench:
+    """Return the bench of the project; its penalty is looked for once and given to all phrases, and so are given groups."""
     settings = workspace.project.settings
+    if groups:
+        repair = settings.repair.model_copy(update={"groups": groups})
+        settings = settings.model_copy(update={"repair": repair})
     bench = RepairBench.of(workspace.prepared, settings, workspace.criterion, ())
     penalty = bench.trainer.penalty
     repair = settings.repair.model_copy(update={"l2": penalty}) if penalty else settings.repair
@@ -144,11 +155,37 @@ def _figures(workspace: Workspace, bench: RepairBench, triple: Triple) -> Repair
         arm = own.arm(STRATEGY, own.selection(STRATEGY), is_baseline=False)
     except (DataError, ModelError, NotEnoughDataError, UnavailableError) as error:
         return RepairFigures(worst_before=None, worst_after=None, note=error.what)
+    given = None if arm.given is None else _given(arm.given)
     if arm.spread is None:
         return RepairFigures(
-            worst_before=None, worst_after=None, note="There are fewer than two groups to compare."
+            worst_before=None,
+            worst_after=None,
+            note="There are fewer than two groups to compare.",
+            given=given,
         )
-    return RepairFigures(worst_before=arm.spread.worst_before, worst_after=arm.spread.worst_after)
+    return RepairFigures(
+        worst_before=arm.spread.worst_before, worst_after=arm.spread.worst_after, given=given
+    )
+
+
+def _given(found: GivenGroups) -> GivenFigures:
+    """Return worst, average and gap over given groups, as the papers define them."""
+    averages = {
+        "given_average_before": found.overall_before,
+        "given_average_after": found.overall_after,
+    }
+    if found.spread is None:
+        return GivenFigures(**averages)
+    worst = found.spread.worst_before, found.spread.worst_after
+    return GivenFigures(
+        **averages,
+        given_worst_before=worst[0],
+        given_worst_after=worst[1],
+        given_gap_before=found.overall_before - worst[0],
+        given_gap_after=found.overall_after - worst[1],
+        given_change_low=found.spread.worst_change.low,
+        given_change_high=found.spread.worst_change.high,
+    )
 
 
 def _slice(workspace: Workspace, triple: Triple) -> FailureSlice:

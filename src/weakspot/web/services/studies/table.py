@@ -2,6 +2,7 @@
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from statistics import mean, stdev
 
@@ -23,6 +24,7 @@ class PhraseFigures(View):
         confirmed_score: Error Score on the confirmation half; null if it was not asked.
         p_value: of the confirmation half; null if it was not asked.
         fit: whether the words match images, and separate failures.
+        source: `own` words, a `suggestion` as it was clicked, one that was `edited`, or `not known`.
     """
 
     class_title: str
@@ -33,6 +35,7 @@ class PhraseFigures(View):
     confirmed_score: float | None = None
     p_value: float | None = None
     fit: str = ""
+    source: str = "not known"
 
 
 class KeptPhrase(PhraseFigures):
@@ -73,19 +76,52 @@ class RepairFigures(View):
         worst_before: accuracy of the worst group before; null if it could not be repaired.
         worst_after: accuracy of the worst group after.
         note: why it could not be repaired.
+        given: what it did to groups that are the same for everybody; null if the study has none.
     """
 
     worst_before: float | None
     worst_after: float | None
     note: str = ""
+    given: "GivenFigures | None" = None
 
 
-class StudyTableRow(StudyEntry):
-    """A phrase with what repairing by it did: nulls if that was not worked out."""
+class GivenFigures(View):
+    """Accuracy over given groups on test samples: the same groups for every phrase, so that phrases can be compared.
+
+    Args:
+        given_worst_before: of the worst group before.
+        given_worst_after: of the worst group after.
+        given_average_before: of all samples before.
+        given_average_after: of all samples after.
+        given_gap_before: average minus worst before.
+        given_gap_after: average minus worst after.
+        given_change_low: of the interval of the change of the worst group, by a paired bootstrap.
+        given_change_high: of the same.
+    """
+
+    given_worst_before: float | None = None
+    given_worst_after: float | None = None
+    given_average_before: float | None = None
+    given_average_after: float | None = None
+    given_gap_before: float | None = None
+    given_gap_after: float | None = None
+    given_change_low: float | None = None
+    given_change_high: float | None = None
+
+
+class StudyTableRow(GivenFigures, StudyEntry):
+    """A phrase with what repairing by it did: nulls if that was not worked out.
+
+    Args:
+        agreed: when this person agreed to take part; empty if nobody was asked.
+        attention: whether they passed the attention check; null if it was not asked or answered.
+    """
 
     worst_before: float | None = None
     worst_after: float | None = None
     note: str = ""
+    agreed: str = ""
+    attention: bool | None = None
 
 
 class Spread(View):
@@ -115,6 +151,9 @@ class StudySummary(View):
         best_held_out_score: the same on samples that thresholds were not chosen on.
         minutes: time of every person on every class.
         worst_after: worst-group accuracy after repair by the best phrase of every person and class.
+        given_worst_after: the same over the groups that are given, which are the same for everybody.
+        given_gap_after: the gap over these.
+        n_by_source: phrases by where they came from.
     """
 
     n_people: int
@@ -124,6 +163,9 @@ class StudySummary(View):
     best_held_out_score: Spread
     minutes: Spread
     worst_after: Spread
+    given_worst_after: Spread
+    given_gap_after: Spread
+    n_by_source: dict[str, int]
 
 
 class StudyTable(View):
@@ -137,10 +179,12 @@ def study_table(
     entries: Sequence[StudyEntry],
     repairs: Mapping[Triple, RepairFigures],
     seconds: Mapping[tuple[str, str], float],
+    agreements: Mapping[str, tuple[str, bool | None]] | None = None,
 ) -> StudyTable:
     """Return the table of a study.
 
     Args:
+        agreements: when everybody agreed, and whether they passed the attention check, by person.
         entries: the phrases, oldest first.
         repairs: what repairing by some of them did.
         seconds: time by person and class.
@@ -149,7 +193,11 @@ def study_table(
     rows = []
     for entry in entries:
         repair = repairs.get(entry.triple)
-        figures = {} if repair is None else repair.model_dump()
+        figures = {} if repair is None else repair.model_dump(exclude={"given"})
+        if repair is not None and repair.given is not None:
+            figures |= repair.given.model_dump()
+        agreed, attention = (agreements or {}).get(entry.person_id, ("", None))
+        figures |= {"agreed": agreed, "attention": attention}
         rows.append(
             StudyTableRow(**{**entry.model_dump(), "person": names[entry.person_id], **figures})
         )
@@ -169,6 +217,15 @@ def table_csv(table: StudyTable) -> bytes:
     writer = csv.writer(stream)
     writer.writerow(columns)
     writer.writerows([_cell(getattr(row, name)) for name in columns] for row in table.rows)
+    return stream.getvalue().encode("utf-8-sig")
+
+
+def timings_csv(stretches: Sequence[tuple[str, str, float, str]]) -> bytes:
+    """Return stretches of time at work as CSV: person, class, seconds, and when each ended."""
+    stream = io.StringIO(newline="")
+    writer = csv.writer(stream)
+    writer.writerow(["person", "class_title", "seconds", "ended"])
+    writer.writerows([_cell(value) for value in row] for row in stretches)
     return stream.getvalue().encode("utf-8-sig")
 
 
@@ -203,7 +260,14 @@ def _summary(
         worst_after=Spread.of(
             [row.worst_after for row in best.values() if row.worst_after is not None]
         ),
+        given_worst_after=Spread.of(_known([row.given_worst_after for row in best.values()])),
+        given_gap_after=Spread.of(_known([row.given_gap_after for row in best.values()])),
+        n_by_source=dict(Counter(row.source for row in rows)),
     )
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
 
 
 def _largest(rows: Sequence[StudyTableRow], name: str) -> list[float]:

@@ -1,0 +1,1 @@
+"""Face: a project for programs that talk, by the Model Context Protocol."""

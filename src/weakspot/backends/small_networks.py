@@ -1,0 +1,212 @@
+"""Small networks trained from scratch in seconds: what experiments retrain where the papers retrain a ResNet."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from weakspot.backends.optional_library import require_library
+from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.dataset import Task
+from weakspot.core.errors import DataError
+from weakspot.core.heads import Head
+
+IMAGE_DIMENSIONS = 4
+CHUNK = 2048
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkPlan:
+    """How a small network is built and trained.
+
+    Args:
+        width: channels of the first of three convolutions, or half the hidden units over vectors.
+        n_epochs: passes over the training samples.
+        batch_size: samples a step.
+        peak_rate: the learning rate rises to this linearly and falls to zero, as in the Directions paper.
+        peak_epoch: when it is reached.
+        momentum: of the descent.
+        weight_decay: of the descent.
+        loss: `cross-entropy`, or `generalised` cross-entropy, which holds on to what is easy, as in Learning from Failure.
+        exponent: q of the generalised cross-entropy.
+        seed: the only source of chance.
+    """
+
+    width: int = 16
+    n_epochs: int = 12
+    batch_size: int = 64
+    peak_rate: float = 0.1
+    peak_epoch: float = 2.0
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    loss: Literal["cross-entropy", "generalised"] = "cross-entropy"
+    exponent: float = 0.7
+    seed: int = 0
+
+    def rate(self, epoch: float) -> float:
+        """Return the learning rate at a time.
+
+        >>> plan = NetworkPlan(n_epochs=10, peak_epoch=2.0, peak_rate=0.1)
+        >>> [round(plan.rate(epoch), 3) for epoch in (0.0, 1.0, 2.0, 6.0, 10.0)]
+        [0.0, 0.05, 0.1, 0.05, 0.0]
+        """
+        points = [0.0, min(self.peak_epoch, self.n_epochs / 2), float(self.n_epochs)]
+        return float(np.interp(epoch, points, [0.0, self.peak_rate, 0.0]))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class SmallNetwork:
+    """A trained network.
+
+    Args:
+        body: everything but the last layer.
+        head: the last layer.
+        kept: the same network after earlier epochs, by epoch.
+    """
+
+    body: Any
+    head: Head
+    kept: dict[int, "SmallNetwork"] = field(default_factory=dict)
+
+    def features(self, inputs: AnyArray) -> FloatArray:
+        """Return what the last layer sees [n, d]."""
+        torch = _torch()
+        with torch.no_grad():
+            parts = [
+                self.body(_tensor(inputs[start : start + CHUNK])).numpy()
+                for start in range(0, len(inputs), CHUNK)
+            ]
+        return np.concatenate(parts) if parts else np.zeros((0, 1), dtype=np.float32)
+
+    def probabilities(self, inputs: AnyArray) -> FloatArray:
+        """Return class probabilities [n, c]."""
+        return self.head.probabilities(self.features(inputs))
+
+
+def train_network(
+    inputs: AnyArray,
+    labels: IntArray,
+    *,
+    n_classes: int,
+    plan: NetworkPlan,
+    weights: DoubleArray | None = None,
+    keep_epochs: tuple[int, ...] = (),
+) -> SmallNetwork:
+    """Train a network from scratch; the same input and seed give the same network on one machine.
+
+    Args:
+        inputs: images [n, h, w, 3] of bytes, or vectors [n, d].
+        labels: class codes [n].
+        n_classes: how many classes there are.
+        plan: how.
+        weights: what each sample counts in the loss; all alike by default.
+        keep_epochs: epochs after which a copy of the network is kept, for references that stop early.
+
+    Raises:
+        DataError: if inputs and labels do not belong together.
+        MissingExtraError: if torch is not installed.
+    """
+    if len(inputs) != len(labels) or not len(inputs):
+        raise DataError(
+            "There must be one label for every training sample, and at least one sample.",
+            given=(len(inputs), len(labels)),
+        )
+    torch = _torch()
+    drawn = np.random.default_rng(plan.seed)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(plan.seed)
+        body, last = _build(torch, inputs, n_classes, plan)
+    every, truth = _tensor(inputs), torch.from_numpy(np.asarray(labels, dtype=np.int64))
+    counts = torch.from_numpy(
+        np.ones(len(labels), dtype=np.float32)
+        if weights is None
+        else np.asarray(weights / np.mean(weights), dtype=np.float32)
+    )
+    parameters = [*body.parameters(), *last.parameters()]
+    optimiser = torch.optim.SGD(
+        parameters, lr=plan.peak_rate, momentum=plan.momentum, weight_decay=plan.weight_decay
+    )
+    kept: dict[int, SmallNetwork] = {}
+    for epoch, places in _batches(len(labels), plan, drawn):
+        optimiser.param_groups[0]["lr"] = plan.rate(epoch)
+        optimiser.zero_grad()
+        losses = _losses(torch, last(body(every[places])), truth[places], plan)
+        (losses * counts[places]).mean().backward()
+        optimiser.step()
+        done = round(epoch, 6)
+        if done in keep_epochs and done not in kept:
+            kept[int(done)] = _copy(torch, inputs, n_classes, plan, body, last)
+    body.eval()
+    return SmallNetwork(body=body, head=_head(last), kept=kept)
+
+
+def _batches(
+    n_samples: int, plan: NetworkPlan, drawn: np.random.Generator
+) -> Iterator[tuple[float, IntArray]]:
+    """Yield the time in epochs and the samples of every step."""
+    n_steps = -(-n_samples // plan.batch_size)
+    for epoch in range(plan.n_epochs):
+        order = drawn.permutation(n_samples)
+        for step in range(n_steps):
+            places = order[step * plan.batch_size : (step + 1) * plan.batch_size]
+            yield epoch + (step + 1) / n_steps, places
+
+
+def _losses(torch: Any, scores: Any, truth: Any, plan: NetworkPlan) -> Any:
+    if plan.loss == "cross-entropy":
+        return torch.nn.functional.cross_entropy(scores, truth, reduction="none")
+    likely = torch.softmax(scores, dim=1).gather(1, truth[:, None])[:, 0].clamp_min(1e-6)
+    return (1.0 - likely**plan.exponent) / plan.exponent
+
+
+def _build(torch: Any, inputs: AnyArray, n_classes: int, plan: NetworkPlan) -> tuple[Any, Any]:
+    nn, width = torch.nn, plan.width
+    if inputs.ndim != IMAGE_DIMENSIONS:
+        body = nn.Sequential(
+            nn.Linear(inputs.shape[1], 2 * width), nn.ReLU(), nn.Linear(2 * width, width), nn.ReLU()
+        )
+        return body, nn.Linear(width, n_classes)
+    layers: list[Any] = []
+    channels = 3
+    for number in range(3):
+        wider = width * 2**number
+        layers += [
+            nn.Conv2d(channels, wider, 3, padding=1, bias=False),
+            nn.BatchNorm2d(wider),
+            nn.ReLU(),
+            nn.MaxPool2d(2),
+        ]
+        channels = wider
+    body = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return body, nn.Linear(channels, n_classes)
+
+
+def _copy(
+    torch: Any, inputs: AnyArray, n_classes: int, plan: NetworkPlan, body: Any, last: Any
+) -> SmallNetwork:
+    with torch.random.fork_rng(devices=[]):
+        other, _ = _build(torch, inputs, n_classes, plan)
+    other.load_state_dict(body.state_dict())
+    other.eval()
+    return SmallNetwork(body=other, head=_head(last))
+
+
+def _head(last: Any) -> Head:
+    return Head(
+        weights=last.weight.detach().numpy().copy(),
+        bias=last.bias.detach().numpy().copy(),
+        task=Task.SINGLE_LABEL,
+    )
+
+
+def _tensor(inputs: AnyArray) -> Any:
+    torch = _torch()
+    if inputs.ndim != IMAGE_DIMENSIONS:
+        return torch.from_numpy(np.asarray(inputs, dtype=np.float32))
+    scaled = np.asarray(inputs, dtype=np.float32) / 127.5 - 1.0
+    return torch.from_numpy(np.ascontiguousarray(np.moveaxis(scaled, 3, 1)))
+
+
+def _torch() -> Any:
+    return require_library("torch", extra="torch", purpose="networks trained from scratch")

@@ -1,0 +1,103 @@
+"""From what a data scientist has in memory to findings: one call."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from weakspot.core.errors import DataError
+from weakspot.core.run import StageProgress
+from weakspot.findings.columns import arrow_table, is_table
+from weakspot.findings.findings import Findings
+from weakspot.findings.folder import check_enough, make_project
+from weakspot.findings.given import GivenSamples, as_columns, gather
+from weakspot.findings.models import answers_of, samples_of
+from weakspot.findings.notebook_progress import usual_progress
+from weakspot.findings.tables import with_roles
+from weakspot.pipeline.settings import Settings
+from weakspot.project.new_settings import recommended_settings
+
+
+def find(  # noqa: PLR0913 - one argument for everything that may be there
+    data: object = None,
+    *,
+    model: object = None,
+    labels: object = None,
+    predictions: object = None,
+    probabilities: object = None,
+    class_names: Sequence[object] | None = None,
+    images: object = None,
+    embeddings: object = None,
+    metadata: object = None,
+    groups: object = None,
+    splits: object = None,
+    train: Mapping[str, object] | None = None,
+    folder: Path | str | None = None,
+    settings: Settings | None = None,
+    progress: StageProgress | None = None,
+) -> Findings:
+    """Find, name and prove what a classifier systematically gets wrong.
+
+    Labels, predictions and one of images, embeddings and metadata are enough. Everything is one for every sample, in one order.
+
+    Args:
+        data: a data frame, an Arrow table, a dict of columns or a list of rows, whose columns are called as in a manifest (`label`,
+            `prediction`, `path` ...); or a data set of PyTorch or Hugging Face.
+        model: a PyTorch module, an estimator of scikit-learn, or a function (such as a pipeline of transformers) that is asked for
+            the predictions that were not given.
+        labels: true labels: names or codes; lists of them for a multi-label task.
+        predictions: what the classifier says.
+        probabilities: [n, c], with columns in the order of `class_names`.
+        class_names: the classes, if labels are codes or there are probabilities.
+        images: paths, addresses, Pillow images or arrays.
+        embeddings: [n, d], of any encoder.
+        metadata: further columns of any kind: a data frame or a dict of columns.
+        groups: what belongs together, such as the patient or the video.
+        splits: `train`, `validation` or `test`; without it all samples are validation samples.
+        train: a dict with labels, and some of images, embeddings, metadata and groups, of what the classifier learnt from; causes
+            are told from it.
+        folder: where the project is kept; by default it is gone when the findings are.
+        settings: of the project; by default those of `weakspot init`.
+        progress: told how far every stage is; by default bars in a notebook, and nothing elsewhere.
+
+    Raises:
+        DataError: if what was given does not fit together, or is not enough.
+    """
+    parts = {
+        "labels": labels,
+        "predictions": predictions,
+        "probabilities": probabilities,
+        "class_names": class_names,
+        "images": images,
+        "embeddings": embeddings,
+        "metadata": metadata,
+        "groups": groups,
+        "splits": splits,
+    }
+    given = {name: part for name, part in parts.items() if part is not None}
+    samples = _samples(data, model, given)
+    check_enough(samples)
+    learnt = None
+    if train is not None:
+        learnt = gather(class_names=samples.class_names or None, **as_columns(train))
+    home = Path(tempfile.mkdtemp(prefix="weakspot-") if folder is None else folder)
+    project = make_project(
+        home,
+        samples,
+        learnt,
+        settings or recommended_settings(),
+        progress=progress or usual_progress(),
+    )
+    return Findings(project, project.run(writes_report=False), is_temporary=folder is None)
+
+
+def _samples(data: object, model: object, given: dict[str, object]) -> GivenSamples:
+    if data is None:
+        if "labels" not in given:
+            raise DataError("There are no labels.", fix="Give labels, or a table that has them.")
+    elif is_table(data):
+        given = with_roles(arrow_table(data), given)
+    else:
+        given = samples_of(data, model, given)
+    if model is not None and not {"predictions", "probabilities"} & set(given):
+        given = answers_of(model, given)
+    return gather(**given)  # type: ignore[arg-type]

@@ -1,0 +1,1 @@
+"""Clarify, interactive model correction with natural language, run again."""

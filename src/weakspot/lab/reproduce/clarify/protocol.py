@@ -1,0 +1,117 @@
+"""The Clarify protocol: steps for two data sets with groups, for annotators, and for a thousand classes."""
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from weakspot.lab.reproduce.clarify.arms import WORST, Workshop, annotator_results, arm_results
+from weakspot.lab.reproduce.clarify.data_sets import LOADERS, SETS, photograph_world
+from weakspot.lab.reproduce.clarify.many_classes import ManySizes, measure_many
+from weakspot.lab.reproduce.clarify.outcome import PAPER, measured
+from weakspot.lab.reproduce.clarify.shown import notes, plots, tables
+from weakspot.lab.reproduce.clarify.world import ClarifyWorld, planted_birds, planted_faces
+from weakspot.lab.reproduce.expected_files import require_data
+from weakspot.lab.reproduce.figures import read_figures
+from weakspot.lab.reproduce.protocol import Context, Protocol, Step, StepResult
+from weakspot.lab.reproduce.request import ReproduceRequest
+
+STAND_IN_WORDS = (
+    "Stand-in: planted embeddings with the groups and sizes of Waterbirds and of a tenth of CelebA, a thousand planted classes "
+    "for ImageNet, and a list of words whose meaning is planted for CLIP's text side; annotators are simulated."
+)
+N_ANNOTATORS, N_PHRASES = 26, 5
+PLANTED: dict[str, Callable[..., ClarifyWorld]] = {"birds": planted_birds, "faces": planted_faces}
+
+
+def protocol(request: ReproduceRequest) -> Protocol:
+    """Return the protocol on the stand-in, or on the data set that a folder holds."""
+    if request.is_stand_in:
+        words, steps = STAND_IN_WORDS, stand_in_steps(request)
+    else:
+        found = require_data(request.data, SETS, paper="Clarify")
+        assert request.data is not None
+        kind = LOADERS[found.name]
+        words = f"{found.name}, with the encoder of this machine in place of CLIP ResNet-50."
+        work = partial(_photographs, kind=kind, folder=Path(request.data))
+        steps = (
+            Step(name=f"{kind}-0", seconds=600, work=work),
+            Step(
+                name=f"annotators-{kind}",
+                seconds=60,
+                work=partial(_photograph_annotators, kind=kind, folder=Path(request.data)),
+            ),
+        )
+    return Protocol(
+        stated=read_figures(PAPER),
+        data_words=words,
+        steps=steps,
+        measured=measured,
+        tables=tables,
+        plots=plots,
+        notes=notes,
+    )
+
+
+def stand_in_steps(request: ReproduceRequest) -> tuple[Step, ...]:
+    """Return all steps; the seconds were measured on one core."""
+    fast = request.pick(1.0, 0.2)
+    arms = [
+        Step(
+            name=f"{kind}-{number}",
+            seconds=5 * fast,
+            work=partial(_arms, kind=kind, number=number),
+        )
+        for kind in PLANTED
+        for number in range(request.pick(3, 1))
+    ]
+    people = [
+        Step(name=f"annotators-{kind}", seconds=3 * fast, work=partial(_annotators, kind=kind))
+        for kind in PLANTED
+    ]
+    return (*arms, *people, Step(name="many", seconds=60 * fast, work=_many))
+
+
+def _arms(context: Context, kind: str, number: int) -> StepResult:
+    seed = context.seed_of(kind, str(number))
+    world = PLANTED[kind](seed=seed, part=context.request.pick(1.0, 0.1))
+    return dict(arm_results(Workshop(world=world, seed=seed)))
+
+
+def _annotators(context: Context, kind: str) -> StepResult:
+    seed = context.seed_of(kind, "0")
+    world = PLANTED[kind](seed=seed, part=context.request.pick(1.0, 0.1))
+    return people_of(Workshop(world=world, seed=seed), context, kind)
+
+
+def people_of(workshop: Workshop, context: Context, kind: str) -> StepResult:
+    """Return what simulated annotators reach, and the layer that they start from."""
+    return {
+        "annotators": annotator_results(
+            workshop,
+            context.random("annotators", kind),
+            n_annotators=context.request.pick(N_ANNOTATORS, 4),
+            n_phrases=N_PHRASES,
+        ),
+        "ERM": workshop.answered("ERM", workshop.base)[WORST],
+    }
+
+
+def _many(context: Context) -> StepResult:
+    small = ManySizes(
+        classes=40, planted=6, train=20, validation=20, test=20, concepts=20, steps=20
+    )
+    return measure_many(context.request.pick(ManySizes(), small), seed=context.seed_of("many"))
+
+
+def _workshop(context: Context, kind: str, folder: Path) -> Workshop:
+    seed = context.seed_of(kind, "0")
+    world = context.shared(kind, partial(photograph_world, context.request, kind, folder))
+    return Workshop(world=world, seed=seed)
+
+
+def _photographs(context: Context, kind: str, folder: Path) -> StepResult:
+    return dict(arm_results(_workshop(context, kind, folder)))
+
+
+def _photograph_annotators(context: Context, kind: str, folder: Path) -> StepResult:
+    return people_of(_workshop(context, kind, folder), context, kind)

@@ -1,0 +1,136 @@
+"""Tables and plots of the Clarify protocol, in the form of the paper."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from weakspot.lab.reproduce.averages import average
+from weakspot.lab.reproduce.clarify.arms import AVERAGE, CLARIFY, GAP, OWN, WORST
+from weakspot.lab.reproduce.clarify.outcome import SETS, arms_of, shared_arms
+from weakspot.lab.reproduce.protocol import PaperTable, Results
+from weakspot.media.charts import ChartPoint, bar_groups, scatter
+
+PERCENT = 100.0
+PAIRS = dict(zip(OWN, CLARIFY, strict=True))
+
+
+def tables(results: Results) -> list[PaperTable]:
+    """Return the paper's tables with our figures."""
+    known = {kind: own for kind in SETS if (own := arms_of(results, kind))}
+    found = []
+    if known:
+        names = shared_arms([one for own in known.values() for one in own])
+        rows = []
+        for arm in names:
+            cells: list[str | float | None] = [arm]
+            for own in known.values():
+                cells += [
+                    average([float(one[arm][what]) for one in own]).mean
+                    for what in (WORST, AVERAGE, GAP)
+                ]
+            rows.append(tuple(cells))
+        header = (
+            "method",
+            *(f"{SETS[kind]} {what}" for kind in known for what in ("WG", "Avg", "Gap")),
+        )
+        found.append(
+            PaperTable(
+                title="Tables 1, 4 and 6: worst group, average and gap over given groups, percent",
+                header=header,
+                rows=tuple(rows),
+                note="All arms are measured by the same function on the same test samples; the average weighs groups as training has "
+                "them. Phrases were not confirmed by anybody, so every repair from them is exploratory.",
+            )
+        )
+    if many := results.get("many"):
+        found.append(_many_table(many))
+    return found
+
+
+def _many_table(many: Mapping[str, Any]) -> PaperTable:
+    rows: list[tuple[str | float | None, ...]] = []
+    for name, one in (("Clarify", many["words"]), ("Bias-to-Text", many["automatic"])):
+        if one is not None:
+            rows.append(
+                (
+                    name,
+                    *(
+                        average(
+                            [float("nan") if value is None else value for value in one[key]]
+                        ).mean
+                        for key in ("minority before", "minority after", "majority before")
+                    ),
+                    one["overall before"],
+                    one["overall after"],
+                )
+            )
+    return PaperTable(
+        title="Fig. 7 and 9: splits by accepted and by automatic keywords, a thousand classes, percent",
+        header=(
+            "keywords",
+            "minority before",
+            "minority after",
+            "majority before",
+            "overall before",
+            "overall after",
+        ),
+        rows=tuple(rows),
+    )
+
+
+def plots(results: Results) -> dict[str, str]:
+    """Return the worst group of every arm as bars, and Error Score against worst group of annotators."""
+    drawn: dict[str, str] = {}
+    known = {SETS[kind]: own for kind in SETS if (own := arms_of(results, kind))}
+    if known:
+        arms = shared_arms([one for own in known.values() for one in own])
+        drawn["table-1-worst-group.svg"] = bar_groups(
+            {
+                arm: {
+                    name: float(np.mean([one[arm][WORST] for one in own])) / PERCENT
+                    for name, own in known.items()
+                }
+                for arm in arms
+            },
+            title="Table 1 and 4: accuracy of the worst given group",
+        )
+    points = [
+        ChartPoint(
+            name="",
+            across=float(one["score"]),
+            up=float(one[WORST]) / PERCENT,
+            series=name,
+        )
+        for kind, name in SETS.items()
+        for one in results.get(f"annotators-{kind}", {}).get("annotators", [])
+    ]
+    if points:
+        drawn["fig-5-annotators.svg"] = scatter(
+            points,
+            title="Fig. 5: simulated annotators",
+            x_label="Error Score of the best phrase",
+            y_label="accuracy of the worst group after retraining",
+        )
+    return drawn
+
+
+def notes(results: Results) -> list[str]:
+    """Return how our own strategies, which keep the share of every class, compare with the weights that the paper publishes."""
+    said = []
+    for kind, name in SETS.items():
+        own = arms_of(results, kind)
+        if own and all(arm in shared_arms(own) for pair in PAIRS.items() for arm in pair):
+            words = [
+                f"{ours.split(',')[0]} {_mean(own, ours):.1f} against {_mean(own, published):.1f}"
+                for ours, published in PAIRS.items()
+            ]
+            said.append(
+                f"{name}: worst group with our strategies, which keep the share of every class, against the published weights, which "
+                f"even out the classes too: {'; '.join(words)} %."
+            )
+    return said
+
+
+def _mean(own: Sequence[Mapping[str, Any]], arm: str) -> float:
+    return average([float(one[arm][WORST]) for one in own]).mean

@@ -1,0 +1,1 @@
+"""Distilling Model Failures as Directions in Latent Space, run again."""

@@ -1,0 +1,69 @@
+"""The protocol of the HiBug paper."""
+
+from functools import partial
+
+from weakspot.lab.bench.problem import ProblemKind
+from weakspot.lab.reproduce.expected_files import require_data
+from weakspot.lab.reproduce.figures import read_figures
+from weakspot.lab.reproduce.hibug.measuring import (
+    measure_generation,
+    measure_selection,
+    measure_slices,
+)
+from weakspot.lab.reproduce.hibug.numbers import measured
+from weakspot.lab.reproduce.hibug.own_data import SETS, given_steps
+from weakspot.lab.reproduce.hibug.settings import measure_setting
+from weakspot.lab.reproduce.hibug.tables import plots, tables
+from weakspot.lab.reproduce.hibug.tasks import TASKS
+from weakspot.lab.reproduce.protocol import Protocol, Step
+from weakspot.lab.reproduce.request import ReproduceRequest
+
+STAND_IN = (
+    "For dcbench: planted worlds with a spurious feature, a rare case or wrong labels, and an embedder with noise. For CelebA, RPC "
+    "and ImageNet10: rendered scenes of two classes that mostly come on backgrounds of their own, of 20 classes that training "
+    "shows one at a time on plain ground, and of eight classes; networks are trained on the pixels. For BLIP: attributes told "
+    "from embeddings by what is in a scene, with noise; for Stable Diffusion: the renderer."
+)
+WORLDS: dict[ProblemKind, int] = {"correlation": 50, "rare": 40, "noisy-label": 10}
+
+
+def protocol(request: ReproduceRequest) -> Protocol:
+    """Return the steps and figures of the paper, for the data that is given.
+
+    Raises:
+        DataError: if files of the data are missing.
+    """
+    if request.is_stand_in:
+        words, steps = STAND_IN, _stand_in_steps(request)
+    else:
+        found = require_data(request.data, SETS, paper="HiBug")
+        words = f"{found.name}, with small networks and the encoder of this machine in place of ResNet18 and BLIP."
+        steps = given_steps(found)
+    return Protocol(
+        stated=read_figures("hibug"),
+        data_words=words,
+        steps=steps,
+        measured=measured,
+        tables=tables,
+        plots=plots,
+    )
+
+
+def _stand_in_steps(request: ReproduceRequest) -> tuple[Step, ...]:
+    steps = [
+        Step(
+            name=f"dcbench-{kind}",
+            seconds=0.6 * number,
+            work=partial(measure_setting, kind=kind, n_worlds=request.pick(number, 1)),
+        )
+        for kind, number in WORLDS.items()
+    ]
+    for name in TASKS:
+        steps.append(
+            Step(name=f"slices-{name}", seconds=7, work=partial(measure_slices, name=name))
+        )
+        steps.append(
+            Step(name=f"selection-{name}", seconds=65, work=partial(measure_selection, name=name))
+        )
+    steps.append(Step(name="generation", seconds=70, work=measure_generation))
+    return tuple(steps)

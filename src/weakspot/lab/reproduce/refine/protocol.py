@@ -1,0 +1,63 @@
+"""The protocol of the Refine paper."""
+
+from functools import partial
+
+from weakspot.lab.reproduce.expected_files import require_data
+from weakspot.lab.reproduce.figures import read_figures
+from weakspot.lab.reproduce.protocol import Protocol, Step
+from weakspot.lab.reproduce.refine.families import FAMILIES, SMALL_FAMILIES
+from weakspot.lab.reproduce.refine.measuring import (
+    measure_colour,
+    measure_family,
+    measure_many,
+    measure_sweep,
+)
+from weakspot.lab.reproduce.refine.numbers import measured
+from weakspot.lab.reproduce.refine.own_data import SETS, given_steps
+from weakspot.lab.reproduce.refine.tables import plots, tables
+from weakspot.lab.reproduce.request import ReproduceRequest
+
+STAND_IN = (
+    "For ImageNet, CIFAR-100 and iNaturalist: rendered scenes of eight classes, which in training mostly come on backgrounds (or in "
+    "colours) of their own; for the 40 pretrained models: eight families of five small networks, trained on their pixels; for "
+    "CLIP: embeddings by what is in a scene, with noise; for Stable Diffusion: the renderer, which draws as training scenes "
+    "show it whatever a prompt leaves open."
+)
+
+
+def protocol(request: ReproduceRequest) -> Protocol:
+    """Return the steps and figures of the paper, for the data that is given.
+
+    Raises:
+        DataError: if files of the data are missing.
+    """
+    if request.is_stand_in:
+        words, steps = STAND_IN, _stand_in_steps(request)
+    else:
+        found = require_data(request.data, SETS, paper="Refine")
+        words = (
+            f"{found.name}, with {len(request.models)} models and the generator that is configured."
+        )
+        steps = given_steps(request, found)
+    return Protocol(
+        stated=read_figures("refine"),
+        data_words=words,
+        steps=steps,
+        measured=measured,
+        tables=tables,
+        plots=plots,
+    )
+
+
+def _stand_in_steps(request: ReproduceRequest) -> tuple[Step, ...]:
+    shapes = request.pick(FAMILIES, SMALL_FAMILIES)
+    steps = [
+        Step(name=f"family-{shape}", seconds=30.0, work=partial(measure_family, shape=shape))
+        for shape in shapes
+    ]
+    steps += [
+        Step(name="colour", seconds=25.0, work=measure_colour),
+        Step(name="sweep", seconds=20.0, work=measure_sweep),
+        Step(name="many", seconds=90.0, work=measure_many),
+    ]
+    return tuple(steps)

@@ -1,0 +1,1 @@
+"""Search: captions found by generating, captioning what fails, and generating again; how far they raise failure rates."""

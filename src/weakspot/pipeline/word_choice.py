@@ -1,0 +1,250 @@
+"""Which word a confirmed slice may be called by, when encoder and witnesses have both been asked."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weakspot.core.assistants import LEAST_AREA
+from weakspot.core.slices import HeldName
+from weakspot.lexicon.captions import Caption
+from weakspot.lexicon.meanings import ANY_TEXT, WEATHER, WRITING, are_near, says_more
+from weakspot.lexicon.vocabulary import hard_to_tell
+from weakspot.pipeline.name_checks import LEAST_AUC, SURE_AREA, holds
+from weakspot.pipeline.word_evidence import MEASURED, Fits, Sight
+
+DEFINING_AUC, CLEAR_AUC, LEAST_MORE = 0.97, 0.9, 0.4
+BACKED_SEEN, BACKED_MORE, BACKED_AUC = 0.5, 0.25, 0.8
+SELDOM_SEEN, TIMES_AS_MUCH = 0.15, 2.0
+DENIED_AUC, DENIED_SEEN = 0.7, 0.25
+OFTEN, NEARLY_AS_FAR = 0.95, 0.75
+LEAST_APART, LEAST_APART_ALONE = 2.5, 3.0
+NEARLY_ALL, HARDLY_ANY = 0.8, 0.1
+KIND, ADJECTIVE, PLACE = "noun", "adjective", "place"
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Candidate:
+    """A word for a slice, and what is known of it.
+
+    Args:
+        caption: the class with the word.
+        place: among the captions that the encoder was asked about; None if it was not.
+        area: how well the text side told held-out images by it; None if nobody measured it.
+        sights: what witnesses see of it on both halves; none where they cannot tell.
+        held: what the samples say that took no part in choosing it, corrected for all words of the run.
+        fits_found: how well it tells members where it was chosen.
+    """
+
+    caption: Caption
+    place: int | None
+    area: float | None
+    sights: tuple[Sight, ...]
+    held: HeldName | None
+    fits_found: float
+
+    @property
+    def contrast(self) -> str:
+        return self.caption.contrast
+
+    @property
+    def slot(self) -> str:
+        """Return where the word stands in its caption."""
+        return self.caption.added[0][0]
+
+    @property
+    def is_background(self) -> bool:
+        return self.contrast.endswith(" background")
+
+    @property
+    def is_backed(self) -> bool:
+        """Return whether witnesses see it in members, and less in the others, on both halves.
+
+        Pixels are measured on a scale that means something; networks are sure of little in small images, and may still tell.
+        """
+        return bool(self.sights) and (_are_seen(self.sights) or self._is_ranked_apart)
+
+    @property
+    def _is_ranked_apart(self) -> bool:
+        least = BACKED_SEEN if self.contrast in MEASURED else SELDOM_SEEN
+        is_seen = all(one.members >= least for one in self.sights)
+        is_more = self.contrast in MEASURED or all(
+            one.members >= TIMES_AS_MUCH * one.others for one in self.sights
+        )
+        is_told = self._auc >= BACKED_AUC and all(one.auc >= LEAST_AUC for one in self.sights)
+        return is_seen and is_more and is_told
+
+    @property
+    def is_denied(self) -> bool:
+        """Return whether witnesses who can tell it do not see it more in members."""
+        if not self.sights or self.is_backed:
+            return False
+        return self._auc < DENIED_AUC or all(one.members < DENIED_SEEN for one in self.sights)
+
+    @property
+    def is_clear(self) -> bool:
+        """Return whether witnesses alone tell members by it."""
+        return self._is_told(CLEAR_AUC)
+
+    @property
+    def is_defining(self) -> bool:
+        """Return whether it is a look that nearly all members have, and hardly another sample of the class.
+
+        A slice is found as well as it may, so that some of its members are no members of what it is about: both halves count together.
+        """
+        is_look = self.contrast in MEASURED
+        return is_look and (self._is_told(DEFINING_AUC) or self._is_in_nearly_all)
+
+    @property
+    def _is_in_nearly_all(self) -> bool:
+        n_members, n_seen, n_others, n_others_seen = (
+            sum(getattr(one, count) for one in self.sights)
+            for count in ("n_members", "n_seen", "n_others", "n_others_seen")
+        )
+        is_so = n_seen >= NEARLY_ALL * n_members and n_others_seen <= HARDLY_ANY * n_others
+        return is_so and self._auc >= CLEAR_AUC
+
+    @property
+    def _auc(self) -> float:
+        return sum(one.auc for one in self.sights) / max(1, len(self.sights))
+
+    def _is_told(self, least: float) -> bool:
+        return bool(self.sights) and all(
+            one.auc >= least
+            and one.members >= BACKED_SEEN
+            and one.members - one.others >= LEAST_MORE
+            for one in self.sights
+        )
+
+    @property
+    def is_held(self) -> bool:
+        return self.held is not None and holds(self.held, is_easy=False)
+
+    @property
+    def may_stand_alone(self) -> bool:
+        """Return whether the encoder may say it although no witness backs it.
+
+        Colours may where the witness only leans that way, since masks miss parts of the object; other words only if no
+        witness can tell them. Kinds and weather never: encoders see fog in whatever is small, pale or blurred.
+        """
+        is_told = bool(self.sights) and self.slot != ADJECTIVE
+        return not is_told and self.slot != KIND and self.contrast not in WEATHER
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the encoder knows it, and it fits and holds."""
+        is_hard = hard_to_tell(self.contrast)
+        is_known = self.area is not None and self.area >= (SURE_AREA if is_hard else LEAST_AREA)
+        return (is_known or self.is_backed) and self.fits_found >= LEAST_AUC and self.is_held
+
+
+def _plainest(ranked: Sequence[Candidate]) -> Candidate | None:
+    """Return the first of words, but rather than a kind of the class an adjective, and than a background a place.
+
+    Green apples, not Granny Smiths; birds in the sky, not on a blue background.
+    """
+    first = next(iter(ranked), None)
+    if first is None or not (first.slot == KIND or first.is_background):
+        return first
+    wanted = ADJECTIVE if first.slot == KIND else PLACE
+    plainer = (one for one in ranked if one.slot == wanted and not one.is_background)
+    return next(plainer, first)
+
+
+def _are_seen(sights: Sequence[Sight]) -> bool:
+    """Return whether both halves together see it in members and less in others, and neither the other way round."""
+    members = sum(one.members for one in sights) / len(sights)
+    others = sum(one.others for one in sights) / len(sights)
+    is_one_way = all(one.members > one.others for one in sights)
+    return is_one_way and members >= BACKED_SEEN and members - others >= BACKED_MORE
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Choice:
+    """Chooses among the words for one slice.
+
+    Args:
+        candidates: all words that were looked into.
+        fits: how the encoder's words fit.
+    """
+
+    candidates: tuple[Candidate, ...]
+    fits: Fits | None
+
+    def title(self) -> Candidate | None:
+        """Return the word that the slice may be called by; None if no word is sure."""
+        return self._defining() or self._backed() or self._told_by_the_encoder() or self._measured()
+
+    def _defining(self) -> Candidate | None:
+        found = [one for one in self.candidates if one.is_defining and one.is_held]
+        found = [
+            one for one in found if not any(says_more(two.contrast, one.contrast) for two in found)
+        ]
+        return min(found, key=lambda one: MEASURED.index(one.contrast), default=None)
+
+    def _backed(self) -> Candidate | None:
+        """Return a word that encoder and witnesses agree on, of those that are nearly the encoder's best."""
+        ranked = list(self._ranked())
+        furthest = max(map(self._distance, ranked), default=0.0)
+        found = [
+            one
+            for one in ranked
+            if one.is_backed and one.holds and self._distance(one) >= NEARLY_AS_FAR * furthest
+        ]
+        first = _plainest([one for one in found if self._is_no_other_kind(one, ranked)])
+        return self._writing(ranked) if first and first.contrast in WRITING else first
+
+    def _is_no_other_kind(self, one: Candidate, ranked: Sequence[Candidate]) -> bool:
+        """Return whether a kind of the class lies clearly ahead of every other that members could be; all else passes.
+
+        Encoder and objects network are often mistaken in the same way, so that both see snakes in frogs. A word for
+        all of the rivals together has none of them against it.
+        """
+        if one.slot != KIND:
+            return True
+        rivals = [
+            two for two in ranked if two.slot == KIND and not are_near(one.contrast, two.contrast)
+        ]
+        is_apart = self._distance(one) >= LEAST_APART
+        return is_apart and all(self._outdoes(one, two) for two in rivals)
+
+    def _told_by_the_encoder(self) -> Candidate | None:
+        """Return a word that nobody but the encoder can tell, if it lies clearly ahead of all that mean something else."""
+        ranked = list(self._ranked())
+        sure = [one for one in ranked if one.may_stand_alone and one.holds]
+        first = next(iter(sure), None)
+        if first is None or self._distance(first) < LEAST_APART_ALONE:
+            return None
+        rivals = [one for one in ranked if not are_near(first.contrast, one.contrast)]
+        return first if all(self._outdoes(first, one) for one in rivals) else None
+
+    def _writing(self, ranked: Sequence[Candidate]) -> Candidate | None:
+        """Return the kind of writing if it is clearly one, and any text else."""
+        own = [one for one in ranked if one.contrast in WRITING and one.is_backed and one.holds]
+        if all(self._outdoes(own[0], one) for one in own[1:]):
+            return own[0]
+        return next((one for one in own if one.contrast == ANY_TEXT), own[0])
+
+    def _distance(self, one: Candidate) -> float:
+        is_asked = self.fits is not None and one.place is not None
+        return float(self.fits.drawn[0][one.place]) if self.fits and is_asked else 0.0
+
+    def _ranked(self) -> Iterator[Candidate]:
+        """Yield the encoder's words that nobody denies, best first; backgrounds only if they are seen."""
+        asked = [one for one in self.candidates if one.place is not None and not one.is_denied]
+        for one in sorted(asked, key=self._distance, reverse=True):
+            if one.is_backed or not one.is_background:
+                yield one
+
+    def _outdoes(self, one: Candidate, other: Candidate) -> bool:
+        if self.fits is None or one.place is None or other.place is None or one is other:
+            return False
+        return self.fits.beats(one.place, other.place) >= OFTEN
+
+    def _measured(self) -> Candidate | None:
+        """Return what witnesses alone tell; not a kind, which they mistake as encoders do."""
+        clear = [
+            one for one in self.candidates if one.slot != KIND and one.is_clear and one.is_held
+        ]
+        clear = [
+            one for one in clear if not any(says_more(two.contrast, one.contrast) for two in clear)
+        ]
+        return max(clear, key=lambda one: min(sight.auc for sight in one.sights), default=None)

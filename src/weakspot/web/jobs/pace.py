@@ -1,0 +1,64 @@
+"""How long the step of a work will still take, by how fast it went so far."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+LEAST_SECONDS = 2.0
+"""So long a step is watched before anything is foretold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pace:
+    """How fast a step goes.
+
+    Args:
+        stage: the step.
+        started: when it was first heard of, in seconds.
+        done_first: how many items were done then; what was done before says nothing about the pace.
+        done: how many are done now.
+        total: how many there are, None if that is not known.
+        told: when that was heard.
+
+    >>> Pace(stage="embed", started=0, done_first=0, done=30, total=90, told=10).seconds_left(10)
+    20
+    """
+
+    stage: str
+    started: float
+    done_first: int
+    done: int
+    total: int | None
+    told: float
+
+    def seconds_left(self, moment: float) -> int | None:
+        """Return how long the rest will take, None as long as that is not known."""
+        n_new, taken = self.done - self.done_first, self.told - self.started
+        is_over = self.total is not None and self.done >= self.total
+        if self.total is None or is_over or n_new < 1 or taken < LEAST_SECONDS:
+            return None
+        left = taken / n_new * (self.total - self.done) - (moment - self.told)
+        return max(0, round(left))
+
+
+def next_pace(before: Pace | None, message: Mapping[str, JsonValue], moment: float) -> Pace:
+    """Return the pace after another message of the work; a new step begins anew.
+
+    Args:
+        before: what was known so far.
+        message: `{"stage", "done", "total"}`.
+        moment: when it was heard, in seconds.
+    """
+    stage, done, total = message["stage"], message["done"], message["total"]
+    assert isinstance(stage, str)
+    assert isinstance(done, int)
+    goes_on = before is not None and before.stage == stage and done >= before.done
+    return Pace(
+        stage=stage,
+        started=before.started if before is not None and goes_on else moment,
+        done_first=before.done_first if before is not None and goes_on else done,
+        done=done,
+        total=total if isinstance(total, int) else None,
+        told=moment,
+    )

@@ -1,0 +1,204 @@
+"""Activity: who did what and when, with undo; and a stream that tells open pages that something changed."""
+
+import asyncio
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+from pydantic import Field
+
+from weakspot.web.changing import LARGEST_NUMBER, ChangingNow
+from weakspot.web.jobs.job_view import JobView
+from weakspot.web.problems import RefusedError
+from weakspot.web.roles import Role
+from weakspot.web.server_parts import Owner, Parts, ProjectReader, ServerParts, SignIn
+from weakspot.web.services.attributes.editing import (
+    EditRequest,
+    EditView,
+    edit_attributes,
+    edits_of,
+)
+from weakspot.web.services.view import View
+from weakspot.web.state.changes import ChangeView, changes_of, version_of
+from weakspot.web.undoing import can_undo, undo
+
+router = APIRouter(prefix="/api", tags=["activity"])
+CHANGE, EDIT, JOB = "change", "edit", "job"
+MOST_AT_ONCE = 500
+MOST_STREAMS = 200
+STREAM: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}
+}
+
+
+class Done(View):
+    """Something that somebody did.
+
+    Args:
+        item: by what it is undone.
+        kind: of what sort it is.
+        sentence: in words.
+        by: who did it.
+        time: when.
+        is_undone: whether it was undone.
+        can_undo: whether it can be.
+        link: the page where it is seen; empty if there is none.
+    """
+
+    item: str
+    kind: str
+    sentence: str
+    by: str
+    time: str
+    is_undone: bool
+    can_undo: bool
+    link: str
+
+
+class Activity(View):
+    """What people did, newest first.
+
+    Args:
+        version: number of the last change.
+        done: what was done.
+        older: from where on older changes are asked for; null if there are none.
+    """
+
+    version: int
+    done: list[Done]
+    older: int | None
+
+
+class UndoRequest(View):
+    """What is undone."""
+
+    item: Annotated[str, Field(pattern=r"^(change|edit) [0-9]{1,9}$")]
+
+
+@router.get("/activity")
+def activity(
+    _person: ProjectReader,
+    parts: Parts,
+    before: Annotated[int | None, Query(ge=0, le=LARGEST_NUMBER)] = None,
+    limit: Annotated[int, Query(ge=1, le=MOST_AT_ONCE)] = 100,
+) -> Activity:
+    """Return what people did."""
+    changes = changes_of(parts.state, before=before, limit=limit)
+    older = changes[-1].change_id if len(changes) == limit else None
+    done = [_of_change(one) for one in changes]
+    others = [*_edits(parts), *map(_of_job, parts.jobs.newest())]
+    newest = done[0].time if done and before is not None else "9"
+    oldest = done[-1].time if done and older is not None else ""
+    done += [one for one in others if oldest <= one.time <= newest and (done or before is None)]
+    done.sort(key=lambda one: one.time, reverse=True)
+    return Activity(version=version_of(parts.state), done=done, older=older)
+
+
+def _of_change(change: ChangeView) -> Done:
+    is_undone = change.undone_by is not None
+    subject, _, name = change.subject.partition(" ")
+    links = {
+        "marks": "/marks",
+        "labels": "/marks",
+        "slice": f"/slices/{name}",
+        "repair": "/repair",
+        "study": f"/studies/{name}",
+    }
+    return Done(
+        item=f"{CHANGE} {change.change_id}",
+        kind=change.kind,
+        sentence=change.sentence,
+        by=change.by,
+        time=change.time,
+        is_undone=is_undone,
+        can_undo=not is_undone and can_undo(change.kind),
+        link=links.get(subject, ""),
+    )
+
+
+def _edits(parts: ServerParts) -> list[Done]:
+    return [_of_edit(one) for one in edits_of(parts.workspace).edits]
+
+
+def _of_edit(edit: EditView) -> Done:
+    return Done(
+        item=f"{EDIT} {edit.number}",
+        kind="attributes",
+        sentence=edit.sentence,
+        by=edit.by,
+        time=edit.time,
+        is_undone=edit.state == "undone",
+        can_undo=edit.state == "holds",
+        link="/attributes",
+    )
+
+
+WORK = {
+    "run": ("Looked for failures", "/"),
+    "repair": ("Repaired", "/repair"),
+    "report": ("Wrote the report", "/"),
+    "attributes": ("Assigned attributes", "/attributes"),
+    "map": ("Laid out the map", "/map"),
+    "compare": ("Compared with another classifier", "/compare"),
+    "counterfactual": ("Generated images of captions", "/search"),
+    "search": ("Searched for failing captions", "/search"),
+    "study-repairs": ("Repaired by the phrases of a study", "/studies"),
+    "preflight": ("Checked data and classifier", "/"),
+}
+
+
+def _of_job(job: JobView) -> Done:
+    sentence, link = WORK.get(job.kind, (f"Started work: {job.kind}", "/"))
+    return Done(
+        item=f"{JOB} {job.job_id}",
+        kind="work",
+        sentence=f"{sentence} ({job.state.value})",
+        by=job.started_by,
+        time=job.created,
+        is_undone=False,
+        can_undo=False,
+        link=link,
+    )
+
+
+@router.post("/activity/undo")
+def undo_one(asked: UndoRequest, person: Owner, parts: Parts, changing: ChangingNow) -> Activity:
+    """Undo something; refused, with what was done, where the same thing was changed since."""
+    kind, _, number = asked.item.partition(" ")
+    if kind == EDIT:
+        edits = edits_of(parts.workspace)
+        request = EditRequest(
+            version=edits.version, kind="undo", target=min(int(number), edits.version)
+        )
+        edit_attributes(parts.workspace, request, by=person.name)
+        parts.live.nudge()
+    else:
+        undo(changing, int(number))
+    return activity(person, parts)
+
+
+@router.get("/live", response_class=StreamingResponse, responses=STREAM, include_in_schema=False)
+async def live(
+    person: ProjectReader, parts: Parts, login: SignIn, request: Request
+) -> StreamingResponse:
+    """Tell a page, as long as its session lasts, whenever something changed; what, it asks for itself."""
+    if parts.live.n_listeners >= MOST_STREAMS:
+        raise RefusedError(429, "Too many pages listen already.", retry_after=30)
+    token = request.state.session_token
+
+    async def is_welcome() -> bool:
+        if not token:
+            return True
+        loop = asyncio.get_running_loop()
+        found = await loop.run_in_executor(None, partial(login.sessions.person_with, token))
+        return (
+            found is not None
+            and found.role is not Role.ANNOTATOR
+            and found.person_id == person.person_id
+        )
+
+    headers = {"X-Accel-Buffering": "no"}
+    return StreamingResponse(
+        parts.live.stream(is_welcome), media_type="text/event-stream", headers=headers
+    )

@@ -1,0 +1,1 @@
+"""Two things beside each other: slices of a run, and classifiers of two projects."""

@@ -1,0 +1,7 @@
+import os
+
+from weakspot.core.cores import available_cores
+
+
+def test_available_cores():
+    assert 1 <= available_cores() <= os.cpu_count()

@@ -1,0 +1,44 @@
+import pytest
+
+from weakspot.core.errors import DataError
+from weakspot.lab.reproduce.clarify.protocol import protocol
+from weakspot.lab.reproduce.figures import read_figures
+from weakspot.lab.reproduce.request import ReproduceRequest
+from weakspot.lab.reproduce.running import run_protocol
+
+NOT_BUILT = {f"{name} Contrastive Adapter worst" for name in ("Waterbirds", "CelebA")}
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    """The small version, run once."""
+    out = tmp_path_factory.mktemp("clarify")
+    request = ReproduceRequest(paper="clarify", out=out, is_stand_in=True, is_small=True)
+    return run_protocol(protocol(request), request)
+
+
+def test_protocol__every_figure_of_the_paper_is_answered(found):
+    keys = {one.figure.key for one in found.figures}
+    assert keys == {one.key for one in read_figures("clarify").figures}
+    unmeasured = {one.figure.key for one in found.figures if one.measured.value is None}
+    assert unmeasured == NOT_BUILT
+
+
+def test_protocol__given_groups_are_the_same_four_for_every_arm(found):
+    for name in ("birds-0", "faces-0"):
+        groups = {tuple(sorted(arm["groups"])) for arm in found.steps[name].values()}
+        assert len(groups) == 1
+        assert len(groups.pop()) == 4
+
+
+def test_protocol__an_arm_that_the_paper_finds_worse_claims_nothing(found):
+    by_key = {one.figure.key: one for one in found.figures}
+    assert by_key["Waterbirds ERM, class-balanced worst"].effect == ""
+    assert "in the paper" in by_key["Waterbirds ERM, class-balanced worst"].why
+    assert by_key["Waterbirds Group DRO worst"].effect in ("yes", "no", "unclear")
+
+
+def test_protocol__without_data_it_says_what_it_expects(tmp_path):
+    with pytest.raises(DataError, match="Files of") as caught:
+        protocol(ReproduceRequest(paper="clarify", out=tmp_path, data=tmp_path))
+    assert "metadata.csv" in caught.value.fix

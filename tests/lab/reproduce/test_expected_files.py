@@ -1,0 +1,38 @@
+import pytest
+
+from weakspot.core.errors import DataError
+from weakspot.lab.reproduce.expected_files import DataSet, ExpectedFile, require_data
+
+BIRDS = DataSet(name="Birds", files=(ExpectedFile(path="metadata.csv", what="the list"),))
+FACES = DataSet(
+    name="Faces",
+    files=(
+        ExpectedFile(path="list.txt", what="labels"),
+        ExpectedFile(path="images_*", what="photographs"),
+    ),
+)
+
+
+def test_require_data__the_first_that_is_whole(tmp_path):
+    (tmp_path / "list.txt").touch()
+    (tmp_path / "images_001").mkdir()
+    assert require_data(tmp_path, [BIRDS, FACES], paper="p") is FACES
+    (tmp_path / "metadata.csv").touch()
+    assert require_data(tmp_path, [BIRDS, FACES], paper="p") is BIRDS
+
+
+def test_require_data__says_what_is_missing(tmp_path):
+    (tmp_path / "list.txt").touch()
+    with pytest.raises(DataError) as caught:
+        require_data(tmp_path, [FACES], paper="p")
+    assert caught.value.given == ["images_*"]
+    assert "photographs" in caught.value.fix
+    assert caught.value.exit_code == 2
+
+
+def test_require_data__no_folder(tmp_path):
+    with pytest.raises(DataError, match="needs data") as caught:
+        require_data(None, [BIRDS, FACES], paper="p")
+    assert "--stand-in" in caught.value.fix
+    with pytest.raises(DataError, match="no such folder"):
+        require_data(tmp_path / "nowhere", [BIRDS], paper="p")

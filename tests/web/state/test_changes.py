@@ -1,0 +1,48 @@
+"""Changes are numbered, and seen by every server on the same database."""
+
+import asyncio
+
+from tests.web.async_calls import run_apart
+
+from weakspot.web.live import LiveChanges, LiveState
+from weakspot.web.state.changes import NewChange, changes_of, keep_change, version_of
+from weakspot.web.state.store import StateStore
+
+
+async def _always():
+    return True
+
+
+def test_version_of__another_server_on_the_same_database__is_seen_by_whoever_listens(state, url):
+    live = LiveChanges(
+        lambda: LiveState(version=version_of(state), mark=str(version_of(state))), every=0.05
+    )
+
+    async def listen():
+        versions = []
+        async for event in live.stream(_always, still_here=30):
+            if event.startswith("event: change"):
+                versions.append(event.partition("id: ")[2].partition("\n")[0])
+                if len(versions) == 2:
+                    live.close()
+                else:
+                    await asyncio.to_thread(_change_elsewhere, url)
+        return versions
+
+    assert run_apart(listen) == ["0", "1"]
+
+
+def _change_elsewhere(url):
+    other = StateStore(url)
+    try:
+        keep_change(other, NewChange(kind="marks", subject="marks", sentence="Marked.", by="Ada"))
+    finally:
+        other.close()
+
+
+def test_changes_of__from_a_number_downwards__newest_first(state):
+    for number in range(5):
+        change = NewChange(kind="marks", subject="marks", sentence=f"{number}.", by="Ada")
+        keep_change(state, change)
+    assert [one.sentence for one in changes_of(state, before=None, limit=2)] == ["4.", "3."]
+    assert [one.sentence for one in changes_of(state, before=4, limit=9)] == ["2.", "1.", "0."]

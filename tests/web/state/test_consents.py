@@ -1,0 +1,62 @@
+"""Who agreed to what, in a database of its own."""
+
+import pytest
+
+from weakspot.web.problems import RefusedError
+from weakspot.web.roles import Person, Role
+from weakspot.web.state.consents import agree, answer_attention, consent_of, consents_of
+from weakspot.web.state.store import StateStore, now
+from weakspot.web.state.studies import StudyOptions, create_study
+from weakspot.web.state.tables import PersonRow
+
+
+@pytest.fixture
+def state(tmp_path):
+    store = StateStore(f"sqlite:///{tmp_path / 'state.sqlite'}")
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def asked(state):
+    """A study with an attention check, and somebody in it."""
+    options = StudyOptions(consent="We keep it.", attention_question="Which colour is grass?")
+    study = create_study(
+        state, title="x", classes=["a"], instructions="", options=options, attention="green"
+    )
+    with state.writing() as rows:
+        rows.add(
+            PersonRow(
+                person_id="p",
+                name="Ada",
+                role="annotator",
+                study_id=study.study_id,
+                created=now(),
+            )
+        )
+    return study, Person(person_id="p", name="Ada", role=Role.ANNOTATOR, study_id=study.study_id)
+
+
+def test_agree__twice__the_first_time_stays(state, asked):
+    study, ada = asked
+    assert consent_of(state, ada, study.study_id).agreed == ""
+    first = agree(state, ada, study.study_id)
+    assert agree(state, ada, study.study_id) == first
+    assert consents_of(state, study.study_id) == {"p": first}
+
+
+@pytest.mark.parametrize(("answer", "passed"), [("Green!", True), ("blue", False)])
+def test_answer_attention__first_answer_counts(state, asked, answer, passed):
+    study, ada = asked
+    with pytest.raises(RefusedError):
+        answer_attention(state, ada, study.study_id, answer)
+    agree(state, ada, study.study_id)
+    assert answer_attention(state, ada, study.study_id, answer).attention is passed
+    assert answer_attention(state, ada, study.study_id, "green").attention is passed
+
+
+def test_agree__study_of_others__404(state, asked):
+    _, ada = asked
+    other = create_study(state, title="y", classes=["a"], instructions="")
+    with pytest.raises(RefusedError):
+        agree(state, ada, other.study_id)

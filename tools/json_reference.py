@@ -1,0 +1,94 @@
+"""What `--json` writes: a page with the fields of every answer, and a JSON Schema of each in docs/reference/schema."""
+
+import inspect
+import json
+import re
+from pathlib import Path
+
+from pydantic import TypeAdapter
+
+from weakspot.compare.comparison import Comparison
+from weakspot.core.run import RunRecord
+from weakspot.generation.generate import GenerateResult
+from weakspot.generation.search.counterfactuals import CounterfactualSeries
+from weakspot.generation.search_run import SearchRecord
+from weakspot.nearest.images import NearestResult
+from weakspot.pipeline.ingestion import IngestResult
+from weakspot.pipeline.phrase_answers import AskResult
+from weakspot.pipeline.preparation import EmbedResult
+from weakspot.release.result import PolicyResult
+
+FOLDER = Path(__file__).parent.parent / "docs" / "reference" / "schema"
+ANSWERS = {
+    "run": (RunRecord, "run, demo, discover, verify, repair"),
+    "ask": (AskResult, "ask"),
+    "nearest": (NearestResult, "nearest"),
+    "compare": (Comparison, "compare"),
+    "check": (PolicyResult, "check"),
+    "ingest": (IngestResult, "ingest"),
+    "embed": (EmbedResult, "embed"),
+    "generate": (GenerateResult, "generate"),
+    "search": (SearchRecord, "search"),
+    "counterfactual": (CounterfactualSeries, "counterfactual"),
+}
+HEAD = """# JSON
+
+Made by `tools/make_reference.py`; do not edit. With `--json` a command writes one JSON value to the output stream and nothing else
+there; progress and errors go to the error stream, and exit codes are the same. `report --json` names the written files by format,
+`export` and `import` the files, `doctor` has `verdict`, `checks`, `findings` and `registered`, and `watch` writes one object a round.
+The others are below, each with its whole JSON Schema. New fields may come with any version; a field that is there keeps its name and
+meaning, or is deprecated as [names in Python](python.md) are.
+"""
+
+
+def schemas() -> dict[str, str]:
+    """Return the JSON Schema of every answer by file name."""
+    return {
+        f"{name}.json": json.dumps(
+            TypeAdapter(kind).json_schema(mode="serialization"), indent=1, ensure_ascii=False
+        )
+        + "\n"
+        for name, (kind, _) in ANSWERS.items()
+    }
+
+
+def json_page() -> str:
+    """Return the page, and keep the schemas beside it current."""
+    lines = [HEAD]
+    written = schemas()
+    for name, (kind, commands) in ANSWERS.items():
+        schema = json.loads(written[f"{name}.json"])
+        called = ", ".join(f"`weakspot {one} --json`" for one in commands.split(", "))
+        summary = " ".join((inspect.getdoc(kind) or "").split("\n\n")[0].split())
+        lines += [f"## {name}", "", f"{called}: {summary} [JSON Schema](schema/{name}.json)", ""]
+        lines += ["| field | type | meaning |", "|---|---|---|"]
+        meanings = _meanings(inspect.getdoc(kind) or "")
+        for field, given in schema["properties"].items():
+            meaning = meanings.get(field, given.get("description", "")).replace("|", "\\|")
+            lines.append(f"| `{field}` | {_type(given)} | {meaning} |")
+        lines.append("")
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _type(given: dict) -> str:
+    if "anyOf" in given:
+        return " or ".join(dict.fromkeys(_type(one) for one in given["anyOf"]))
+    if "$ref" in given:
+        return given["$ref"].rsplit("/", 1)[1]
+    kind = given.get("type", "any")
+    inside = given.get("items") or given.get("additionalProperties")
+    return f"{kind} of {_type(inside)}" if isinstance(inside, dict) and inside else str(kind)
+
+
+def _meanings(text: str) -> dict[str, str]:
+    if "\nArgs:\n" not in text:
+        return {}
+    section = text.split("\nArgs:\n", maxsplit=1)[1].split("\n\n", maxsplit=1)[0]
+    entries = re.findall(r"^    (\w+): (.*(?:\n        .*)*)", section, re.M)
+    return {name: " ".join(meaning.split()) for name, meaning in entries}
+
+
+def write_schemas() -> None:
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    for name, text in schemas().items():
+        (FOLDER / name).write_text(text, encoding="utf-8")
