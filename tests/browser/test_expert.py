@@ -151,6 +151,8 @@ def test_expert__repaired_twice_and_gone_back__undo_brings_the_other(visit):
     _repair(visit)
     expect(back.first).to_be_visible(timeout=60_000)
     chosen = back.first.get_attribute("aria-label")
+    made = visit.page.get_by_role("region", name="All repairs of this run").locator("small.quiet")
+    assert len(set(made.all_inner_texts())) == made.count() > 1
     hand.click(back.first)
     expect(visit.page.get_by_role("button", name=chosen)).to_have_count(0)
     hand.click(visit.page.get_by_role("link", name="Activity"))

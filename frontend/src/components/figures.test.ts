@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { chance, isCertain, points, pointsRange, share, size, timeLeft, unbroken } from "./figures";
+import { chance, isCertain, moment, momentsApart, points, pointsRange, share, size, timeLeft, unbroken } from "./figures";
 
 describe("points", () => {
   it("has a decimal where the change is small, and a sign always", () => {
@@ -11,6 +11,15 @@ describe("points", () => {
 describe("chance", () => {
   it("is never zero, however small", () => {
     expect([0, 1e-310, 3.1e-48, 0.0312, 0.5, null].map(chance)).toEqual(["< 10⁻³⁰⁰", "< 10⁻³⁰⁰", "3.1 × 10⁻⁴⁸", "0.031", "0.50", "–"]);
+  });
+});
+
+describe("momentsApart", () => {
+  it("says seconds only where two moments are of one minute", () => {
+    const of = ["2026-11-18T19:54:02", "2026-11-18T19:54:40", "2026-11-18T19:55:00", ""];
+    const [first, second, third, none] = momentsApart(of);
+    expect([first, second]).toEqual([`${moment(of[0]!)}:02`, `${moment(of[1]!)}:40`]);
+    expect([third, none]).toEqual([moment(of[2]!), ""]);
   });
 });
 

@@ -53,9 +53,15 @@ export function pointsRange(low: number, high: number): string {
 }
 
 /** An ISO moment as people read it, in their own time zone. */
-export function moment(iso: string): string {
+export function moment(iso: string, timeStyle: "short" | "medium" = "short"): string {
   const time = new Date(iso);
-  return Number.isNaN(time.getTime()) ? iso : time.toLocaleString("en-GB", { dateStyle: "medium", timeStyle: "short" });
+  return Number.isNaN(time.getTime()) ? iso : time.toLocaleString("en-GB", { dateStyle: "medium", timeStyle });
+}
+
+/** The same for moments that stand side by side: with seconds where two of them are of one minute. */
+export function momentsApart(isos: string[]): string[] {
+  const short = isos.map((iso) => moment(iso));
+  return isos.map((iso, place) => (short.filter((one) => one === short[place]).length > 1 ? moment(iso, "medium") : short[place]!));
 }
 
 /** 200 -> "about 3 min"; how long something will still take. */

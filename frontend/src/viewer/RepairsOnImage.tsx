@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { api, unwrap, type Schemas } from "../api/client";
-import { moment, percent } from "../components/figures";
+import { momentsApart, percent } from "../components/figures";
 
 type Repair = Schemas["RepairOnSample"];
 
@@ -12,14 +12,15 @@ export function RepairsOnImage({ facts }: { facts: Schemas["SampleFacts"] }) {
     retry: false,
   });
   if (!data?.repairs.length) return null;
+  const made = momentsApart(data.repairs.map((repair) => repair.made));
   return (
     <section aria-label="With repairs">
       <h3>With repairs</h3>
       <ul className="plain-list viewer-repairs">
-        {data.repairs.map((repair) => (
+        {data.repairs.map((repair, place) => (
           <li key={repair.repair_id}>
             <b>{changeWords(repair)}</b> {repair.answer}, {percent(repair.probability)}
-            <span className="quiet"> · {repair.strategy}{repair.is_current ? ", in use" : ""}{repair.made ? `, ${moment(repair.made)}` : ""}</span>
+            <span className="quiet"> · {repair.strategy}{repair.is_current ? ", in use" : ""}{made[place] ? `, ${made[place]}` : ""}</span>
           </li>
         ))}
       </ul>

@@ -6,7 +6,7 @@ import { useMayChange } from "../../app/session";
 import { Button } from "../../components/Button";
 import { Card } from "../../components/Card";
 import { ErrorNote } from "../../components/ErrorNote";
-import { moment, percent, points } from "../../components/figures";
+import { momentsApart, percent, points } from "../../components/figures";
 
 type Kept = Schemas["KeptRepairView"];
 type Slice = Schemas["KeptSlice"];
@@ -20,6 +20,7 @@ export function KeptRepairs({ kept, runId }: { kept: Kept[]; runId: string }) {
     onSuccess: () => askAgain(queries, allBut("session")),
   });
   if (kept.length < 2) return null;
+  const made = momentsApart(kept.map((one) => one.made)).map((one) => (one === "" ? "earlier" : one));
   const slices = [...new Map(kept.flatMap((one) => one.slices).map((one) => [one.slice_id, one.title]))];
   return (
     <Card title="All repairs of this run">
@@ -36,13 +37,13 @@ export function KeptRepairs({ kept, runId }: { kept: Kept[]; runId: string }) {
             </tr>
           </thead>
           <tbody>
-            {kept.map((one) => (
+            {kept.map((one, place) => (
               <tr key={one.repair_id}>
-                <th scope="row">{one.title}{one.n_strategies > 1 && ` and ${one.n_strategies - 1} compared`}<br /><small className="quiet">{one.made ? moment(one.made) : "earlier"}</small></th>
+                <th scope="row">{one.title}{one.n_strategies > 1 && ` and ${one.n_strategies - 1} compared`}<br /><small className="quiet">{made[place]}</small></th>
                 {slices.map(([id]) => <td key={id}><Moved found={one.slices.find((slice) => slice.slice_id === id)} /></td>)}
                 <td><Moved found={one} /></td>
                 <td>{one.worse || "–"}</td>
-                <td>{one.is_current ? <span className="badge">in use</span> : mayChange && <Button onClick={() => back.mutate(one.repair_id)} disabled={back.isPending} aria-label={`Use this one: ${one.title}, ${moment(one.made)}`}>Use this one</Button>}</td>
+                <td>{one.is_current ? <span className="badge">in use</span> : mayChange && <Button onClick={() => back.mutate(one.repair_id)} disabled={back.isPending} aria-label={`Use this one: ${one.title}, ${made[place]}`}>Use this one</Button>}</td>
               </tr>
             ))}
           </tbody>
