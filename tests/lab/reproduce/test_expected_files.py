@@ -1,15 +1,12 @@
 import pytest
 
 from weakspot.core.errors import DataError
-from weakspot.lab.reproduce.expected_files import DataSet, ExpectedFile, require_data
+from weakspot.lab.reproduce.expected_files import DataSet, require_data
 
-BIRDS = DataSet(name="Birds", files=(ExpectedFile(path="metadata.csv", what="the list"),))
+BIRDS = DataSet(name="Birds", files={"metadata.csv": "the list"})
 FACES = DataSet(
     name="Faces",
-    files=(
-        ExpectedFile(path="list.txt", what="labels"),
-        ExpectedFile(path="images_*", what="photographs"),
-    ),
+    files={"list.txt": "labels", "images_*": "photographs"},
 )
 
 
@@ -36,3 +33,17 @@ def test_require_data__no_folder(tmp_path):
     assert "--stand-in" in caught.value.fix
     with pytest.raises(DataError, match="no such folder"):
         require_data(tmp_path / "nowhere", [BIRDS], paper="p")
+
+
+def test_require_data__of_several_sets_the_one_that_is_nearly_whole(tmp_path):
+    (tmp_path / "list.txt").touch()
+    with pytest.raises(DataError, match="Files of Faces") as caught:
+        require_data(tmp_path, [BIRDS, FACES], paper="p")
+    assert "metadata.csv" not in caught.value.fix
+
+
+def test_require_data__a_folder_of_something_else_is_told_of_every_set(tmp_path):
+    with pytest.raises(DataError, match="no file of a data set of p") as caught:
+        require_data(tmp_path, [BIRDS, FACES], paper="p")
+    assert "metadata.csv" in caught.value.fix
+    assert "list.txt" in caught.value.fix

@@ -39,6 +39,6 @@ def test_protocol__an_arm_that_the_paper_finds_worse_claims_nothing(found):
 
 
 def test_protocol__without_data_it_says_what_it_expects(tmp_path):
-    with pytest.raises(DataError, match="Files of") as caught:
+    with pytest.raises(DataError, match="no file of a data set of Clarify") as caught:
         protocol(ReproduceRequest(paper="clarify", out=tmp_path, data=tmp_path))
     assert "metadata.csv" in caught.value.fix

@@ -7,17 +7,18 @@ import numpy as np
 
 from weakspot.lab.reproduce.averages import average
 from weakspot.lab.reproduce.clarify.arms import AVERAGE, CLARIFY, GAP, OWN, WORST
-from weakspot.lab.reproduce.clarify.outcome import SETS, arms_of, shared_arms
+from weakspot.lab.reproduce.clarify.outcome import SHOWN, arms_of, shared_arms
 from weakspot.lab.reproduce.protocol import PaperTable, Results
 from weakspot.media.charts import ChartPoint, bar_groups, scatter
 
 PERCENT = 100.0
+NOT_IN_PAPER = "The paper states nothing for MetaShift: its arms are measured on it in the same way, and no figure stands beside them."
 PAIRS = dict(zip(OWN, CLARIFY, strict=True))
 
 
 def tables(results: Results) -> list[PaperTable]:
     """Return the paper's tables with our figures."""
-    known = {kind: own for kind in SETS if (own := arms_of(results, kind))}
+    known = {kind: own for kind in SHOWN if (own := arms_of(results, kind))}
     found = []
     if known:
         names = shared_arms([one for own in known.values() for one in own])
@@ -32,7 +33,7 @@ def tables(results: Results) -> list[PaperTable]:
             rows.append(tuple(cells))
         header = (
             "method",
-            *(f"{SETS[kind]} {what}" for kind in known for what in ("WG", "Avg", "Gap")),
+            *(f"{SHOWN[kind]} {what}" for kind in known for what in ("WG", "Avg", "Gap")),
         )
         found.append(
             PaperTable(
@@ -82,7 +83,7 @@ def _many_table(many: Mapping[str, Any]) -> PaperTable:
 def plots(results: Results) -> dict[str, str]:
     """Return the worst group of every arm as bars, and Error Score against worst group of annotators."""
     drawn: dict[str, str] = {}
-    known = {SETS[kind]: own for kind in SETS if (own := arms_of(results, kind))}
+    known = {SHOWN[kind]: own for kind in SHOWN if (own := arms_of(results, kind))}
     if known:
         arms = shared_arms([one for own in known.values() for one in own])
         drawn["table-1-worst-group.svg"] = bar_groups(
@@ -102,7 +103,7 @@ def plots(results: Results) -> dict[str, str]:
             up=float(one[WORST]) / PERCENT,
             series=name,
         )
-        for kind, name in SETS.items()
+        for kind, name in SHOWN.items()
         for one in results.get(f"annotators-{kind}", {}).get("annotators", [])
     ]
     if points:
@@ -117,8 +118,8 @@ def plots(results: Results) -> dict[str, str]:
 
 def notes(results: Results) -> list[str]:
     """Return how our own strategies, which keep the share of every class, compare with the weights that the paper publishes."""
-    said = []
-    for kind, name in SETS.items():
+    said = [NOT_IN_PAPER] if arms_of(results, "pets") else []
+    for kind, name in SHOWN.items():
         own = arms_of(results, kind)
         if own and all(arm in shared_arms(own) for pair in PAIRS.items() for arm in pair):
             words = [

@@ -51,7 +51,7 @@ class PhotographWorld:
         return self.dataset.rows_of(*splits)
 
 
-def given_steps(found: DataSet) -> tuple[Step, ...]:
+def given_steps(request: ReproduceRequest, found: DataSet) -> tuple[Step, ...]:
     """Return slices and selection of the task that a data set is for; generation needs a text-to-image model and is left out."""
     name = NAMES[found.name]
     return (
