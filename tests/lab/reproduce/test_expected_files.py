@@ -35,11 +35,15 @@ def test_require_data__no_folder(tmp_path):
         require_data(tmp_path / "nowhere", [BIRDS], paper="p")
 
 
-def test_require_data__of_several_sets_the_one_that_is_nearly_whole(tmp_path):
+def test_require_data__only_sets_that_are_begun_are_told_of(tmp_path):
     (tmp_path / "list.txt").touch()
-    with pytest.raises(DataError, match="Files of Faces") as caught:
+    with pytest.raises(DataError, match="Files of Faces are") as caught:
         require_data(tmp_path, [BIRDS, FACES], paper="p")
     assert "metadata.csv" not in caught.value.fix
+    other = DataSet(name="Other", files={"list.txt": "labels", "other.txt": "more"})
+    with pytest.raises(DataError, match="Files of Faces or of Other are") as caught:
+        require_data(tmp_path, [BIRDS, FACES, other], paper="p")
+    assert caught.value.given == ["images_*", "other.txt"]
 
 
 def test_require_data__a_folder_of_something_else_is_told_of_every_set(tmp_path):

@@ -26,9 +26,6 @@ class DataSet:
     def is_in(self, folder: Path) -> bool:
         return folder.is_dir() and not self.missing(folder)
 
-    def share_missing(self, folder: Path) -> float:
-        return len(self.missing(folder)) / len(self.files)
-
     @property
     def words(self) -> str:
         return "; ".join(f"{path} ({what})" for path, what in self.files.items())
@@ -53,14 +50,14 @@ def require_data(folder: Path | None, sets: Sequence[DataSet], *, paper: str) ->
         )
     if not folder.is_dir():
         raise DataError("There is no such folder.", where="--data", given=str(folder), fix=expected)
-    there = min(sets, key=lambda one: one.share_missing(folder))
-    if there.share_missing(folder) == 1.0:
+    begun = [one for one in sets if len(one.missing(folder)) < len(one.files)]
+    if not begun:
         raise DataError(
             f"The folder holds no file of a data set of {paper}.", where=str(folder), fix=expected
         )
     raise DataError(
-        f"Files of {there.name} are missing.",
+        f"Files of {' or of '.join(one.name for one in begun)} are missing.",
         where=str(folder),
-        given=list(there.missing(folder)),
-        fix=f"The folder must hold {there.words}.",
+        given=[path for one in begun for path in one.missing(folder)],
+        fix=f"The folder must hold {' | or '.join(one.words for one in begun)}.",
     )

@@ -33,7 +33,7 @@ class Paper:
     sets: tuple[DataSet, ...]
     stand_in_words: str
     stand_in_steps: Callable[[ReproduceRequest], Sequence[Step]]
-    given_words: Callable[[ReproduceRequest], str]
+    given_words: Callable[[ReproduceRequest, DataSet], str]
     given_steps: Callable[[ReproduceRequest, DataSet], Sequence[Step]]
     measured: Callable[[Results], Mapping[str, Measured]]
     tables: Callable[[Results], Sequence[PaperTable]]
@@ -50,7 +50,7 @@ class Paper:
             words, steps = self.stand_in_words, self.stand_in_steps(request)
         else:
             found = require_data(request.data, self.sets, paper=self.name)
-            words = f"{found.name}, with {self.given_words(request)}."
+            words = f"{found.name}, with {self.given_words(request, found)}."
             steps = self.given_steps(request, found)
         return Protocol(
             stated=read_figures(self.key),

@@ -205,6 +205,23 @@ def open_embedder(models: Sequence[str]) -> Embedder:
     return choose_embedder(EmbedderSettings(name=models[0] if models else "auto")).embedder
 
 
+def open_text_embedder(models: Sequence[str]) -> Embedder:
+    """Return the embedder of `open_embedder`, which must take phrases too.
+
+    Raises:
+        DataError: if it has no text side.
+    """
+    embedder = open_embedder(models)
+    if not embedder.has_text:
+        raise DataError(
+            "The embedder has no text side, so that phrases cannot be compared with images.",
+            where="--models",
+            given=embedder.encoder_id,
+            fix="Name an embedder with text.",
+        )
+    return embedder
+
+
 def embed_files(embedder: Embedder, paths: Sequence[Path]) -> FloatArray:
     """Return embeddings [n, d] of images."""
     parts = [

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from weakspot.core.errors import DataError
 from weakspot.lab.reproduce.clarify.world import BIRD_WORDS, FACE_WORDS, ClarifyWorld
 from weakspot.lab.reproduce.expected_files import DataSet
 from weakspot.lab.reproduce.metashift_files import (
@@ -18,7 +17,7 @@ from weakspot.lab.reproduce.photographs import (
     WATERBIRDS,
     ImageList,
     embed_files,
-    open_embedder,
+    open_text_embedder,
     read_celeba,
     read_waterbirds,
 )
@@ -100,14 +99,7 @@ def photograph_world(context: Context, found: DataSet) -> ClarifyWorld:
     Raises:
         DataError: if the embedder has no text side.
     """
-    embedder = open_embedder(context.request.models)
-    if not embedder.has_text:
-        raise DataError(
-            "The embedder has no text side, so that phrases cannot be compared with images.",
-            where="--models",
-            given=embedder.encoder_id,
-            fix="Name an embedder with text.",
-        )
+    embedder = open_text_embedder(context.request.models)
     wording = WORDINGS[found.name]
     assert context.request.data is not None
     images = wording.read(context.request.data, context.seed_of(wording.kind, "data"))

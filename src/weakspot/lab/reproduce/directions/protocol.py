@@ -1,12 +1,13 @@
 """The Directions protocol: steps, figures, tables and plots."""
 
+from weakspot.lab.reproduce.directions.conditions import measure_conditions
 from weakspot.lab.reproduce.directions.corruption import measure_corruption
 from weakspot.lab.reproduce.directions.data_sets import SETS, photograph_steps
 from weakspot.lab.reproduce.directions.outcome import PAPER, measured
 from weakspot.lab.reproduce.directions.rare import DEGREES, measure_rare, measure_removal
 from weakspot.lab.reproduce.directions.shown import plots, tables
 from weakspot.lab.reproduce.directions.spurious import RATIOS, measure_spurious, measure_strength
-from weakspot.lab.reproduce.directions.tints import SHARES, measure_conditions, measure_tint
+from weakspot.lab.reproduce.directions.tints import SHARES, measure_tint
 from weakspot.lab.reproduce.paper import Paper, each_step
 from weakspot.lab.reproduce.protocol import Step
 from weakspot.lab.reproduce.request import ReproduceRequest
@@ -41,7 +42,7 @@ PROTOCOL = Paper(
     sets=SETS,
     stand_in_words=STAND_IN_WORDS,
     stand_in_steps=stand_in_steps,
-    given_words=lambda _request: (
+    given_words=lambda _request, _found: (
         "the encoder and small networks of this machine in place of CLIP and ResNet18"
     ),
     given_steps=photograph_steps,

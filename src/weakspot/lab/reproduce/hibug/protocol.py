@@ -3,6 +3,7 @@
 from functools import partial
 
 from weakspot.lab.bench.problem import ProblemKind
+from weakspot.lab.reproduce.dcbench_files import DCBENCH
 from weakspot.lab.reproduce.hibug.measuring import (
     measure_generation,
     measure_selection,
@@ -52,8 +53,10 @@ PROTOCOL = Paper(
     sets=SETS,
     stand_in_words=STAND_IN,
     stand_in_steps=_stand_in_steps,
-    given_words=lambda _request: (
-        "small networks and the encoder of this machine in place of ResNet18 and BLIP"
+    given_words=lambda _request, found: (
+        "the encoder of this machine in place of BLIP"
+        if found is DCBENCH
+        else "small networks and the encoder of this machine in place of ResNet18 and BLIP"
     ),
     given_steps=given_steps,
     measured=measured,

@@ -44,7 +44,7 @@ PROTOCOL = Paper(
     sets=SETS,
     stand_in_words=STAND_IN,
     stand_in_steps=_stand_in_steps,
-    given_words=lambda request: (
+    given_words=lambda request, _found: (
         f"{len(request.models)} models and the generator that is configured"
     ),
     given_steps=given_steps,

@@ -28,7 +28,9 @@ PROTOCOL = Paper(
     sets=SETS,
     stand_in_words=STAND_IN,
     stand_in_steps=lambda _request: STEPS,
-    given_words=lambda _request: "the first of the models and the generator that is configured",
+    given_words=lambda _request, _found: (
+        "the first of the models and the generator that is configured"
+    ),
     given_steps=given_steps,
     measured=measured,
     tables=tables,
