@@ -108,7 +108,8 @@ def test_dcbench_steps__table_1_by_attributes_and_by_the_mixture(dcbench, run_on
     assert not any(key.startswith(("two", "many", "few", "generated", "fixed")) for key in measured)
     assert "followed by 0.7 or more" in text
     assert "dcbench, with the encoder of this machine in place of BLIP" in text
-    assert "Table 3" not in text
+    assert "## Table 3" not in text
+    assert "## Table 1" in text
 
 
 def test_dcbench_steps__a_kind_that_dcbench_has_not(dcbench, run_on_data, tmp_path):

@@ -140,7 +140,7 @@ def radiograph_case(context: Context, images: Radiographs) -> MultiLabelCase:
     embedder = open_embedder(request.models)
     pixels = small_images(images.paths, request.pick(SIDE, 32))
     plan = NetworkPlan(
-        width=request.pick(WIDTH, 4), n_epochs=request.pick(EPOCHS, 2), peak_rate=0.05, seed=seed
+        width=request.pick(WIDTH, 8), n_epochs=request.pick(EPOCHS, 12), peak_rate=0.05, seed=seed
     )
     train = images.splits == Split.TRAIN.value
     network = train_network(

@@ -15,7 +15,9 @@ def tables(results: Results) -> list[PaperTable]:
     found: list[PaperTable] = []
     own = of_kind(results, "spurious")
     if own:
-        found.append(_order_table(own))
+        found.append(
+            _order_table(own, "Fig. 2: minority among the first K images of each class, percent")
+        )
         found.append(_synthetic_table(own))
     for kind, title, columns in (
         ("strength", "Fig. 4 and 11: strength of the planted shift", ("ratio", "strength", "minority accuracy")),
@@ -38,6 +40,11 @@ def tables(results: Results) -> list[PaperTable]:
                 )
             )
     if rare := of_kind(results, "rare"):
+        found.append(
+            _order_table(
+                rare, "Fig. 5: rare subclass among the first K images of each superclass, percent"
+            )
+        )
         found.append(_filter_table(rare))
     if conditions := of_kind(results, "conditions"):
         found.append(_condition_table(conditions))
@@ -46,10 +53,10 @@ def tables(results: Results) -> list[PaperTable]:
     return found
 
 
-def _order_table(own: Sequence[Mapping[str, Any]]) -> PaperTable:
+def _order_table(own: Sequence[Mapping[str, Any]], title: str) -> PaperTable:
     counts = own[0]["counts"]
     return PaperTable(
-        title="Fig. 2: minority among the first K images of each class, percent",
+        title=title,
         header=("order", *(f"K = {count}" for count in counts)),
         rows=tuple(
             (name, *(PERCENT * float(one) for one in np.mean([each["orders"][name] for each in own], axis=0)))

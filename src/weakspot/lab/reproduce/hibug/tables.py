@@ -38,6 +38,7 @@ def _tables(results: Results) -> Iterator[PaperTable]:
         yield _generation(results)
     if not tasks_in(results, "slices"):
         return
+    yield _thresholds(results)
     yield PaperTable(
         title="Table 3: accuracy on further images of slices",
         header=("task", "all slices", "model acc.", "model acc. - 0.1", "model acc. - 0.2", "slices", "values told right"),
@@ -66,6 +67,21 @@ def _tables(results: Results) -> Iterator[PaperTable]:
         rows=tuple(
             (task, *(f"{number}" for number in results[f"selection-{task}"]["after"]))
             for task in tasks_in(results, "slices")
+        ),
+    )
+
+
+def _thresholds(results: Results) -> PaperTable:
+    counts = {
+        task: results[f"slices-{task}"]["by_threshold"] for task in tasks_in(results, "slices")
+    }
+    limits = [limit for limit, _ in next(iter(counts.values()))]
+    return PaperTable(
+        title="Figure 3: error slices by threshold of validation accuracy",
+        header=("task", *(f"at most {100 * limit:.0f} %" for limit in limits)),
+        rows=tuple(
+            (f"{task} (for {PAPER_NAMES[task]})", *(f"{number}" for _, number in found))
+            for task, found in counts.items()
         ),
     )
 
