@@ -22,7 +22,7 @@ def pets(tmp_path_factory):
         group = f"{name}({'indoor' if is_warm else 'outdoor'})"
         path = folder / parts[group] / name / group / f"{2316000 + row}.jpg"
         path.parent.mkdir(parents=True, exist_ok=True)
-        world.image(row, side=64).save(path, quality=95)
+        world.image(row, side=32).save(path, quality=95)
     return folder
 
 

@@ -4,17 +4,22 @@ from weakspot.core.errors import DataError
 from weakspot.lab.reproduce.clarify.protocol import protocol
 from weakspot.lab.reproduce.figures import read_figures
 from weakspot.lab.reproduce.request import ReproduceRequest
-from weakspot.lab.reproduce.running import run_protocol
 
 NOT_BUILT = {f"{name} Contrastive Adapter worst" for name in ("Waterbirds", "CelebA")}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    """The small version, run once."""
-    out = tmp_path_factory.mktemp("clarify")
-    request = ReproduceRequest(paper="clarify", out=out, is_stand_in=True, is_small=True)
-    return run_protocol(protocol(request), request)
+def small(small_run):
+    return small_run("clarify")
+
+
+@pytest.fixture
+def found(small):
+    return small[0]
+
+
+def test_protocol__killed_before_the_annotators_and_resumed_gives_the_same_tables(small, resumed):
+    assert resumed(small, without="annotators-faces") == ["annotators-faces"]
 
 
 def test_protocol__every_figure_of_the_paper_is_answered(found):

@@ -62,7 +62,7 @@ def dcbench(tmp_path_factory):
     names = []
     for row in range(N_SAMPLES):
         names.append(f"{row:06d}.png")
-        world.image(row, side=64).save(folder / "img_align_celeba" / names[-1])
+        world.image(row, side=32).save(folder / "img_align_celeba" / names[-1])
     slices = {
         "correlation": (~target & feature, target & ~feature),
         "rare": (target & np.array([one.background == "grassy" for one in scenes]),),
