@@ -36,6 +36,13 @@ def test_protocol__given_groups_are_the_same_four_for_every_arm(found):
         assert len(groups.pop()) == 4
 
 
+def test_protocol__annotators_and_suggestions_have_tables(found):
+    people = next(one for one in found.tables if "annotators" in one.title)
+    assert sum(int(row[2]) for row in people.rows if row[0] == "CelebA") == 4
+    ranking = next(one for one in found.tables if "suggestions" in one.title)
+    assert ranking.rows[0] == ("planted", "6")
+
+
 def test_protocol__an_arm_that_the_paper_finds_worse_claims_nothing(found):
     by_key = {one.figure.key: one for one in found.figures}
     assert by_key["Waterbirds ERM, class-balanced worst"].effect == ""

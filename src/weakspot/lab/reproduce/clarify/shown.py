@@ -1,5 +1,6 @@
 """Tables and plots of the Clarify protocol, in the form of the paper."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -44,9 +45,45 @@ def tables(results: Results) -> list[PaperTable]:
                 "them. Phrases were not confirmed by anybody, so every repair from them is exploratory.",
             )
         )
+    if people := {
+        kind: results[f"annotators-{kind}"] for kind in SHOWN if f"annotators-{kind}" in results
+    }:
+        found.append(_annotator_table(people))
     if many := results.get("many"):
-        found.append(_many_table(many))
+        found += [_many_table(many), _ranking_table(many)]
     return found
+
+
+def _annotator_table(people: Mapping[str, Mapping[str, Any]]) -> PaperTable:
+    rows: list[tuple[str | float | None, ...]] = []
+    for kind, found in people.items():
+        said = {one["words"]: one for one in found["annotators"]}
+        counts = Counter(one["words"] for one in found["annotators"])
+        rows += [
+            (SHOWN[kind], words, f"{number}", f"{said[words]['score']:.2f}", said[words][WORST])
+            for words, number in counts.most_common()
+        ]
+    return PaperTable(
+        title="Sec. 5.2 and Fig. 5: best phrases of simulated annotators, Error Score and worst given group after retraining",
+        header=("data set", "words", "annotators", "Error Score", "WG"),
+        rows=tuple(rows),
+        note="Worst groups are measured by the same function, on the same groups and test samples, as those of the arms.",
+    )
+
+
+def _ranking_table(many: Mapping[str, Any]) -> PaperTable:
+    return PaperTable(
+        title="Sec. 5.3 and App. B: spurious correlations of a thousand classes, and how suggestions rank them",
+        header=("what", "classes"),
+        rows=(
+            ("planted", f"{many['planted']}"),
+            ("suggested", f"{many['suggested classes']}"),
+            ("planted ones among the suggested", f"{many['in reach']}"),
+            ("accepted by a simulated annotator", f"{many['accepted']}"),
+            ("accepted phrase is the first automatic keyword", f"{many['automatic first']}"),
+            ("accepted phrase is among the first ten", f"{many['automatic in ten']}"),
+        ),
+    )
 
 
 def _many_table(many: Mapping[str, Any]) -> PaperTable:
