@@ -2,16 +2,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.lab.reproduce.clarify.arms import WORST, Workshop, annotator_results, arm_results
+from weakspot.lab.reproduce.clarify.arms import WORST, Workshop, annotator_results
 from weakspot.lab.reproduce.clarify.world import planted_faces
 
 
-def test_annotator_results__who_says_what_the_expert_says_is_measured_as_the_arm_is():
+def test_annotator_results__measured_over_the_same_given_groups_as_an_arm():
     world = planted_faces(seed=3, part=0.1)
-    (words,) = world.expert.values()
+    ((class_name, words),) = world.expert.items()
     workshop = Workshop(world=replace(world, vocabulary=(words,)), seed=0)
-    assert workshop.worst_class() in world.expert
+    assert workshop.worst_class() == class_name
     (found,) = annotator_results(workshop, np.random.default_rng(0), n_annotators=1, n_phrases=1)
-    arm = arm_results(workshop)["Clarify (worst-slice)"]
+    repaired = workshop.as_published("worst-slice", [workshop.phrase(class_name, words)])
+    arm = workshop.answered("Clarify (worst-slice)", repaired)
     assert found["words"] == words
+    assert len(arm["groups"]) == 4
     assert found[WORST] == arm[WORST] == min(arm["groups"].values())
