@@ -3,7 +3,6 @@ from dataclasses import replace
 import pytest
 from typer.testing import CliRunner
 
-from weakspot.cli.main import app
 from weakspot.lab.reproduce.figures import Measured, PaperFigure, PaperFigures
 from weakspot.lab.reproduce.protocol import PaperTable, Protocol, Step, open_protocol
 from weakspot.lab.reproduce.request import ReproduceRequest
@@ -101,6 +100,8 @@ def run_on_data(tmp_path_factory):
     """Run the small version of a paper's protocol on a folder, as the command does; return what it wrote, and the tables as text."""
 
     def run(paper, folder):
+        from weakspot.cli.main import app  # only here: it takes long to load
+
         out = tmp_path_factory.mktemp(f"{paper}-data")
         words = ["lab", "reproduce", paper, "--data", folder, "--out", out, "--models", "planted"]
         result = CliRunner().invoke(app, [*map(str, words), "--small"], env={"NO_COLOR": "1"})
