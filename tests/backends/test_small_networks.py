@@ -51,3 +51,13 @@ def test_train_network__images_and_the_generalised_loss():
 def test_train_network__labels_of_another_length(points):
     with pytest.raises(DataError, match="one label"):
         train_network(points[0], points[1][:5], n_classes=2, plan=PLAN)
+
+
+def test_train_network__several_labels_have_a_sigmoid_each(points):
+    inputs, labels = points
+    several = np.column_stack([labels == 1, labels == 0, np.ones(len(labels))]).astype(bool)
+    found = train_network(inputs, several, n_classes=3, plan=PLAN, keep_epochs=(4,))
+    said = found.probabilities(inputs)
+    assert np.mean((said > 0.5) == several) > 0.8
+    assert said[:, 2].min() > 0.5
+    np.testing.assert_allclose(found.kept[4].probabilities(inputs), said, atol=1e-6)

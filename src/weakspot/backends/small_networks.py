@@ -7,7 +7,7 @@ from typing import Any, Literal
 import numpy as np
 
 from weakspot.backends.optional_library import require_library
-from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray, IntArray
+from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.core.errors import DataError
 from weakspot.core.heads import Head
@@ -28,7 +28,8 @@ class NetworkPlan:
         peak_epoch: when it is reached.
         momentum: of the descent.
         weight_decay: of the descent.
-        loss: `cross-entropy`, or `generalised` cross-entropy, which holds on to what is easy, as in Learning from Failure.
+        loss: `cross-entropy`, or `generalised` cross-entropy, which holds on to what is easy, as in Learning from Failure;
+            multi-label tasks take the binary cross-entropy of every label.
         exponent: q of the generalised cross-entropy.
         seed: the only source of chance.
     """
@@ -86,7 +87,7 @@ class SmallNetwork:
 
 def train_network(
     inputs: AnyArray,
-    labels: IntArray,
+    labels: IntArray | BoolArray,
     *,
     n_classes: int,
     plan: NetworkPlan,
@@ -97,7 +98,7 @@ def train_network(
 
     Args:
         inputs: images [n, h, w, 3] of bytes, or vectors [n, d].
-        labels: class codes [n].
+        labels: class codes [n], or for a multi-label task which labels each sample has [n, c].
         n_classes: how many classes there are.
         plan: how.
         weights: what each sample counts in the loss; all alike by default.
@@ -117,6 +118,7 @@ def train_network(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(plan.seed)
         body, last = _build(torch, inputs, n_classes, plan)
+    task = Task.SINGLE_LABEL if labels.ndim == 1 else Task.MULTI_LABEL
     every, truth = _tensor(inputs), torch.from_numpy(np.asarray(labels, dtype=np.int64))
     counts = torch.from_numpy(
         np.ones(len(labels), dtype=np.float32)
@@ -136,9 +138,9 @@ def train_network(
         optimiser.step()
         done = round(epoch, 6)
         if done in keep_epochs and done not in kept:
-            kept[int(done)] = _copy(torch, inputs, n_classes, plan, body, last)
+            kept[int(done)] = _copy(torch, inputs, plan, body, _head(last, task))
     body.eval()
-    return SmallNetwork(body=body, head=_head(last), kept=kept)
+    return SmallNetwork(body=body, head=_head(last, task), kept=kept)
 
 
 def _batches(
@@ -154,6 +156,11 @@ def _batches(
 
 
 def _losses(torch: Any, scores: Any, truth: Any, plan: NetworkPlan) -> Any:
+    if truth.ndim > 1:
+        each = torch.nn.functional.binary_cross_entropy_with_logits(
+            scores, truth.to(scores.dtype), reduction="none"
+        )
+        return each.mean(dim=1)
     if plan.loss == "cross-entropy":
         return torch.nn.functional.cross_entropy(scores, truth, reduction="none")
     likely = torch.softmax(scores, dim=1).gather(1, truth[:, None])[:, 0].clamp_min(1e-6)
@@ -182,21 +189,19 @@ def _build(torch: Any, inputs: AnyArray, n_classes: int, plan: NetworkPlan) -> t
     return body, nn.Linear(channels, n_classes)
 
 
-def _copy(
-    torch: Any, inputs: AnyArray, n_classes: int, plan: NetworkPlan, body: Any, last: Any
-) -> SmallNetwork:
+def _copy(torch: Any, inputs: AnyArray, plan: NetworkPlan, body: Any, head: Head) -> SmallNetwork:
     with torch.random.fork_rng(devices=[]):
-        other, _ = _build(torch, inputs, n_classes, plan)
+        other, _ = _build(torch, inputs, len(head.bias), plan)
     other.load_state_dict(body.state_dict())
     other.eval()
-    return SmallNetwork(body=other, head=_head(last))
+    return SmallNetwork(body=other, head=head)
 
 
-def _head(last: Any) -> Head:
+def _head(last: Any, task: Task) -> Head:
     return Head(
         weights=last.weight.detach().numpy().copy(),
         bias=last.bias.detach().numpy().copy(),
-        task=Task.SINGLE_LABEL,
+        task=task,
     )
 
 

@@ -1,11 +1,13 @@
 from dataclasses import replace
 
 import pytest
+from typer.testing import CliRunner
 
 from weakspot.lab.reproduce.figures import Measured, PaperFigure, PaperFigures
 from weakspot.lab.reproduce.protocol import PaperTable, Protocol, Step, open_protocol
 from weakspot.lab.reproduce.request import ReproduceRequest
 from weakspot.lab.reproduce.running import StepJournal, run_protocol
+from weakspot.lab.reproduce.writing import RESULTS, Reproduction
 
 STATED = PaperFigures(
     paper="toy",
@@ -91,3 +93,21 @@ def resumed(tmp_path):
         return [line.split(": ")[1].split(",")[0] for line in said if " left" in line]
 
     return resume
+
+
+@pytest.fixture(scope="session")
+def run_on_data(tmp_path_factory):
+    """Run the small version of a paper's protocol on a folder, as the command does; return what it wrote, and the tables as text."""
+
+    def run(paper, folder):
+        from weakspot.cli.main import app  # only here: it takes long to load
+
+        out = tmp_path_factory.mktemp(f"{paper}-data")
+        words = ["lab", "reproduce", paper, "--data", folder, "--out", out, "--models", "planted"]
+        result = CliRunner().invoke(app, [*map(str, words), "--small"], env={"NO_COLOR": "1"})
+        if result.exception is not None:
+            raise result.exception
+        found = Reproduction.model_validate_json((out / RESULTS).read_bytes())
+        return found, (out / "tables.md").read_text()
+
+    return run

@@ -38,6 +38,23 @@ def test_write_page__true_data_beside_the_stand_in(toy_request, make_protocol, t
     assert cells[4] != cells[5]
 
 
+def test_write_page__several_data_sets_of_a_paper_fill_the_figures_that_each_measures(
+    toy_request, make_protocol, tmp_path
+):
+    whole = make_protocol([])
+    for name, protocol in (
+        ("toy", whole),
+        ("toy-faces", whole),
+        ("toy-radiographs", replace(whole, measured=lambda _results: {})),
+    ):
+        out = tmp_path / "papers" / name
+        run_protocol(protocol, replace(toy_request, out=out, is_stand_in=name == "toy"))
+    row = next(
+        line for line in write_page(tmp_path).read_text().splitlines() if line.startswith("| Table")
+    )
+    assert row.split("|")[5].strip() not in ("", "–")
+
+
 def test_write_page__nothing_there(tmp_path):
     with pytest.raises(ConfigError, match="no results"):
         write_page(tmp_path)

@@ -87,5 +87,5 @@ def test_read_cifar100__bytes_in_the_order_of_the_binary_version(tmp_path):
     assert found.images.shape == (3, 32, 32, 3)
     assert found.images[0, 0, 1].tolist() == [1, (1024 + 1) % 251, (2048 + 1) % 251]
     (tmp_path / "test.bin").write_bytes(b"123")
-    with pytest.raises(DataError, match="whole images"):
+    with pytest.raises(DataError, match="whole records"):
         read_cifar100(tmp_path)

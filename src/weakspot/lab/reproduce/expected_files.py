@@ -1,46 +1,34 @@
 """Which files of a data set a protocol expects, and whether they are there."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from weakspot.core.errors import DataError
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExpectedFile:
-    """A file or folder of a data set.
-
-    Args:
-        path: relative to the data folder; may be a pattern such as `images_*`.
-        what: what it holds, and how the data set calls it.
-    """
-
-    path: str
-    what: str
-
-
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class DataSet:
     """A data set as it is distributed.
 
     Args:
         name: as the paper calls it.
-        files: what must be there.
+        files: what must be there: a path relative to the data folder, which may be a pattern such as `images_*`, and what it holds,
+            in the words of the data set.
     """
 
     name: str
-    files: tuple[ExpectedFile, ...]
+    files: Mapping[str, str]
 
-    def missing(self, folder: Path) -> tuple[ExpectedFile, ...]:
-        return tuple(one for one in self.files if not any(folder.glob(one.path)))
+    def missing(self, folder: Path) -> tuple[str, ...]:
+        return tuple(path for path in self.files if not any(folder.glob(path)))
 
     def is_in(self, folder: Path) -> bool:
         return folder.is_dir() and not self.missing(folder)
 
     @property
     def words(self) -> str:
-        return "; ".join(f"{one.path} ({one.what})" for one in self.files)
+        return "; ".join(f"{path} ({what})" for path, what in self.files.items())
 
 
 def require_data(folder: Path | None, sets: Sequence[DataSet], *, paper: str) -> DataSet:
@@ -62,10 +50,14 @@ def require_data(folder: Path | None, sets: Sequence[DataSet], *, paper: str) ->
         )
     if not folder.is_dir():
         raise DataError("There is no such folder.", where="--data", given=str(folder), fix=expected)
-    there = min(sets, key=lambda one: len(one.missing(folder)))
+    begun = [one for one in sets if len(one.missing(folder)) < len(one.files)]
+    if not begun:
+        raise DataError(
+            f"The folder holds no file of a data set of {paper}.", where=str(folder), fix=expected
+        )
     raise DataError(
-        f"Files of {there.name} are missing.",
+        f"Files of {' or of '.join(one.name for one in begun)} are missing.",
         where=str(folder),
-        given=[one.path for one in there.missing(folder)],
-        fix=f"The folder must hold {there.words}.",
+        given=[path for one in begun for path in one.missing(folder)],
+        fix=f"The folder must hold {' | or '.join(one.words for one in begun)}.",
     )

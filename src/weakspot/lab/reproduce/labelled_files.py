@@ -2,20 +2,19 @@
 
 import csv
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from PIL import Image
 
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
-from weakspot.lab.reproduce.expected_files import DataSet, ExpectedFile
+from weakspot.lab.reproduce.cifar_files import read_records
+from weakspot.lab.reproduce.expected_files import DataSet
 
 SUFFIXES = frozenset({".jpeg", ".jpg", ".png"})
-CIFAR_SIDE = 32
 N_TRAIN, N_DEBUG = 30, 30
 """Images of a class that the Refine paper trains on, and of its validation images those that failures are looked for in."""
 
@@ -61,49 +60,44 @@ class LabelledFiles:
 
 IMAGENET = DataSet(
     name="ImageNet",
-    files=(
-        ExpectedFile(path="train/n*", what="a folder of training images a WordNet id"),
-        ExpectedFile(path="val/n*", what="a folder of validation images a WordNet id"),
-        ExpectedFile(path="LOC_synset_mapping.txt", what="the words of every WordNet id"),
-    ),
+    files={
+        "train/n*": "a folder of training images a WordNet id",
+        "val/n*": "a folder of validation images a WordNet id",
+        "LOC_synset_mapping.txt": "the words of every WordNet id",
+    },
 )
 INATURALIST = DataSet(
     name="iNaturalist-2018",
-    files=(
-        ExpectedFile(path="train2018.json", what="training images and their categories"),
-        ExpectedFile(path="val2018.json", what="validation images and their categories"),
-        ExpectedFile(path="categories.json", what="names of the categories"),
-        ExpectedFile(path="train_val2018", what="folder of images"),
-    ),
+    files={
+        "train2018.json": "training images and their categories",
+        "val2018.json": "validation images and their categories",
+        "categories.json": "names of the categories",
+        "train_val2018": "folder of images",
+    },
 )
+PARTS = {"train": Split.TRAIN, "val": Split.VALIDATION, "test": Split.TEST}
 RPC = DataSet(
     name="RPC",
-    files=tuple(
-        ExpectedFile(path=f"{stem}_{part}2019{suffix}", what=what)
-        if stem
-        else ExpectedFile(path=f"{part}2019", what=what)
-        for part in ("train", "val", "test")
-        for stem, suffix, what in (
-            ("instances", ".json", f"boxes and products of the {part} images"),
-            ("", "", f"folder of the {part} images"),
-        )
-    ),
+    files={
+        f"instances_{part}2019.json": f"boxes and products of the {part} images" for part in PARTS
+    }
+    | {f"{part}2019": f"folder of the {part} images" for part in PARTS},
 )
 CIFAR_100 = DataSet(
     name="CIFAR-100",
-    files=(
-        ExpectedFile(path="train.bin", what="50,000 records of the binary version"),
-        ExpectedFile(path="test.bin", what="10,000 records of the binary version"),
-        ExpectedFile(path="fine_label_names.txt", what="names of the 100 classes"),
-    ),
+    files={
+        "train.bin": "50,000 records of the binary version",
+        "test.bin": "10,000 records of the binary version",
+        "fine_label_names.txt": "names of the 100 classes",
+    },
 )
 CIFAR_10 = DataSet(
     name="CIFAR-10",
-    files=(
-        ExpectedFile(path="data_batch_*.bin", what="five files of 10,000 records, binary version"),
-        ExpectedFile(path="test_batch.bin", what="10,000 records"),
-        ExpectedFile(path="batches.meta.txt", what="names of the 10 classes"),
-    ),
+    files={
+        "data_batch_*.bin": "five files of 10,000 records, binary version",
+        "test_batch.bin": "10,000 records",
+        "batches.meta.txt": "names of the 10 classes",
+    },
 )
 
 
@@ -145,9 +139,9 @@ def read_imagenet(folder: Path) -> LabelledFiles:
     }
     files: list[LabelledFile] = []
     for number, name in names.items():
-        for path in _images(folder / "train" / number)[:N_TRAIN]:
+        for path in image_files(folder / "train" / number)[:N_TRAIN]:
             files.append(LabelledFile(path=path, label=name, split=Split.TRAIN))
-        for place, path in enumerate(_images(folder / "val" / number)):
+        for place, path in enumerate(image_files(folder / "val" / number)):
             split = Split.VALIDATION if place < N_DEBUG else Split.TEST
             files.append(LabelledFile(path=path, label=name, split=split))
     return LabelledFiles(class_names=tuple(names.values()), files=tuple(files))
@@ -170,10 +164,9 @@ def read_inaturalist(folder: Path) -> LabelledFiles:
 
 def read_rpc(folder: Path) -> LabelledFiles:
     """Read RPC: every box is a sample; single products are for training, half of the checkouts' validation boxes are the pool."""
-    parts = {"train": Split.TRAIN, "val": Split.VALIDATION, "test": Split.TEST}
     names: dict[int, str] = {}
     files = []
-    for part, split in parts.items():
+    for part, split in PARTS.items():
         given = _json(folder / f"instances_{part}2019.json", dict)
         names |= {one["id"]: str(one["name"]) for one in given["categories"]}
         paths = {one["id"]: folder / f"{part}2019" / one["file_name"] for one in given["images"]}
@@ -204,8 +197,8 @@ def read_cifar(folder: Path, work: Path, *, is_fine: bool) -> LabelledFiles:
     )
     files = []
     for name in [*first, "test.bin" if is_fine else "test_batch.bin"]:
-        labels, images = _records(folder / name, 2 if is_fine else 1)
-        for place, (label, pixels) in enumerate(zip(labels, images, strict=True)):
+        labels, images = read_records(folder / name, 2 if is_fine else 1)
+        for place, (label, pixels) in enumerate(zip(labels[:, -1], images, strict=True)):
             path = work / Path(name).stem / f"{place:05d}.png"
             if not path.exists():
                 path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,19 +209,12 @@ def read_cifar(folder: Path, work: Path, *, is_fine: bool) -> LabelledFiles:
     return LabelledFiles(class_names=names, files=tuple(files))
 
 
-def _records(path: Path, n_labels: int) -> tuple[Sequence[int], Any]:
-    content = np.frombuffer(path.read_bytes(), dtype=np.uint8)
-    length = n_labels + 3 * CIFAR_SIDE * CIFAR_SIDE
-    if len(content) % length:
-        raise DataError(
-            "The file does not hold whole records.", where=str(path), given=len(content)
-        )
-    rows = content.reshape(-1, length)
-    pixels = rows[:, n_labels:].reshape(-1, 3, CIFAR_SIDE, CIFAR_SIDE).transpose(0, 2, 3, 1)
-    return rows[:, n_labels - 1].tolist(), np.ascontiguousarray(pixels)
+def image_files(folder: Path) -> list[Path]:
+    """Return the images of a class, by name.
 
-
-def _images(folder: Path) -> list[Path]:
+    Raises:
+        DataError: if there is no such folder.
+    """
     if not folder.is_dir():
         raise DataError("A class has no folder.", where=str(folder))
     return sorted(one for one in folder.iterdir() if one.suffix.lower() in SUFFIXES)

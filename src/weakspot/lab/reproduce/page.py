@@ -27,8 +27,12 @@ def write_page(out: Path) -> Path:
     Raises:
         ConfigError: if there are no results.
     """
-    stand_ins = {one.paper: one for one in _results(out / FOLDER) if one.is_stand_in}
-    true_data = {one.paper: one for one in _results(out / FOLDER) if not one.is_stand_in}
+    found = [*_results(out / FOLDER)]
+    stand_ins = {one.paper: one for one in found if one.is_stand_in}
+    true_data: dict[str, list[Reproduction]] = {}
+    for one in found:
+        if not one.is_stand_in:
+            true_data.setdefault(one.paper, []).append(one)
     if not stand_ins and not true_data:
         raise ConfigError(
             "There are no results to make a page of.",
@@ -37,7 +41,7 @@ def write_page(out: Path) -> Path:
         )
     text = [INTRODUCTION, *_counts([*stand_ins.values()])]
     for paper in sorted({*stand_ins, *true_data}):
-        text += _section(stand_ins.get(paper), true_data.get(paper))
+        text += _section(stand_ins.get(paper), true_data.get(paper, ()))
     path = out / PAGE
     atomic.write_bytes(path, ("\n".join(text).rstrip() + "\n").encode())
     return path
@@ -65,9 +69,9 @@ def _counts(found: Sequence[Reproduction]) -> Iterator[str]:
     )
 
 
-def _section(stand_in: Reproduction | None, true_data: Reproduction | None) -> Iterator[str]:
-    shown_one = stand_in or true_data
-    assert shown_one is not None
+def _section(stand_in: Reproduction | None, true_data: Sequence[Reproduction]) -> Iterator[str]:
+    """Yield a paper's section; on true data it may have run once a data set, each of which measures figures of its own."""
+    shown_one = stand_in or true_data[0]
     folder = shown_one.paper if stand_in is not None else f"{shown_one.paper}{TRUE_DATA}"
     yield f"## {shown_one.title}\n"
     yield f"`{shown_one.command}`. {shown_one.data_words} All tables: [{folder}]({FOLDER}/{folder}/tables.md).\n"
@@ -77,7 +81,12 @@ def _section(stand_in: Reproduction | None, true_data: Reproduction | None) -> I
     )
     yield "| where | what | paper | ours, stand-in | ours, paper's data | in a sentence |"
     yield "|---|---|---:|---:|---:|---|"
-    other = {} if true_data is None else {one.figure.key: one for one in true_data.figures}
+    other = {
+        one.figure.key: one
+        for each in true_data
+        for one in each.figures
+        if one.measured.value is not None
+    }
     for one in shown_one.figures:
         if one.figure.is_headline:
             yield _row(one if stand_in is not None else None, other.get(one.figure.key), one)

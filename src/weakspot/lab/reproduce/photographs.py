@@ -12,37 +12,29 @@ from weakspot.core.arrays import AnyArray, FloatArray, IntArray
 from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.core.roles import Embedder
-from weakspot.lab.reproduce.expected_files import DataSet, ExpectedFile
+from weakspot.lab.reproduce.cifar_files import read_records
+from weakspot.lab.reproduce.expected_files import DataSet
+from weakspot.lab.reproduce.labelled_files import CIFAR_100
 from weakspot.media.images import decode_image
 from weakspot.pipeline.models.embedder_choice import choose_embedder
 from weakspot.pipeline.settings import EmbedderSettings
 
 CELEBA = DataSet(
     name="CelebA",
-    files=(
-        ExpectedFile(path="list_attr_celeba.txt", what="40 attributes of every image"),
-        ExpectedFile(path="list_eval_partition.txt", what="split of every image"),
-        ExpectedFile(path="img_align_celeba", what="folder of aligned images"),
-    ),
+    files={
+        "list_attr_celeba.txt": "40 attributes of every image",
+        "list_eval_partition.txt": "split of every image",
+        "img_align_celeba": "folder of aligned images",
+    },
 )
 WATERBIRDS = DataSet(
     name="Waterbirds",
-    files=(
-        ExpectedFile(
-            path="metadata.csv", what="columns img_filename, y, split and place, and the images"
-        ),
-    ),
+    files={"metadata.csv": "columns img_filename, y, split and place, and the images"},
 )
 CIFAR100 = DataSet(
     name="CIFAR-100",
-    files=(
-        ExpectedFile(path="train.bin", what="50,000 images of the binary version"),
-        ExpectedFile(path="test.bin", what="10,000 images"),
-        ExpectedFile(path="coarse_label_names.txt", what="20 superclasses"),
-        ExpectedFile(path="fine_label_names.txt", what="100 subclasses"),
-    ),
+    files={**CIFAR_100.files, "coarse_label_names.txt": "names of the 20 superclasses"},
 )
-CIFAR_SIDE = 32
 SPLITS = (Split.TRAIN, Split.VALIDATION, Split.TEST)
 BATCH = 32
 
@@ -173,35 +165,24 @@ class CifarImages:
 
 
 def read_cifar100(folder: Path) -> CifarImages:
-    """Read the binary version of CIFAR-100: a byte for the superclass, one for the subclass, then the pixels by channel.
+    """Read the binary version of CIFAR-100 with superclasses and subclasses.
 
     Raises:
-        DataError: if a file does not hold whole images.
+        DataError: if a file does not hold whole records.
     """
     names = [
         tuple((folder / f"{kind}_label_names.txt").read_text(encoding="utf-8").split())
         for kind in ("coarse", "fine")
     ]
-    length = 2 + 3 * CIFAR_SIDE**2
-    parts = []
-    for name in ("train.bin", "test.bin"):
-        content = np.fromfile(folder / name, dtype=np.uint8)
-        if not len(content) or len(content) % length:
-            raise DataError(
-                "The file does not hold whole images.",
-                where=str(folder / name),
-                given=f"{len(content)} bytes",
-                fix=f"Take the binary version of CIFAR-100: {length} bytes an image.",
-            )
-        parts.append(content.reshape(-1, length))
-    rows = np.concatenate(parts)
+    parts = [read_records(folder / name, 2) for name in ("train.bin", "test.bin")]
+    labels = np.concatenate([one for one, _ in parts])
     return CifarImages(
         superclasses=names[0],
         subclasses=names[1],
-        images=np.moveaxis(rows[:, 2:].reshape(-1, 3, CIFAR_SIDE, CIFAR_SIDE), 1, 3),
-        coarse=rows[:, 0].astype(np.int64),
-        fine=rows[:, 1].astype(np.int64),
-        is_test=np.arange(len(rows)) >= len(parts[0]),
+        images=np.concatenate([images for _, images in parts]),
+        coarse=labels[:, 0],
+        fine=labels[:, 1],
+        is_test=np.arange(len(labels)) >= len(parts[0][0]),
     )
 
 
@@ -222,6 +203,23 @@ def embed_arrays(embedder: Embedder, images: AnyArray) -> FloatArray:
 def open_embedder(models: Sequence[str]) -> Embedder:
     """Return the first of the named embedders, or the one that this machine can have."""
     return choose_embedder(EmbedderSettings(name=models[0] if models else "auto")).embedder
+
+
+def open_text_embedder(models: Sequence[str]) -> Embedder:
+    """Return the embedder of `open_embedder`, which must take phrases too.
+
+    Raises:
+        DataError: if it has no text side.
+    """
+    embedder = open_embedder(models)
+    if not embedder.has_text:
+        raise DataError(
+            "The embedder has no text side, so that phrases cannot be compared with images.",
+            where="--models",
+            given=embedder.encoder_id,
+            fix="Name an embedder with text.",
+        )
+    return embedder
 
 
 def embed_files(embedder: Embedder, paths: Sequence[Path]) -> FloatArray:

@@ -4,17 +4,22 @@ from weakspot.core.errors import DataError
 from weakspot.lab.reproduce.clarify.protocol import protocol
 from weakspot.lab.reproduce.figures import read_figures
 from weakspot.lab.reproduce.request import ReproduceRequest
-from weakspot.lab.reproduce.running import run_protocol
 
 NOT_BUILT = {f"{name} Contrastive Adapter worst" for name in ("Waterbirds", "CelebA")}
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
-    """The small version, run once."""
-    out = tmp_path_factory.mktemp("clarify")
-    request = ReproduceRequest(paper="clarify", out=out, is_stand_in=True, is_small=True)
-    return run_protocol(protocol(request), request)
+def small(small_run):
+    return small_run("clarify")
+
+
+@pytest.fixture
+def found(small):
+    return small[0]
+
+
+def test_protocol__killed_before_the_annotators_and_resumed_gives_the_same_tables(small, resumed):
+    assert resumed(small, without="annotators-faces") == ["annotators-faces"]
 
 
 def test_protocol__every_figure_of_the_paper_is_answered(found):
@@ -31,6 +36,13 @@ def test_protocol__given_groups_are_the_same_four_for_every_arm(found):
         assert len(groups.pop()) == 4
 
 
+def test_protocol__annotators_and_suggestions_have_tables(found):
+    people = next(one for one in found.tables if "annotators" in one.title)
+    assert sum(int(row[2]) for row in people.rows if row[0] == "CelebA") == 4
+    ranking = next(one for one in found.tables if "suggestions" in one.title)
+    assert ranking.rows[0] == ("planted", "6")
+
+
 def test_protocol__an_arm_that_the_paper_finds_worse_claims_nothing(found):
     by_key = {one.figure.key: one for one in found.figures}
     assert by_key["Waterbirds ERM, class-balanced worst"].effect == ""
@@ -39,6 +51,6 @@ def test_protocol__an_arm_that_the_paper_finds_worse_claims_nothing(found):
 
 
 def test_protocol__without_data_it_says_what_it_expects(tmp_path):
-    with pytest.raises(DataError, match="Files of") as caught:
+    with pytest.raises(DataError, match="no file of a data set of Clarify") as caught:
         protocol(ReproduceRequest(paper="clarify", out=tmp_path, data=tmp_path))
     assert "metadata.csv" in caught.value.fix

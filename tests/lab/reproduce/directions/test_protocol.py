@@ -4,15 +4,34 @@ from weakspot.core.errors import DataError
 from weakspot.lab.reproduce.directions.protocol import protocol
 from weakspot.lab.reproduce.figures import read_figures
 from weakspot.lab.reproduce.request import ReproduceRequest
-from weakspot.lab.reproduce.running import run_protocol
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def found(small_run):
     """The small version, run once, with its request."""
-    out = tmp_path_factory.mktemp("directions")
-    request = ReproduceRequest(paper="directions", out=out, is_stand_in=True, is_small=True)
-    return run_protocol(protocol(request), request), request
+    return small_run("directions")
+
+
+def test_protocol__killed_before_the_conditions_and_resumed_gives_the_same_tables(found, resumed):
+    assert resumed(found, without="conditions-0") == ["conditions-0"]
+
+
+def test_protocol__every_kind_of_run_has_a_table(found):
+    titles = " ".join(one.title for one in found[0].tables)
+    for name in (
+        "Fig. 2",
+        "Fig. 4",
+        "Fig. 5",
+        "Fig. 6",
+        "Fig. 9",
+        "Fig. 17",
+        "Fig. 19",
+        "Fig. 22",
+        "Fig. 39",
+    ):
+        assert name in titles
+    rare = next(one for one in found[0].tables if one.title.startswith("Fig. 5"))
+    assert "Domino" in [row[0] for row in rare.rows]
 
 
 def test_protocol__every_figure_of_the_paper_is_answered(found):

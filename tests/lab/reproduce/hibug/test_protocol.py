@@ -27,6 +27,13 @@ def test_protocol__every_figure_of_the_paper_is_answered(small):
     assert all("stand-in, small" in line for line in headings)
 
 
+def test_protocol__slices_by_threshold_are_a_table_too(small):
+    table = next(one for one in small[0].tables if one.title.startswith("Figure 3"))
+    assert [row[0].split()[0] for row in table.rows] == ["two", "many", "few"]
+    counts = [int(one) for one in table.rows[0][1:]]
+    assert counts == sorted(counts)
+
+
 def test_protocol__all_ways_of_choosing_have_the_same_budget(small):
     for task in ("two", "many", "few"):
         step = small[0].steps[f"selection-{task}"]

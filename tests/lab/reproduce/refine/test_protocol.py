@@ -49,6 +49,9 @@ def test_protocol__columns_of_the_paper_and_as_many_networks_as_asked_for(small)
     ]
     many = next(one for one in found.tables if one.title.startswith("One set"))
     assert [row[0] for row in many.rows] == ["2", "4"]
+    common = next(one for one in found.tables if one.title.startswith("Figure 4 b"))
+    assert [row[0] for row in common.rows] == ["coarse", "plain"]
+    assert common.rows[0][2] == common.rows[1][1]
     sweep = next(one for one in found.tables if "lambda" in one.header)
     assert {(row[0], row[1]) for row in sweep.rows} == {
         (a, b) for a in ("0.1", "0.5") for b in ("1", "3")

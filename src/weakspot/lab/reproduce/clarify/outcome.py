@@ -10,6 +10,8 @@ from weakspot.lab.reproduce.protocol import Results
 
 PAPER = "clarify"
 SETS = {"birds": "Waterbirds", "faces": "CelebA"}
+SHOWN = SETS | {"pets": "MetaShift"}
+"""What tables show: the paper's data sets, and one for which it states no figure."""
 MEASURES = {"worst": WORST, "average": AVERAGE, "gap": GAP}
 COMPARED = {
     "Clarify (slice-balanced)": "ERM",

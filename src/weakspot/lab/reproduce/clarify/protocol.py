@@ -2,17 +2,17 @@
 
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
+from itertools import chain
 
 from weakspot.lab.reproduce.clarify.arms import WORST, Workshop, annotator_results, arm_results
-from weakspot.lab.reproduce.clarify.data_sets import LOADERS, SETS, photograph_world
+from weakspot.lab.reproduce.clarify.data_sets import SETS, WORDINGS, photograph_world
 from weakspot.lab.reproduce.clarify.many_classes import ManySizes, measure_many
 from weakspot.lab.reproduce.clarify.outcome import PAPER, measured
 from weakspot.lab.reproduce.clarify.shown import notes, plots, tables
 from weakspot.lab.reproduce.clarify.world import ClarifyWorld, planted_birds, planted_faces
-from weakspot.lab.reproduce.expected_files import require_data
-from weakspot.lab.reproduce.figures import read_figures
-from weakspot.lab.reproduce.protocol import Context, Protocol, Step, StepResult
+from weakspot.lab.reproduce.expected_files import DataSet
+from weakspot.lab.reproduce.paper import Paper, each_step
+from weakspot.lab.reproduce.protocol import Context, Step, StepResult
 from weakspot.lab.reproduce.request import ReproduceRequest
 
 STAND_IN_WORDS = (
@@ -23,52 +23,29 @@ N_ANNOTATORS, N_PHRASES = 26, 5
 PLANTED: dict[str, Callable[..., ClarifyWorld]] = {"birds": planted_birds, "faces": planted_faces}
 
 
-def protocol(request: ReproduceRequest) -> Protocol:
-    """Return the protocol on the stand-in, or on the data set that a folder holds."""
-    if request.is_stand_in:
-        words, steps = STAND_IN_WORDS, stand_in_steps(request)
-    else:
-        found = require_data(request.data, SETS, paper="Clarify")
-        assert request.data is not None
-        kind = LOADERS[found.name]
-        words = f"{found.name}, with the encoder of this machine in place of CLIP ResNet-50."
-        work = partial(_photographs, kind=kind, folder=Path(request.data))
-        steps = (
-            Step(name=f"{kind}-0", seconds=600, work=work),
-            Step(
-                name=f"annotators-{kind}",
-                seconds=60,
-                work=partial(_photograph_annotators, kind=kind, folder=Path(request.data)),
-            ),
-        )
-    return Protocol(
-        stated=read_figures(PAPER),
-        data_words=words,
-        steps=steps,
-        measured=measured,
-        tables=tables,
-        plots=plots,
-        notes=notes,
-    )
-
-
 def stand_in_steps(request: ReproduceRequest) -> tuple[Step, ...]:
     """Return all steps; the seconds were measured on one core."""
     fast = request.pick(1.0, 0.2)
     arms = [
-        Step(
-            name=f"{kind}-{number}",
-            seconds=5 * fast,
-            work=partial(_arms, kind=kind, number=number),
-        )
+        each_step(kind, 5 * fast, partial(_arms, kind=kind), range(request.pick(3, 1)))
         for kind in PLANTED
-        for number in range(request.pick(3, 1))
     ]
     people = [
         Step(name=f"annotators-{kind}", seconds=3 * fast, work=partial(_annotators, kind=kind))
         for kind in PLANTED
     ]
-    return (*arms, *people, Step(name="many", seconds=60 * fast, work=_many))
+    return (*chain(*arms), *people, Step(name="many", seconds=60 * fast, work=_many))
+
+
+def given_steps(request: ReproduceRequest, found: DataSet) -> tuple[Step, ...]:
+    """Return the arms and the annotators on the data set that a folder holds."""
+    del request
+    kind = WORDINGS[found.name].kind
+    people = partial(_photograph_annotators, found=found)
+    return (
+        Step(name=f"{kind}-0", seconds=600, work=partial(_photographs, found=found)),
+        Step(name=f"annotators-{kind}", seconds=60, work=people),
+    )
 
 
 def _arms(context: Context, kind: str, number: int) -> StepResult:
@@ -103,15 +80,31 @@ def _many(context: Context) -> StepResult:
     return measure_many(context.request.pick(ManySizes(), small), seed=context.seed_of("many"))
 
 
-def _workshop(context: Context, kind: str, folder: Path) -> Workshop:
-    seed = context.seed_of(kind, "0")
-    world = context.shared(kind, partial(photograph_world, context.request, kind, folder))
-    return Workshop(world=world, seed=seed)
+def _workshop(context: Context, found: DataSet) -> Workshop:
+    kind = WORDINGS[found.name].kind
+    world = context.shared(kind, partial(photograph_world, context, found))
+    return Workshop(world=world, seed=context.seed_of(kind, "0"))
 
 
-def _photographs(context: Context, kind: str, folder: Path) -> StepResult:
-    return dict(arm_results(_workshop(context, kind, folder)))
+def _photographs(context: Context, found: DataSet) -> StepResult:
+    return dict(arm_results(_workshop(context, found)))
 
 
-def _photograph_annotators(context: Context, kind: str, folder: Path) -> StepResult:
-    return people_of(_workshop(context, kind, folder), context, kind)
+def _photograph_annotators(context: Context, found: DataSet) -> StepResult:
+    return people_of(_workshop(context, found), context, WORDINGS[found.name].kind)
+
+
+PROTOCOL = Paper(
+    key=PAPER,
+    name="Clarify",
+    sets=SETS,
+    stand_in_words=STAND_IN_WORDS,
+    stand_in_steps=stand_in_steps,
+    given_words=lambda _request, _found: "the encoder of this machine in place of CLIP ResNet-50",
+    given_steps=given_steps,
+    measured=measured,
+    tables=tables,
+    plots=plots,
+    notes=notes,
+)
+protocol = PROTOCOL.open

@@ -1,4 +1,4 @@
-"""The Directions protocol on photographs: age on CelebA with the paper's correlation with gender, rare kinds of CIFAR-100."""
+"""The Directions protocol on the paper's data: age on CelebA with its correlation with gender, rare kinds of CIFAR-100, radiographs."""
 
 from functools import partial
 from pathlib import Path
@@ -10,6 +10,7 @@ from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.roles import Embedder
 from weakspot.core.seeding import generator
 from weakspot.lab.reproduce.directions.case import POOL, TEST, TRAIN, VALIDATION, Case
+from weakspot.lab.reproduce.directions.conditions import radiograph_steps
 from weakspot.lab.reproduce.directions.hierarchy import Hierarchy
 from weakspot.lab.reproduce.directions.probing import probe
 from weakspot.lab.reproduce.directions.rare import measure_hierarchy
@@ -28,9 +29,10 @@ from weakspot.lab.reproduce.photographs import (
     small_images,
 )
 from weakspot.lab.reproduce.protocol import Context, Step, StepResult
+from weakspot.lab.reproduce.radiograph_files import CHESTX_RAY14
 from weakspot.lab.reproduce.request import ReproduceRequest
 
-SETS = (CELEBA, CIFAR100)
+SETS = (CELEBA, CIFAR100, CHESTX_RAY14)
 CIFAR_PARTS = {TRAIN: 0.4, VALIDATION: 0.2, POOL: 0.4}
 SIDE = 75
 LARGEST = {TRAIN: 62_030, VALIDATION: 7_180, TEST: 19_962}
@@ -38,8 +40,12 @@ LARGEST = {TRAIN: 62_030, VALIDATION: 7_180, TEST: 19_962}
 SECONDS_AN_IMAGE = 0.05
 
 
-def photograph_steps(found: DataSet, folder: Path, request: ReproduceRequest) -> tuple[Step, ...]:
+def photograph_steps(request: ReproduceRequest, found: DataSet) -> tuple[Step, ...]:
     """Return the steps that fit the data set; the time is about that of embedding and of training small networks."""
+    folder = request.data
+    assert folder is not None
+    if found is CHESTX_RAY14:
+        return radiograph_steps(request)
     if found is CIFAR100:
         seconds = SECONDS_AN_IMAGE * request.pick(60_000, 500)
         return (Step(name="rare-0", seconds=5 * seconds, work=partial(_rare, folder=folder)),)

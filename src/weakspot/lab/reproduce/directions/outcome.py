@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from weakspot.lab.reproduce.averages import Average, against, average, gain
+from weakspot.lab.reproduce.directions.conditions import SHOWN
 from weakspot.lab.reproduce.directions.hierarchy import N_SUBCLASSES
 from weakspot.lab.reproduce.figures import Measured, read_figures
 from weakspot.lab.reproduce.protocol import Results
@@ -290,7 +291,9 @@ def _tint_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
 
 
 def _condition_figures(own: Sequence[Mapping[str, Any]]) -> dict[str, Measured]:
-    svm, confidence = (_percents([one[name] for one in own]) for name in ("svm", "confidence"))
+    """Return who comes first; of several conditions of ChestX-ray14 the figure is that of the one that the paper shows."""
+    shown = [one for one in own if one["class"] == SHOWN] or own
+    svm, confidence = (_percents([one[name] for one in shown]) for name in ("svm", "confidence"))
     return {"conditions": against(svm, confidence, "the classifier's confidence")}
 
 

@@ -13,7 +13,13 @@ from weakspot.lab.reproduce.directions.hierarchy import (
     HierarchySizes,
     hierarchy,
 )
-from weakspot.lab.reproduce.directions.probing import Probe, doubts, minority_shares, probe
+from weakspot.lab.reproduce.directions.probing import (
+    PAPER_DOMINO,
+    Probe,
+    doubts,
+    minority_shares,
+    probe,
+)
 from weakspot.lab.reproduce.protocol import Context, StepResult
 from weakspot.lab.reproduce.request import ReproduceRequest
 
@@ -56,6 +62,7 @@ def measure_hierarchy(world: Hierarchy, plan: NetworkPlan, request: ReproduceReq
     orders = {
         "svm": found.scores(test),
         "confidence": doubts(probabilities[test], case.labels[test]),
+        "Domino": probe(case, probabilities, seed=seed, discoverer=PAPER_DOMINO).scores(test),
     }
     return {
         "counts": list(COUNTS),

@@ -15,7 +15,9 @@ def tables(results: Results) -> list[PaperTable]:
     found: list[PaperTable] = []
     own = of_kind(results, "spurious")
     if own:
-        found.append(_order_table(own))
+        found.append(
+            _order_table(own, "Fig. 2: minority among the first K images of each class, percent")
+        )
         found.append(_synthetic_table(own))
     for kind, title, columns in (
         ("strength", "Fig. 4 and 11: strength of the planted shift", ("ratio", "strength", "minority accuracy")),
@@ -38,14 +40,23 @@ def tables(results: Results) -> list[PaperTable]:
                 )
             )
     if rare := of_kind(results, "rare"):
+        found.append(
+            _order_table(
+                rare, "Fig. 5: rare subclass among the first K images of each superclass, percent"
+            )
+        )
         found.append(_filter_table(rare))
+    if conditions := of_kind(results, "conditions"):
+        found.append(_condition_table(conditions))
+    if corruption := of_kind(results, "corruption"):
+        found.append(_corruption_table(corruption))
     return found
 
 
-def _order_table(own: Sequence[Mapping[str, Any]]) -> PaperTable:
+def _order_table(own: Sequence[Mapping[str, Any]], title: str) -> PaperTable:
     counts = own[0]["counts"]
     return PaperTable(
-        title="Fig. 2: minority among the first K images of each class, percent",
+        title=title,
         header=("order", *(f"K = {count}" for count in counts)),
         rows=tuple(
             (name, *(PERCENT * float(one) for one in np.mean([each["orders"][name] for each in own], axis=0)))
@@ -90,6 +101,48 @@ def _filter_table(own: Sequence[Mapping[str, Any]]) -> PaperTable:
         title="Fig. 6 and App. A.5: images added per superclass, accuracy in percent",
         header=("chosen by, images", "minority", "overall"),
         rows=tuple(rows),
+    )
+
+
+def _condition_table(own: Sequence[Mapping[str, Any]]) -> PaperTable:
+    return PaperTable(
+        title="Fig. 39 and App. C.3: multi-label, marked images (AP radiographs) among all of a side and among those put first, percent",
+        header=("condition", "side", "of all", "SVM first", "least confident first", "strength"),
+        rows=tuple(
+            (
+                one["class"],
+                one.get("side", ""),
+                *(
+                    None if one[name] is None else PERCENT * float(one[name])
+                    for name in ("in test", "svm", "confidence", "strength")
+                ),
+            )
+            for one in own
+        ),
+        note="Thresholds are chosen by F1 on validation samples. Empty where too few images fail for an SVM.",
+    )
+
+
+def _corruption_table(own: Sequence[Mapping[str, Any]]) -> PaperTable:
+    return PaperTable(
+        title="Fig. 19: ImageNet-C, noisy images among those put first, and accuracy, percent",
+        header=(
+            "world",
+            "SVM first",
+            "least confident first",
+            "accuracy, clean",
+            "accuracy, noisy",
+        ),
+        rows=tuple(
+            (
+                f"{number}",
+                *(
+                    PERCENT * float(one[name])
+                    for name in ("svm", "confidence", "accuracy on clean", "accuracy on noisy")
+                ),
+            )
+            for number, one in enumerate(own)
+        ),
     )
 
 

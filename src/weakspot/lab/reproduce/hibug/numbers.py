@@ -12,6 +12,7 @@ from weakspot.lab.reproduce.protocol import Results
 THRESHOLDS = {"07": 0.5, "08": 0.6}
 """For the paper's 0.7 and 0.8: predictions of planted classifiers follow the spurious value less closely."""
 ATTRIBUTES, DOMINO = "attributes", "mixture"
+KINDS = ("correlation", "rare", "noisy-label")
 NOT_TOLD = "values of size and place are told too badly from these embeddings to become attributes, so nothing can name them"
 EASIER = "a planted scene has few attributes, and the right one is among them"
 HARDER = (
@@ -46,22 +47,40 @@ def tasks_in(results: Results, step: str) -> tuple[TaskName, ...]:
 
 def measured(results: Results) -> Mapping[str, Measured]:
     """Return what was measured for every figure of the paper; steps that were not run are passed over."""
-    found = {**dict(_slices(results)), **dict(_selection(results))}
-    if "generation" in results:
-        found |= {**dict(_found(results)), **dict(_generation(results))}
+    found = {
+        **dict(_slices(results)),
+        **dict(_selection(results)),
+        **dict(_correlations(results)),
+        **dict(_rare_cases(results)),
+        **dict(_domino(results)),
+    }
+    return found | (dict(_generation(results)) if "generation" in results else {})
+
+
+def settings_in(results: Results) -> tuple[str, ...]:
+    """Return the kinds of problems of dcbench, or like them, of which a step was run."""
+    return tuple(kind for kind in KINDS if f"dcbench-{kind}" in results)
+
+
+def thresholds_of(results: Results) -> Mapping[str, float]:
+    """Return how strongly predictions must follow a value: the paper's thresholds on dcbench, lower ones on planted problems."""
+    found: Mapping[str, float] = results["dcbench-correlation"].get("thresholds", THRESHOLDS)
     return found
 
 
-def _found(results: Results) -> Iterator[tuple[str, Measured]]:
-    for key, threshold in THRESHOLDS.items():
-        strong = [
-            row
-            for row in rows_of(results, "correlation", ATTRIBUTES)
-            if row["strength"] >= threshold
-        ]
-        domino = [
-            row for row in rows_of(results, "correlation", DOMINO) if row["strength"] >= threshold
-        ]
+def strong_rows(results: Results, method: str, threshold: float) -> list[Mapping[str, Any]]:
+    """Return the correlations that predictions follow by a threshold or more."""
+    rows = rows_of(results, "correlation", method)
+    return [row for row in rows if row["strength"] is not None and row["strength"] >= threshold]
+
+
+def _correlations(results: Results) -> Iterator[tuple[str, Measured]]:
+    if "correlation" not in settings_in(results):
+        return
+    for key, threshold in thresholds_of(results).items():
+        strong, domino = (
+            strong_rows(results, method, threshold) for method in (ATTRIBUTES, DOMINO)
+        )
         note = (
             f"{len(strong)} problems in which predictions follow the value by {threshold} or more"
         )
@@ -80,6 +99,11 @@ def _found(results: Results) -> Iterator[tuple[str, Measured]]:
                     note=note,
                 ),
             )
+
+
+def _rare_cases(results: Results) -> Iterator[tuple[str, Measured]]:
+    if "rare" not in settings_in(results):
+        return
     rare, domino = (rows_of(results, "rare", method) for method in (ATTRIBUTES, DOMINO))
     for key, name in (("rare_case", "attribute"), ("rare_word", "word")):
         yield (
@@ -93,7 +117,12 @@ def _found(results: Results) -> Iterator[tuple[str, Measured]]:
                 note=f"{len(rare)} problems",
             ),
         )
-    for kind in ("correlation", "rare"):
+
+
+def _domino(results: Results) -> Iterator[tuple[str, Measured]]:
+    for kind in settings_in(results):
+        if kind == "noisy-label":
+            continue
         own = rows_of(results, kind, DOMINO)
         yield f"domino_{kind}", shown(percent(own, "precision_at_10"), if_higher=EASIER)
         yield (
@@ -172,6 +201,8 @@ def _selection(results: Results) -> Iterator[tuple[str, Measured]]:
                 note=f"lowest of all ways: {lowest}, {others[lowest]:.1f}",
             ),
         )
+    if not own:
+        return
     counts = [results[f"selection-{task}"]["after"] for task in own]
     before, after = (sum(one[place] for one in counts) for place in (0, 1))
     yield (

@@ -1,4 +1,4 @@
-"""The HiBug protocol on the papers' own photographs: lipstick on CelebA, products of RPC, ten classes of ImageNet."""
+"""The HiBug protocol on the paper's own data: lipstick on CelebA, products of RPC, ten classes of ImageNet, problems of dcbench."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,7 +16,9 @@ from weakspot.core.dataset import SPLIT_ORDER, Dataset, Split
 from weakspot.core.dataset import Task as DataTask
 from weakspot.core.roles import Embedder
 from weakspot.core.seeding import generator
+from weakspot.lab.reproduce.dcbench_files import DCBENCH
 from weakspot.lab.reproduce.expected_files import DataSet
+from weakspot.lab.reproduce.hibug.dcbench import dcbench_steps
 from weakspot.lab.reproduce.hibug.measuring import measure_selection, measure_slices
 from weakspot.lab.reproduce.hibug.tasks import PLAN, Task, TaskName
 from weakspot.lab.reproduce.labelled_files import IMAGENET, RPC, LabelledFile, read_files
@@ -26,7 +28,7 @@ from weakspot.lab.reproduce.request import ReproduceRequest
 from weakspot.lab.reproduce.scenes.networks import train_on
 from weakspot.media.images import decode_image
 
-SETS = (CELEBA, RPC, IMAGENET)
+SETS = (DCBENCH, CELEBA, RPC, IMAGENET)
 NAMES: Mapping[str, TaskName] = {CELEBA.name: "two", RPC.name: "many", IMAGENET.name: "few"}
 SIDE, WIDTH, EPOCHS, BATCH = 64, 32, 20, 32
 MAJORITY = 0.9
@@ -51,8 +53,13 @@ class PhotographWorld:
         return self.dataset.rows_of(*splits)
 
 
-def given_steps(found: DataSet) -> tuple[Step, ...]:
-    """Return slices and selection of the task that a data set is for; generation needs a text-to-image model and is left out."""
+def given_steps(request: ReproduceRequest, found: DataSet) -> tuple[Step, ...]:
+    """Return Table 1 on dcbench, otherwise slices and selection of the task that a data set is for.
+
+    Generation needs a text-to-image model and is left out.
+    """
+    if found is DCBENCH:
+        return dcbench_steps(request)
     name = NAMES[found.name]
     return (
         Step(name=f"slices-{name}", seconds=SECONDS, work=partial(_slices, found=found)),

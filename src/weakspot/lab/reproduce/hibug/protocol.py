@@ -3,8 +3,7 @@
 from functools import partial
 
 from weakspot.lab.bench.problem import ProblemKind
-from weakspot.lab.reproduce.expected_files import require_data
-from weakspot.lab.reproduce.figures import read_figures
+from weakspot.lab.reproduce.dcbench_files import DCBENCH
 from weakspot.lab.reproduce.hibug.measuring import (
     measure_generation,
     measure_selection,
@@ -15,7 +14,8 @@ from weakspot.lab.reproduce.hibug.own_data import SETS, given_steps
 from weakspot.lab.reproduce.hibug.settings import measure_setting
 from weakspot.lab.reproduce.hibug.tables import plots, tables
 from weakspot.lab.reproduce.hibug.tasks import TASKS
-from weakspot.lab.reproduce.protocol import Protocol, Step
+from weakspot.lab.reproduce.paper import Paper
+from weakspot.lab.reproduce.protocol import Step
 from weakspot.lab.reproduce.request import ReproduceRequest
 
 STAND_IN = (
@@ -25,28 +25,6 @@ STAND_IN = (
     "from embeddings by what is in a scene, with noise; for Stable Diffusion: the renderer."
 )
 WORLDS: dict[ProblemKind, int] = {"correlation": 50, "rare": 40, "noisy-label": 10}
-
-
-def protocol(request: ReproduceRequest) -> Protocol:
-    """Return the steps and figures of the paper, for the data that is given.
-
-    Raises:
-        DataError: if files of the data are missing.
-    """
-    if request.is_stand_in:
-        words, steps = STAND_IN, _stand_in_steps(request)
-    else:
-        found = require_data(request.data, SETS, paper="HiBug")
-        words = f"{found.name}, with small networks and the encoder of this machine in place of ResNet18 and BLIP."
-        steps = given_steps(found)
-    return Protocol(
-        stated=read_figures("hibug"),
-        data_words=words,
-        steps=steps,
-        measured=measured,
-        tables=tables,
-        plots=plots,
-    )
 
 
 def _stand_in_steps(request: ReproduceRequest) -> tuple[Step, ...]:
@@ -67,3 +45,22 @@ def _stand_in_steps(request: ReproduceRequest) -> tuple[Step, ...]:
         )
     steps.append(Step(name="generation", seconds=70, work=measure_generation))
     return tuple(steps)
+
+
+PROTOCOL = Paper(
+    key="hibug",
+    name="HiBug",
+    sets=SETS,
+    stand_in_words=STAND_IN,
+    stand_in_steps=_stand_in_steps,
+    given_words=lambda _request, found: (
+        "the encoder of this machine in place of BLIP"
+        if found is DCBENCH
+        else "small networks and the encoder of this machine in place of ResNet18 and BLIP"
+    ),
+    given_steps=given_steps,
+    measured=measured,
+    tables=tables,
+    plots=plots,
+)
+protocol = PROTOCOL.open

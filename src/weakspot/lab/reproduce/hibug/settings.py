@@ -1,6 +1,6 @@
 """Problems like those of dcbench: a spurious feature, a rare case, wrong labels; how often attribute and word are found."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 from pydantic import JsonValue
@@ -22,14 +22,22 @@ FACTORS_USED = ("background", "colour", "lighting", "size", "position")
 RHO = (0.95, 0.98, 0.99, 0.995, 0.999)
 RARE = (0.0, 0.01, 0.02, 0.05)
 N_SAMPLES, N_SMALL = 6000, 1800
+PAPER_THRESHOLDS = {"07": 0.7, "08": 0.8}
+"""How strongly predictions must follow the spurious value, by the keys of the paper's figures."""
 
 
 def measure_setting(context: Context, kind: ProblemKind, n_worlds: int) -> StepResult:
     """Run the attribute method, and Domino's mixture beside it, on all problems of one kind."""
+    return score_rows(
+        (number, *setting_problem(context, kind, number)) for number in range(n_worlds)
+    )
+
+
+def score_rows(problems: Iterable[tuple[int, BenchProblem, float | None]]) -> StepResult:
+    """Return one row for every problem and method; problems come with their number and strength."""
     rows: list[JsonValue] = []
     plan = BenchPlan(methods=METHODS, measure_memory=False)
-    for number in range(n_worlds):
-        problem, strength = setting_problem(context, kind, number)
+    for number, problem, strength in problems:
         for score in run_bench([problem], plan):
             if score.method in METHODS:
                 rows.append({"number": number, "strength": strength, **_score(score)})

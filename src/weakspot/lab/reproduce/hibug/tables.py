@@ -9,10 +9,12 @@ from weakspot.lab.reproduce.hibug.measuring import SHARES
 from weakspot.lab.reproduce.hibug.numbers import (
     ATTRIBUTES,
     DOMINO,
-    THRESHOLDS,
     percent,
     rows_of,
+    settings_in,
+    strong_rows,
     tasks_in,
+    thresholds_of,
 )
 from weakspot.lab.reproduce.hibug.tasks import PAPER_NAMES
 from weakspot.lab.reproduce.protocol import PaperTable, Results
@@ -30,9 +32,13 @@ def tables(results: Results) -> tuple[PaperTable, ...]:
 
 
 def _tables(results: Results) -> Iterator[PaperTable]:
-    if "generation" in results:
+    if settings_in(results):
         yield _settings(results)
+    if "generation" in results:
         yield _generation(results)
+    if not tasks_in(results, "slices"):
+        return
+    yield _thresholds(results)
     yield PaperTable(
         title="Table 3: accuracy on further images of slices",
         header=("task", "all slices", "model acc.", "model acc. - 0.1", "model acc. - 0.2", "slices", "values told right"),
@@ -65,14 +71,29 @@ def _tables(results: Results) -> Iterator[PaperTable]:
     )
 
 
+def _thresholds(results: Results) -> PaperTable:
+    counts = {
+        task: results[f"slices-{task}"]["by_threshold"] for task in tasks_in(results, "slices")
+    }
+    limits = [limit for limit, _ in next(iter(counts.values()))]
+    return PaperTable(
+        title="Figure 3: error slices by threshold of validation accuracy",
+        header=("task", *(f"at most {100 * limit:.0f} %" for limit in limits)),
+        rows=tuple(
+            (f"{task} (for {PAPER_NAMES[task]})", *(f"{number}" for _, number in found))
+            for task, found in counts.items()
+        ),
+    )
+
+
 def _settings(results: Results) -> PaperTable:
     rows: list[tuple[str | float | None, ...]] = []
     for method, words in ((ATTRIBUTES, "attributes"), (DOMINO, "mixture (Domino)")):
-        for kind in ("correlation", "rare", "noisy-label"):
+        for kind in settings_in(results):
             given = rows_of(results, kind, method)
-            limits = [*THRESHOLDS.values()] if kind == "correlation" else []
+            limits = [*thresholds_of(results).values()] if kind == "correlation" else []
             for limit in (None, *limits):
-                own = [row for row in given if limit is None or row["strength"] >= limit]
+                own = given if limit is None else strong_rows(results, method, limit)
                 named = "" if limit is None else f", followed by {limit} or more"
                 is_named = kind != "noisy-label"
                 rows.append(
@@ -150,6 +171,8 @@ def _generation(results: Results) -> PaperTable:
 
 def plots(results: Results) -> Mapping[str, str]:
     """Return Figure 3 and Table 4 as charts."""
+    if not tasks_in(results, "slices"):
+        return {}
     thresholds = {
         f"{task} (for {PAPER_NAMES[task]})": [
             (float(limit), float(number))

@@ -2,9 +2,8 @@
 
 from functools import partial
 
-from weakspot.lab.reproduce.expected_files import require_data
-from weakspot.lab.reproduce.figures import read_figures
-from weakspot.lab.reproduce.protocol import Protocol, Step
+from weakspot.lab.reproduce.paper import Paper
+from weakspot.lab.reproduce.protocol import Step
 from weakspot.lab.reproduce.refine.families import FAMILIES, SMALL_FAMILIES
 from weakspot.lab.reproduce.refine.measuring import (
     measure_colour,
@@ -25,30 +24,6 @@ STAND_IN = (
 )
 
 
-def protocol(request: ReproduceRequest) -> Protocol:
-    """Return the steps and figures of the paper, for the data that is given.
-
-    Raises:
-        DataError: if files of the data are missing.
-    """
-    if request.is_stand_in:
-        words, steps = STAND_IN, _stand_in_steps(request)
-    else:
-        found = require_data(request.data, SETS, paper="Refine")
-        words = (
-            f"{found.name}, with {len(request.models)} models and the generator that is configured."
-        )
-        steps = given_steps(request, found)
-    return Protocol(
-        stated=read_figures("refine"),
-        data_words=words,
-        steps=steps,
-        measured=measured,
-        tables=tables,
-        plots=plots,
-    )
-
-
 def _stand_in_steps(request: ReproduceRequest) -> tuple[Step, ...]:
     shapes = request.pick(FAMILIES, SMALL_FAMILIES)
     steps = [
@@ -61,3 +36,20 @@ def _stand_in_steps(request: ReproduceRequest) -> tuple[Step, ...]:
         Step(name="many", seconds=90.0, work=measure_many),
     ]
     return tuple(steps)
+
+
+PROTOCOL = Paper(
+    key="refine",
+    name="Refine",
+    sets=SETS,
+    stand_in_words=STAND_IN,
+    stand_in_steps=_stand_in_steps,
+    given_words=lambda request, _found: (
+        f"{len(request.models)} models and the generator that is configured"
+    ),
+    given_steps=given_steps,
+    measured=measured,
+    tables=tables,
+    plots=plots,
+)
+protocol = PROTOCOL.open

@@ -31,10 +31,34 @@ def _tables(results: Results) -> Iterator[PaperTable]:
     if all("collective 1" in one for one in families(results).values()):
         yield _collective(results)
         yield _values(results)
+    yield from _overlaps(results)
     yield _arms(results)
     if "many" in results and "sweep" in results:
         yield _many(results)
         yield _sweep(results)
+
+
+def _overlaps(results: Results) -> Iterator[PaperTable]:
+    """Yield failures in common: of families where every failure was kept, of the user's own models where their overlaps were."""
+    known = families(results)
+    names = list(known)
+    if any(one["failures"] for one in known.values()):
+        shares = [[overlap_of(results, one, other) for other in names] for one in names]
+    else:
+        (given,) = known.values()
+        names, shares = [one["name"] for one in given["models"]], given["overlaps"]
+    if shares:
+        yield PaperTable(
+            title="Figure 4 b: failures in common (intersection over union), percent",
+            header=("", *names),
+            rows=tuple(
+                (name, *(100 * value for value in line))
+                for name, line in zip(names, shares, strict=True)
+            ),
+            note="Of two different models each; of one with itself it is 100."
+            if len(names) > len(known)
+            else "Of two different models each, the mean.",
+        )
 
 
 def _by_family(results: Results) -> list[tuple[str, Mapping[str, Any]]]:

@@ -1,9 +1,7 @@
 """The protocol of the Search paper."""
 
-from weakspot.lab.reproduce.expected_files import require_data
-from weakspot.lab.reproduce.figures import read_figures
-from weakspot.lab.reproduce.protocol import Protocol, Step
-from weakspot.lab.reproduce.request import ReproduceRequest
+from weakspot.lab.reproduce.paper import Paper
+from weakspot.lab.reproduce.protocol import Step
 from weakspot.lab.reproduce.search.measuring import (
     measure_clusters,
     measure_pairs,
@@ -24,24 +22,18 @@ STEPS: tuple[Step, ...] = (
     Step(name="clusters", seconds=80, work=measure_clusters),
     Step(name="transfer", seconds=60, work=measure_transfer),
 )
-
-
-def protocol(request: ReproduceRequest) -> Protocol:
-    """Return the steps and figures of the paper, for the data that is given.
-
-    Raises:
-        DataError: if files of the data are missing.
-    """
-    words, steps = STAND_IN, STEPS
-    if not request.is_stand_in:
-        found = require_data(request.data, SETS, paper="Search")
-        words = f"{found.name}, with the first of the models and the generator that is configured."
-        steps = given_steps(request, found)
-    return Protocol(
-        stated=read_figures("search"),
-        data_words=words,
-        steps=steps,
-        measured=measured,
-        tables=tables,
-        plots=plots,
-    )
+PROTOCOL = Paper(
+    key="search",
+    name="Search",
+    sets=SETS,
+    stand_in_words=STAND_IN,
+    stand_in_steps=lambda _request: STEPS,
+    given_words=lambda _request, _found: (
+        "the first of the models and the generator that is configured"
+    ),
+    given_steps=given_steps,
+    measured=measured,
+    tables=tables,
+    plots=plots,
+)
+protocol = PROTOCOL.open
