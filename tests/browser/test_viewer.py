@@ -62,6 +62,29 @@ def test_viewer__twenty_images_by_keyboard__then_the_address_shows_the_same_else
     assert visit.complaints == []
 
 
+def test_viewer__image_leaves_the_filter_when_it_is_marked__none_is_left_out(visit):
+    visit.go("/images?mark=none&result=wrong", "Images")
+    tiles = visit.page.get_by_role("button", name=re.compile("predicted as"))
+    names = [tiles.nth(place).get_attribute("title") for place in range(3)]
+    tiles.first.click()
+    for place in (0, 1):
+        expect(visit.page.get_by_role("heading", level=2, name=names[place])).to_be_visible()
+        visit.page.keyboard.press("t")
+        field = visit.page.get_by_role("dialog").get_by_label("Tag", exact=True)
+        expect(field).to_be_focused()
+        visit.page.keyboard.type("seen")
+        visit.page.keyboard.press("Enter")
+        expect(visit.page.get_by_role("button", name="Take back: Tag: seen")).to_be_visible()
+        expect(field).to_have_count(0)
+        visit.page.keyboard.press("ArrowRight")
+    expect(visit.page.get_by_role("heading", level=2, name=names[2])).to_be_visible()
+    visit.go("/activity", "Activity")
+    undo = visit.page.get_by_role("button", name=re.compile("Undo: Marked .* tag: seen"))
+    for left in (1, 0):
+        undo.first.click()
+        expect(undo).to_have_count(left)
+
+
 def test_viewer__wheel_keys_and_drag__zoom_and_move(visit):
     visit.go("/images", "Images")
     visit.page.get_by_role("button", name=re.compile("predicted as")).first.click()
