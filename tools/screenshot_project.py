@@ -93,6 +93,10 @@ def fill_project(address: str) -> str:
     script.work("map")
     script.work("counterfactual", class_name="apple", captions=["green", "on grass"], n_each=12)
     script.work("repair", strategy="up-weight")
+    kept = script.ask("repair/results")["kept"]
+    best = max(kept, key=lambda one: one["right_after"])
+    if not best["is_current"]:
+        script.ask("repair/current", {"repair_id": best["repair_id"]})
     script.ask("classes/accept", {"title": "apple", "phrase": "in a supermarket"})
     shown = script.ask("images?result=wrong&order=loss&limit=10")
     rows = [one["row"] for one in shown["images"]]

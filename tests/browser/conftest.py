@@ -5,11 +5,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, sync_playwright
-from tests.browser.driving import CHROMIUM, QUIET, SOFTWARE_GRAPHICS, serving
+from playwright.sync_api import Browser, expect, sync_playwright
+from tests.browser.driving import CHROMIUM, PATIENCE, QUIET, SOFTWARE_GRAPHICS, serving
 from tests.browser.large_project import write_large_project
 
 N_LARGE = 50_000
+# Five seconds, as it is without this, are too few on a machine that does other things.
+expect.set_options(timeout=PATIENCE)
 
 
 @pytest.fixture(scope="session")

@@ -6,12 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from playwright.sync_api import Browser, ConsoleMessage, Page, expect
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, expect
 
 CHROMIUM = shutil.which("chromium") or "/usr/bin/chromium"
 QUIET = (
@@ -44,6 +45,8 @@ PAGES = (
     ("/activity", "Activity"),
 )
 ADDRESS = re.compile(r"(http://\S+/)#token=(\S+)")
+PATIENCE = 120_000
+"""Milliseconds that anything is waited for: a machine may be busy, and what waits costs nothing where it is fast."""
 
 
 @contextmanager
@@ -97,7 +100,7 @@ class Visit:
     def settle(self) -> None:
         """Wait until nothing is loading."""
         self.page.wait_for_load_state("networkidle")
-        expect(self.page.locator(".loading")).to_have_count(0, timeout=60_000)
+        expect(self.page.locator(".loading")).to_have_count(0)
 
     def check(self) -> None:
         """Hold that the console was silent and that axe finds nothing serious, in light and in dark."""
@@ -133,10 +136,28 @@ def visiting(
     context = chromium.new_context(
         viewport={"width": width, "height": height}, accept_downloads=True, reduced_motion="reduce"
     )
+    context.set_default_timeout(PATIENCE)
     visit = Visit(page=context.new_page(), address=address)
     visit.listen()
     visit.page.goto(address)
     arrives(visit.page)
-    visit.page.get_by_role("navigation", name="Pages").wait_for(timeout=120_000)
+    visit.page.get_by_role("navigation", name="Pages").wait_for()
     yield visit
     context.close()
+
+
+def wait_until(is_so: Callable[[], bool]) -> None:
+    """Wait until something is so; for what no locator can be asked."""
+    deadline = time.monotonic() + PATIENCE / 1000
+    while not is_so():
+        assert time.monotonic() < deadline, "it never was so"
+        time.sleep(0.1)
+
+
+def wait_for_image(image: Locator, *, wider_than: int = 0) -> None:
+    """Wait until an image is loaded. It is looked for again each time: a page may have made it anew meanwhile."""
+    wait_until(
+        lambda: image.evaluate(
+            "(one, least) => one.complete && one.naturalWidth > least", wider_than
+        )
+    )

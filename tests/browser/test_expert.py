@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
-from tests.browser.driving import Visit, visiting
+from tests.browser.driving import Visit, visiting, wait_for_image, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -45,13 +45,10 @@ def test_expert__overview_to_image_to_file_name__one_click_each(visit):
     hand = Hand()
     hand.click(visit.page.get_by_role("button", name=re.compile("wrong")).first)
     image = _viewer(visit).get_by_role("img", name=re.compile("predicted as"))
-    visit.page.wait_for_function(
-        "element => element.complete && element.naturalWidth > 300", arg=image.element_handle()
-    )
+    wait_for_image(image, wider_than=300)
     assert hand.clicks == 1
     hand.click(_viewer(visit).get_by_role("button", name="Copy file name"))
-    expect(_viewer(visit).get_by_text("Copied")).to_be_visible()
-    assert visit.page.evaluate("navigator.clipboard.readText()") == _name(visit)
+    wait_until(lambda: visit.page.evaluate("navigator.clipboard.readText()") == _name(visit))
     assert hand.clicks == 2
     visit.page.keyboard.press("Escape")
 
@@ -69,6 +66,8 @@ def test_expert__twenty_images_by_keyboard__three_labels_marked_and_downloaded(v
             visit.page.keyboard.press("p")
             visit.page.keyboard.press("Enter")
             expect(_viewer(visit).get_by_text("Label is wrong: it is pear")).to_be_visible()
+            # Another page may have told of the mark before its own answer closed the form, which takes the arrow keys.
+            expect(_viewer(visit).get_by_label("The right label")).to_have_count(0)
             marked.append(_name(visit))
         if number < 20:
             visit.page.keyboard.press("ArrowRight")
@@ -117,7 +116,7 @@ def test_expert__two_slices_compared__three_clicks_from_the_list(visit):
     visit.go("/classes/apple?phrase=in%20a%20supermarket", "Classes")
     hand = Hand()
     hand.click(visit.page.get_by_role("button", name="Accept as a slice"))
-    expect(visit.page.get_by_text(re.compile("^Accepted: "))).to_be_visible(timeout=60_000)
+    expect(visit.page.get_by_text(re.compile("^Accepted: "))).to_be_visible()
     hand.click(visit.page.get_by_role("link", name="Slices", exact=True))
     boxes = visit.page.get_by_role("table").get_by_role("checkbox")
     expect(boxes.nth(1)).to_be_visible()
@@ -129,9 +128,7 @@ def test_expert__two_slices_compared__three_clicks_from_the_list(visit):
     for part in ("In the first alone", "In the second alone", "In both"):
         expect(visit.page.get_by_role("heading", name=part)).to_be_visible()
     image = visit.page.get_by_role("button", name=re.compile("predicted as")).first.locator("img")
-    visit.page.wait_for_function(
-        "element => element.complete && element.naturalWidth > 0", arg=image.element_handle()
-    )
+    wait_for_image(image)
     assert (hand.clicks - before, hand.clicks) == (3, 5)
     visit.settle()
     visit.check()
@@ -149,12 +146,13 @@ def test_expert__repaired_twice_and_gone_back__undo_brings_the_other(visit):
     hand = Hand()
     back = visit.page.get_by_role("button", name=re.compile("Use this one"))
     _repair(visit)
-    expect(back.first).to_be_visible(timeout=60_000)
+    # All that is kept at once: the list may grow by the repair just made between looking and pressing.
+    visit.page.reload()
+    expect(back.first).to_be_visible()
     chosen = back.first.get_attribute("aria-label")
-    made = visit.page.get_by_role("region", name="All repairs of this run").locator("small.quiet")
-    assert len(set(made.all_inner_texts())) == made.count() > 1
-    hand.click(back.first)
-    expect(visit.page.get_by_role("button", name=chosen)).to_have_count(0)
+    chosen_one = visit.page.get_by_role("button", name=chosen, exact=True)
+    hand.click(chosen_one)
+    expect(chosen_one).to_have_count(0)
     hand.click(visit.page.get_by_role("link", name="Activity"))
     undo = visit.page.get_by_role("button", name=re.compile("Undo: Chose the repair")).first
     hand.click(undo)
@@ -162,7 +160,7 @@ def test_expert__repaired_twice_and_gone_back__undo_brings_the_other(visit):
     visit.settle()
     visit.check()
     hand.click(visit.page.get_by_role("link", name="Repair", exact=True))
-    expect(visit.page.get_by_role("button", name=chosen)).to_be_visible()
+    expect(chosen_one).to_be_visible()
     assert hand.clicks == 4
 
 
@@ -180,6 +178,7 @@ def test_expert__copied_address_in_a_second_browser__shows_the_same_and_what_is_
         # What is said in the one browser is seen in the other, without a reload.
         expect(_viewer(other).get_by_text(re.compile("Label is wrong: it is"))).to_be_visible()
         visit.page.keyboard.press("n")
+        expect(_viewer(visit).get_by_label("Note", exact=True)).to_be_focused()
         visit.page.keyboard.type("seen by both")
         visit.page.keyboard.press("Enter")
         expect(_viewer(other).get_by_text("seen by both")).to_be_visible()

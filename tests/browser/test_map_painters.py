@@ -5,7 +5,7 @@ import io
 import numpy as np
 import pytest
 from PIL import Image
-from tests.browser.driving import visiting
+from tests.browser.driving import visiting, wait_until
 
 # Chromium says truthfully that its graphics card is imitated. Hiding that makes the page draw with WebGL 2, which
 # the imitation does correctly.
@@ -30,9 +30,11 @@ def test_map__drawn_either_way__shows_right_and_wrong_points_in_their_colours(
         visit.settle()
         canvas = visit.page.locator("canvas").first
         assert canvas.evaluate("canvas => canvas.getContext('webgl2') !== null") is is_card
-        visit.page.wait_for_timeout(500)
-        pixels = np.asarray(Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")).astype(int)
-        red, blue = pixels[..., 0], pixels[..., 2]
-        assert (red > blue + 60).sum() > 200
-        assert (blue > red + 60).sum() > 1000
+        wait_until(lambda: _shows_both_colours(canvas))
         assert visit.complaints == []
+
+
+def _shows_both_colours(canvas):
+    pixels = np.asarray(Image.open(io.BytesIO(canvas.screenshot())).convert("RGB")).astype(int)
+    red, blue = pixels[..., 0], pixels[..., 2]
+    return (red > blue + 60).sum() > 200 and (blue > red + 60).sum() > 1000

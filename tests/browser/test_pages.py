@@ -1,11 +1,10 @@
 """Every page, on real photographs and on 50,000 planted images: it shows, it is accessible, and its console is silent."""
 
 import re
-import time
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.driving import PAGES, visiting
+from tests.browser.driving import PAGES, visiting, wait_until
 
 SENTENCE = "The AI is often wrong on images that have"
 
@@ -87,21 +86,13 @@ def test_map__drawn_around__says_what_is_inside(visit):
     assert visit.complaints == []
 
 
-def _wait_for(is_so):
-    for _ in range(120):
-        if is_so():
-            return
-        time.sleep(0.5)
-    raise AssertionError("it never was so")
-
-
 def test_class_view__threshold_moved__server_is_not_asked(visit):
     title = "disc" if visit.page.title().startswith("shapes") else "apple"
     # Classes are put in order, and words looked for, once: while that goes on, a page asks again.
     root = visit.address.split("#")[0]
-    _wait_for(lambda: visit.page.request.get(f"{root}api/classes").json()["is_ranked"])
+    wait_until(lambda: visit.page.request.get(f"{root}api/classes").json()["is_ranked"])
     suggested = f"{root}api/classes/suggestions?title={title}"
-    _wait_for(lambda: visit.page.request.get(suggested).json()["is_complete"])
+    wait_until(lambda: visit.page.request.get(suggested).json()["is_complete"])
     visit.page.reload()
     visit.go(f"/classes/{title}", "Classes")
     visit.page.get_by_label(SENTENCE).fill("green")

@@ -5,7 +5,7 @@ import csv
 import pytest
 from PIL import Image
 from playwright.sync_api import expect
-from tests.browser.driving import Visit, serving
+from tests.browser.driving import PATIENCE, Visit, serving
 
 
 @pytest.fixture
@@ -27,7 +27,9 @@ def test_set_up__table_with_own_names__asked_checked_and_ready_to_begin(
 ):
     monkeypatch.chdir(answers.parent)
     with serving("serve", "answers.csv") as address:
-        page = chromium.new_context(viewport={"width": 1280, "height": 900}).new_page()
+        context = chromium.new_context(viewport={"width": 1280, "height": 900})
+        context.set_default_timeout(PATIENCE)
+        page = context.new_page()
         visit = Visit(page=page, address=address)
         visit.listen()
         page.goto(address)
@@ -41,8 +43,8 @@ def test_set_up__table_with_own_names__asked_checked_and_ready_to_begin(
         page.get_by_role("dialog").get_by_role("button", name="photos/").wait_for()
         page.keyboard.press("Escape")
         page.get_by_role("button", name="Keep and check").click()
-        expect(page.get_by_role("button", name="Begin")).to_be_enabled(timeout=60_000)
+        expect(page.get_by_role("button", name="Begin")).to_be_enabled()
         page.get_by_text("classes", exact=False).first.wait_for()
         visit.check()
         assert (answers.parent / "answers-weakspot" / "weakspot.toml").exists()
-        page.context.close()
+        context.close()

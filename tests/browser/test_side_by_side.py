@@ -1,8 +1,10 @@
 """Looking closely on real photographs: two slices side by side, and where the classifier looks."""
 
 import json
+import re
 
 import pytest
+from playwright.sync_api import expect
 from tests.browser.driving import visiting
 
 
@@ -29,7 +31,7 @@ def test_slices__two_picked__side_by_side_under_an_address(two_slices):
     page.get_by_role("link", name="Side by side").click()
     page.get_by_role("heading", level=1, name="Two slices side by side").wait_for()
     page.get_by_role("heading", name="In the first alone").wait_for()
-    assert "/beside/" in page.url
+    expect(page).to_have_url(re.compile("/beside/"))
     two_slices.settle()
     two_slices.check()
 
@@ -40,11 +42,11 @@ def test_viewer__heat_map__says_what_it_is_and_goes_on_to_the_next(two_slices):
     two_slices.go("/images?result=wrong", "Images")
     page.get_by_role("button", name="predicted as").first.click()
     page.get_by_role("button", name="Heat map").click()
-    page.get_by_text("It does not prove what it uses").wait_for(timeout=60_000)
+    page.get_by_text("It does not prove what it uses").wait_for()
     two_slices.check()
     page.keyboard.press("ArrowRight")
-    page.get_by_text("It does not prove what it uses").wait_for(timeout=60_000)
+    page.get_by_text("It does not prove what it uses").wait_for()
     page.keyboard.press("h")
-    assert page.get_by_text("It does not prove what it uses").count() == 0
+    expect(page.get_by_text("It does not prove what it uses")).to_have_count(0)
     page.get_by_text("With repairs").first.wait_for()
     assert two_slices.complaints == []

@@ -4,7 +4,7 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.driving import PAGES
+from tests.browser.driving import PAGES, PATIENCE, wait_for_image
 
 from weakspot.web.static.export import ExportRequest, export_static
 
@@ -21,6 +21,7 @@ def exported(demo_folder, tmp_path_factory):
 def opened(chromium, exported):
     """A page on the export, and everything that went wrong on it."""
     context = chromium.new_context(viewport={"width": 1280, "height": 900})
+    context.set_default_timeout(PATIENCE)
     page, wrong = context.new_page(), []
     page.on("console", lambda message: wrong.append(message.text))
     page.on("pageerror", lambda error: wrong.append(str(error)))
@@ -57,8 +58,7 @@ def test_static_classes__suggested_words_chosen__are_scored_and_split_the_images
     page.locator(".suggestions .chip").first.click()
     expect(page.get_by_text("Error Score", exact=True).first).to_be_visible()
     expect(page.get_by_text(re.compile("Typing needs"))).to_be_visible()
-    expect(page.locator("button.tile img").first).to_have_js_property("complete", True)
-    assert page.locator("button.tile img").first.evaluate("image => image.naturalWidth") > 0
+    wait_for_image(page.locator("button.tile img").first)
 
 
 def test_static_slices__one_opened__shows_its_images(opened):

@@ -14,6 +14,7 @@ def test_study__invited_person_says_a_phrase__owner_sees_it_in_the_table(chromiu
         visit.go("/studies", "Studies")
         page.get_by_role("button", name="New study").click()
         page.get_by_label("Title, seen by everybody").fill("What goes wrong?")
+        page.get_by_role("dialog").get_by_role("checkbox", name="disc").wait_for()
         for box in page.get_by_role("dialog").get_by_role("checkbox").all():
             box.set_checked(False)
         page.get_by_role("dialog").get_by_role("checkbox", name="disc").set_checked(True)

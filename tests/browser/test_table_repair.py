@@ -25,7 +25,7 @@ def test_repair__table__files_can_be_downloaded(chromium, tmp_path):
     ):
         page = visit.page
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="Repair").click()
-        expect(page.get_by_text("cannot be retrained here")).to_be_visible(timeout=60_000)
+        expect(page.get_by_text("cannot be retrained here")).to_be_visible()
         visit.check()
         page.get_by_role("button", name="Write the files").click()
         link = page.get_by_role("link", name="to_collect.csv")

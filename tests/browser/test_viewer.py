@@ -4,13 +4,17 @@ import re
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.driving import visiting
+from tests.browser.driving import visiting, wait_for_image, wait_until
 
 
 @pytest.fixture(scope="module")
 def visit(chromium, demo_address):
     with visiting(chromium, demo_address) as visit:
         yield visit
+
+
+def _line(visit):
+    return (re.search(r"phrase=green&line=([^&]+)", visit.page.url) or ["", None])[1]
 
 
 def _place(visit):
@@ -22,13 +26,9 @@ def test_viewer__one_click_from_the_overview__full_image_with_file_name(visit):
     visit.page.get_by_role("button", name=re.compile("wrong")).first.click()
     image = visit.page.get_by_role("dialog").get_by_role("img", name=re.compile("predicted as"))
     expect(image).to_be_visible()
-    visit.page.wait_for_function(
-        "element => element.complete && element.naturalWidth > 300", arg=image.element_handle()
-    )
+    wait_for_image(image, wider_than=300)
     expect(visit.page.get_by_role("heading", level=2, name=re.compile(r"\.jpg$"))).to_be_visible()
-    expect(visit.page.get_by_role("heading", name="Most similar, wrong")).to_be_visible(
-        timeout=60_000
-    )
+    expect(visit.page.get_by_role("heading", name="Most similar, wrong")).to_be_visible()
     visit.settle()
     visit.check()
     visit.page.keyboard.press("Escape")
@@ -62,6 +62,29 @@ def test_viewer__twenty_images_by_keyboard__then_the_address_shows_the_same_else
     assert visit.complaints == []
 
 
+def test_viewer__image_leaves_the_filter_when_it_is_marked__none_is_left_out(visit):
+    visit.go("/images?mark=none&result=wrong", "Images")
+    tiles = visit.page.get_by_role("button", name=re.compile("predicted as"))
+    names = [tiles.nth(place).get_attribute("title") for place in range(3)]
+    tiles.first.click()
+    for place in (0, 1):
+        expect(visit.page.get_by_role("heading", level=2, name=names[place])).to_be_visible()
+        visit.page.keyboard.press("t")
+        field = visit.page.get_by_role("dialog").get_by_label("Tag", exact=True)
+        expect(field).to_be_focused()
+        visit.page.keyboard.type("seen")
+        visit.page.keyboard.press("Enter")
+        expect(visit.page.get_by_role("button", name="Take back: Tag: seen")).to_be_visible()
+        expect(field).to_have_count(0)
+        visit.page.keyboard.press("ArrowRight")
+    expect(visit.page.get_by_role("heading", level=2, name=names[2])).to_be_visible()
+    visit.go("/activity", "Activity")
+    undo = visit.page.get_by_role("button", name=re.compile("Undo: Marked .* tag: seen"))
+    for left in (1, 0):
+        undo.first.click()
+        expect(undo).to_have_count(left)
+
+
 def test_viewer__wheel_keys_and_drag__zoom_and_move(visit):
     visit.go("/images", "Images")
     visit.page.get_by_role("button", name=re.compile("predicted as")).first.click()
@@ -71,8 +94,9 @@ def test_viewer__wheel_keys_and_drag__zoom_and_move(visit):
     stage.hover()
     for _ in range(6):
         visit.page.mouse.wheel(0, -400)
+    # All six turns: one that comes later would move the image away again.
     visit.page.wait_for_function(
-        f"Number(document.querySelector('.viewer-stage').dataset.scale) > {3 * whole}"
+        f"Number(document.querySelector('.viewer-stage').dataset.scale) > {4 * whole}"
     )
     image = visit.page.get_by_role("dialog").get_by_role("img", name=re.compile("predicted as"))
     before = image.bounding_box()
@@ -80,7 +104,7 @@ def test_viewer__wheel_keys_and_drag__zoom_and_move(visit):
     visit.page.mouse.down()
     visit.page.mouse.move(box["x"] + box["width"] / 2 + 40, box["y"] + box["height"] / 2 + 30)
     visit.page.mouse.up()
-    assert image.bounding_box()["x"] > before["x"]
+    wait_until(lambda: image.bounding_box()["x"] > before["x"])
     visit.page.keyboard.press("0")
     expect(stage).to_have_attribute("data-scale", f"{whole:.3f}")
     visit.page.keyboard.press("Escape")
@@ -117,12 +141,13 @@ def test_class_view__words_and_line__survive_a_reload(visit):
     visit.go("/classes/apple", "Classes")
     visit.page.get_by_label("The AI is often wrong on images that have").fill("green")
     slider = visit.page.get_by_role("slider", name="From here on an image fits the words")
-    slider.wait_for(timeout=60_000)
+    slider.wait_for()
     slider.focus()
     for _ in range(5):
         visit.page.keyboard.press("Shift+ArrowRight")
-    expect(visit.page).to_have_url(re.compile(r"phrase=green&line=[\d.-]+"))
     said = slider.get_attribute("aria-valuetext")
+    # The address follows a moment after the hand rests; the line of an earlier press is no answer.
+    wait_until(lambda: _line(visit) == slider.get_attribute("data-line"))
     visit.page.reload()
     expect(visit.page.get_by_label("The AI is often wrong on images that have")).to_have_value(
         "green"

@@ -287,7 +287,8 @@ def test_serve__moved_project__pages_people_and_images(unpacked):
         ]
         assert owner.content(f"/api/studies/{study['study_id']}/table.csv").count(b"\n") > 1
         tables = owner.get("/api/classes/samples", title="disc")["tables"]
-        assert owner.content(f"/api/images/0?tables={tables}&side=64")[:2] == b"\xff\xd8"
+        row = owner.get("/api/images", limit=1)["images"][0]["row"]
+        assert owner.content(f"/api/images/{row}?tables={tables}&side=64")[:2] == b"\xff\xd8"
 
         olga = Visitor(address)
         olga.log_in(login=FACTS["owner"]["login"], password=FACTS["owner"]["password"])

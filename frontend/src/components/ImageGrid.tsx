@@ -21,6 +21,9 @@ type Props = {
 const GAP = 8;
 const WORDS = 22;
 const LINE = 44;
+/** What the frame takes above and below the images, and how high it is without any. */
+const FRAME = 26;
+const LEAST = 64;
 /** Browsers draw nothing that is taller than about 33 million pixels. */
 const TALLEST = 30_000_000;
 
@@ -52,7 +55,7 @@ export function ImageGrid({ count, sampleAt, onNeed, tables, label, side = 112, 
   useEffect(() => onNeed?.(first, last), [first, last, onNeed]);
   useEffect(() => lines.measure(), [fitted, lines]);
   return (
-    <div ref={box} className="image-grid" style={{ height }} tabIndex={0} role="region" aria-label={`${label}, ${count} samples`}>
+    <div ref={box} className="image-grid" style={{ height: `min(${typeof height === "number" ? `${height}px` : height}, ${Math.max(LEAST, lines.getTotalSize() + FRAME)}px)` }} tabIndex={0} role="region" aria-label={`${label}, ${count} samples`}>
       {count === 0 && <p className="quiet">None.</p>}
       {reachable < count && <p className="quiet">The first {counted(reachable)} can be reached by scrolling; smaller images show more, a filter shows others.</p>}
       <div style={{ height: lines.getTotalSize(), position: "relative" }}>

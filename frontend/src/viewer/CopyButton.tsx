@@ -2,6 +2,7 @@ import { useEffect, useState } from "react";
 import { Button } from "../components/Button";
 import { copyText } from "./copyText";
 
+const SAID_MILLISECONDS = 5000;
 type Props = { text: string | (() => string); what: string; isLabelled?: boolean };
 
 /** Copy something, and say that it is done. */
@@ -9,7 +10,7 @@ export function CopyButton({ text, what, isLabelled = false }: Props) {
   const [state, setState] = useState<"" | "copied" | "failed">("");
   useEffect(() => {
     if (!state) return undefined;
-    const timer = window.setTimeout(() => setState(""), 2000);
+    const timer = window.setTimeout(() => setState(""), SAID_MILLISECONDS);
     return () => window.clearTimeout(timer);
   }, [state]);
   const copy = () => void copyText(typeof text === "string" ? text : text()).then((isDone) => setState(isDone ? "copied" : "failed"));

@@ -20,7 +20,7 @@ export function SampleFacts({ facts }: { facts: Facts }) {
       <dl className="facts">
         <FileLines facts={facts} />
         {facts.width > 0 && <><dt>Size</dt><dd className="figure">{facts.width} × {facts.height}</dd></>}
-        <dt>Used for</dt>
+        <dt>Split</dt>
         <dd>{facts.split}</dd>
         {facts.slices.length > 0 && (
           <>

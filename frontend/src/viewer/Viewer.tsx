@@ -58,6 +58,8 @@ export function Viewer({ id, query }: { id: string; query: string }) {
   useLayoutEffect(() => {
     const dialog = box.current;
     dialog?.showModal();
+    // The image takes the keys: on the first button, Space or Enter would press what nobody chose.
+    dialog?.focus();
     return () => dialog?.close();
   }, []);
   const close = useCallback(() => {
@@ -68,7 +70,7 @@ export function Viewer({ id, query }: { id: string; query: string }) {
   }, [person.role, query]);
   useKeys({ step, stage: () => stage.current, toggle: () => setWide((old) => !old), heat: () => setHot((old) => !old) });
   return (
-    <dialog ref={box} className={`viewer ${isWide ? "is-wide" : ""} ${hasImages ? "" : "is-table"}`} aria-labelledby="viewer-name" onCancel={(event) => { event.preventDefault(); close(); }}>
+    <dialog ref={box} tabIndex={-1} className={`viewer ${isWide ? "is-wide" : ""} ${hasImages ? "" : "is-table"}`} aria-labelledby="viewer-name" onCancel={(event) => { event.preventDefault(); close(); }}>
       <header className="viewer-head">
         <h2 id="viewer-name">{facts?.name ?? "Image"}</h2>
         {facts && <CopyButton text={facts.name} what="file name" />}

@@ -1,6 +1,6 @@
 // @vitest-environment jsdom
 import { afterEach, describe, expect, it } from "vitest";
-import { asked, depth, imageQuery, openSample, showInstead } from "./imageSet";
+import { asked, depth, following, imageQuery, openSample, showInstead, type Page } from "./imageSet";
 
 afterEach(() => window.history.replaceState(null, "", "/"));
 
@@ -25,5 +25,20 @@ describe("openSample", () => {
     expect(depth()).toBe(1);
     openSample(9, "t", { like: "0f4b" });
     expect(depth()).toBe(2);
+  });
+});
+
+describe("following", () => {
+  const page = (...ids: string[]) => ({ offset: 60, images: ids.map((id) => ({ sample_id: id })) as Page["images"] });
+
+  it("goes on from where the image is now", () => {
+    expect(following(page("a", "b", "c"), { id: "b", place: 61 }, 1)).toBe(62);
+    expect(following(page("a", "b", "c"), { id: "b", place: 61 }, -1)).toBe(60);
+    expect(following(page("new", "a", "b", "c"), { id: "b", place: 61 }, 1)).toBe(63);
+  });
+
+  it("leaves out none when the image has left the filter", () => {
+    expect(following(page("a", "c"), { id: "b", place: 61 }, 1)).toBe(61);
+    expect(following(page("a", "c"), { id: "b", place: 61 }, -1)).toBe(60);
   });
 });

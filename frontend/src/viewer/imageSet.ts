@@ -1,6 +1,6 @@
 /** The images that one goes through: asked for by a query, which is in the address, or those of the page that opened the first. */
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { useCallback, useEffect, useState } from "react";
+import { useCallback, useEffect, useRef, useState } from "react";
 import { api, unwrap, type Schemas } from "../api/client";
 import { isStatic } from "../api/static";
 import { go, VIEWER } from "../app/hashLocation";
@@ -64,6 +64,15 @@ export function forgetRows(): void {
   here = null;
 }
 
+type Known = { query: string; id: string; place: number | null; total: number };
+
+/** Return at which place to go on. What was just marked may have left the images of a filter: then the next one has moved into its place. */
+export function following(page: Pick<Page, "images" | "offset">, from: { id: string; place: number }, by: number): number {
+  const found = page.images.findIndex((one) => one.sample_id === from.id);
+  if (found >= 0) return page.offset + found + by;
+  return from.place + (by > 0 ? by - 1 : by);
+}
+
 export type Stepping = { place: number | null; total: number; step: (by: number) => void };
 
 /** Return where a sample is among the images that one goes through, and how to go on. */
@@ -71,7 +80,20 @@ export function useStepping(sample: Schemas["SampleFacts"] | undefined, search: 
   const queries = useQueryClient();
   const query = imageQuery(search).toString();
   const id = sample?.sample_id ?? "";
-  const [known, setKnown] = useState<{ query: string; id: string; place: number | null; total: number } | null>(null);
+  const [known, setKnown] = useState<Known | null>(null);
+  const newest = useRef<Known | null>(null);
+  const isOpen = useRef(true);
+  const under = useRef(Promise.resolve());
+  const remember = useCallback((now: Known) => {
+    newest.current = now;
+    setKnown(now);
+  }, []);
+  useEffect(() => {
+    isOpen.current = true;
+    return () => {
+      isOpen.current = false;
+    };
+  }, []);
   const isServed = isAllowed && !isStatic() && !here;
   const isKnown = known?.query === query && known.id === id;
   const around = useQuery({
@@ -81,8 +103,8 @@ export function useStepping(sample: Schemas["SampleFacts"] | undefined, search: 
     retry: false,
   });
   useEffect(() => {
-    if (around.data && id && !isKnown) setKnown({ query, id, place: around.data.place, total: around.data.total });
-  }, [around.data, id, isKnown, query]);
+    if (around.data && id && !isKnown) remember({ query, id, place: around.data.place, total: around.data.total });
+  }, [around.data, id, isKnown, query, remember]);
   const step = useCallback(
     (by: number) => {
       const params = new URLSearchParams(query);
@@ -93,19 +115,26 @@ export function useStepping(sample: Schemas["SampleFacts"] | undefined, search: 
         here.place = place;
         params.set("tables", sample?.tables ?? "");
         showInstead(row, params);
-      } else if (known) {
-        const place = known.place === null ? 0 : known.place + by;
-        if (place < 0 || place >= known.total) return;
-        const offset = place - (place % PAGE);
-        void queries.query({ queryKey: ["images", query, offset], queryFn: () => imagesAt(params, { offset }), staleTime: 60_000 }).then((page) => {
-          const next = page.images[place - offset];
-          if (!next) return;
-          setKnown({ query, id: next.sample_id, place, total: page.total });
-          showInstead(next.sample_id, params);
-        });
+        return;
       }
+      const pageWith = (place: number) => {
+        const offset = place - (place % PAGE);
+        return queries.query({ queryKey: ["images", query, offset], queryFn: () => imagesAt(params, { offset }), staleTime: 60_000 });
+      };
+      // One after the other: a key that is pressed while a page is on its way is not lost, and goes on from there.
+      under.current = under.current.then(async () => {
+        const from = newest.current;
+        if (from?.query !== query) return;
+        const place = from.place === null ? 0 : following(await pageWith(from.place), { ...from, place: from.place }, by);
+        if (place < 0) return;
+        const page = await pageWith(place);
+        const next = page.images[place - page.offset];
+        if (!next || !isOpen.current) return;
+        remember({ query, id: next.sample_id, place, total: page.total });
+        showInstead(next.sample_id, params);
+      }).catch(() => undefined);
     },
-    [known, queries, query, sample?.tables],
+    [queries, query, remember, sample?.tables],
   );
   if (here) return { place: here.place, total: here.count, step };
   return { place: isKnown ? known.place : null, total: isKnown ? known.total : 0, step };

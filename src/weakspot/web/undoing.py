@@ -77,6 +77,8 @@ def undo(changing: Changing, change_id: int) -> None:
         changing.told(undo_marks(changing.parts.state, change_id, change=made))
         return
     with changing.parts.workspace.editing():
+        # Another tab may have undone it while this one waited.
+        change, data = change_of(changing.parts.state, change_id)
         _refuse_newer(changing, change, data)
         UNDOS[change.kind](changing, data)
         with changing.parts.state.writing() as rows:

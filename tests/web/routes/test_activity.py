@@ -1,11 +1,17 @@
 """Activity: who did what, undone where nobody went on from it, and told to whoever listens."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
+from starlette.testclient import TestClient
 from tests.web.async_calls import run_apart
+from tests.web.conftest import TOKEN, entered
 
+from weakspot.web.application import create_app
 from weakspot.web.services.slices.changes import slice_of
+from weakspot.web.state.store import now
+from weakspot.web.state.tables import ChangeRow, JobRow
 
 
 @pytest.fixture
@@ -74,6 +80,48 @@ def test_undo__accepted_phrase__slice_is_set_aside(owner, parts):
 def test_undo__nothing_of_that_number__404(owner):
     assert _undo(owner, "change 99").status_code == 404
     assert _undo(owner, "job 1").status_code == 422
+
+
+def test_activity__page_by_page__nothing_is_left_out_and_nothing_comes_twice(owner, parts):
+    start = now()
+    with parts.state.writing() as rows:
+        for number in range(8):
+            made = {"created": start + timedelta(minutes=number)}
+            if number in (1, 4, 5, 7):
+                said = {"kind": "note", "subject": "it", "sentence": "Said.", "by": "Ann"}
+                rows.add(ChangeRow(**said, **made))
+            else:
+                rows.add(
+                    JobRow(job_id=f"j{number}", kind="map", arguments={}, state="done", **made)
+                )
+    whole = [one["item"] for one in owner.get("/api/activity").json()["done"]]
+    assert len(whole) == 8
+    for limit in (1, 2, 3, 4):
+        page = owner.get("/api/activity", params={"limit": limit}).json()
+        seen = [one["item"] for one in page["done"]]
+        while page["older"] is not None:
+            asked = {"limit": limit, "before": page["older"]}
+            page = owner.get("/api/activity", params=asked).json()
+            seen += [one["item"] for one in page["done"]]
+        assert seen == whole, limit
+
+
+def test_undo__undone_in_another_tab_meanwhile__once(owner, parts, slice_id, monkeypatch):
+    assert owner.post(f"/api/slices/{slice_id}/words", json={"words": "green ones"}).is_success
+    item, editing = _newest(owner)["item"], parts.workspace.editing
+    other = entered(TestClient(create_app(parts), base_url="http://127.0.0.1:8765"), TOKEN)
+    meanwhile = [lambda: _undo(other, item)]
+
+    def busy():
+        if meanwhile:
+            assert meanwhile.pop()().is_success
+        return editing()
+
+    monkeypatch.setattr(parts.workspace, "editing", busy)
+    refused = _undo(owner, item)
+    assert (refused.status_code, refused.json()["what"]) == (409, "owner has undone this already.")
+    done = owner.get("/api/activity").json()["done"]
+    assert sum(one["sentence"].startswith("Undid") for one in done) == 1
 
 
 def test_live__change_of_somebody__is_told_and_a_lost_session_ends_it(owner, parts, slice_id):

@@ -10,6 +10,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 from tests.web.conftest import TOKEN, entered
 
+from weakspot.core.dataset import Split
 from weakspot.project.project import Project
 from weakspot.web.application import create_app
 from weakspot.web.auth.bodies import LARGEST_UPLOAD
@@ -24,6 +25,12 @@ def tables(parts) -> str:
 
 
 @pytest.fixture
+def row(parts) -> int:
+    """A row that people may look at."""
+    return int(parts.workspace.discovery.rows[0])
+
+
+@pytest.fixture
 def annotator(parts, owner) -> TestClient:
     study = owner.post("/api/studies", json={"title": "Discs", "classes": ["disc"]}).json()[
         "study_id"
@@ -34,13 +41,13 @@ def annotator(parts, owner) -> TestClient:
     return client
 
 
-def test_image__row__is_a_jpeg_that_the_browser_keeps(owner, tables):
-    found = owner.get("/api/images/3", params={"tables": tables, "side": 64})
+def test_image__row__is_a_jpeg_that_the_browser_keeps(owner, row, tables):
+    found = owner.get(f"/api/images/{row}", params={"tables": tables, "side": 64})
     assert (found.status_code, found.headers["content-type"]) == (200, "image/jpeg")
     assert max(Image.open(BytesIO(found.content)).size) <= 64
     assert found.headers["cache-control"].startswith("private, max-age=31536000")
     again = owner.get(
-        "/api/images/3",
+        f"/api/images/{row}",
         params={"tables": tables, "side": 64},
         headers={"If-None-Match": found.headers["etag"]},
     )
@@ -61,10 +68,11 @@ def test_image__no_row_number__is_refused(owner, tables):
         ), row
 
 
-def test_image__side_out_of_bounds__is_refused(owner, tables):
+def test_image__side_out_of_bounds__is_refused(owner, row, tables):
     for side in ("0", "63", "513", "x", "1e9"):
         assert (
-            owner.get("/api/images/3", params={"tables": tables, "side": side}).status_code == 422
+            owner.get(f"/api/images/{row}", params={"tables": tables, "side": side}).status_code
+            == 422
         ), side
 
 
@@ -73,9 +81,11 @@ def test_image__other_tables__is_not_found(owner):
     assert owner.get("/api/images/3").status_code == 422
 
 
-def test_image__file_gone__is_not_found(owner, parts, tables, monkeypatch):
+def test_image__file_gone__is_not_found(owner, row, tables, monkeypatch):
     monkeypatch.setattr("weakspot.media.images.read_location", lambda location: b"no image")
-    assert owner.get("/api/images/7", params={"tables": tables, "side": 320}).status_code == 404
+    assert (
+        owner.get(f"/api/images/{row}", params={"tables": tables, "side": 320}).status_code == 404
+    )
 
 
 def test_image__annotator__sees_their_classes_on_the_discovery_half_only(annotator, parts, tables):
@@ -91,8 +101,8 @@ def test_image__annotator__sees_their_classes_on_the_discovery_half_only(annotat
     assert annotator.get(f"/api/samples/{own}", params={"tables": tables}).json()["slices"] == []
 
 
-def test_sample__owner__learns_everything_but_the_path(owner, parts, tables):
-    found = owner.get("/api/samples/3", params={"tables": tables})
+def test_sample__owner__learns_everything_but_the_path(owner, parts, row, tables):
+    found = owner.get(f"/api/samples/{row}", params={"tables": tables})
     assert found.json()["labels"]
     assert str(parts.workspace.project.folder) not in found.text
 
@@ -124,6 +134,24 @@ def test_original__rows_that_people_may_look_at__and_no_others(owner, annotator,
     for place in ("images", "image-choices", "image-list"):
         assert annotator.get(f"/api/{place}").status_code == 403
         assert owner.get(f"/api/{place}").status_code == 200
+
+
+def test_image__confirmation_half_and_test_split__shown_to_nobody(owner, parts, tables):
+    dataset = parts.workspace.samples.dataset
+    hidden = [int(parts.workspace.confirmation.rows[0]), *dataset.rows_of(Split.TEST)[:1].tolist()]
+    for row in hidden:
+        for place in ("images", "samples"):
+            found = owner.get(f"/api/{place}/{row}", params={"tables": tables})
+            assert found.status_code == 404, (row, place)
+
+
+def test_original__wider_than_a_jpeg_can_be__is_shown(owner, parts, tables):
+    row = int(parts.workspace.discovery.rows[0])
+    (location,) = parts.workspace.samples.dataset.locations(np.array([row]))
+    Image.new("RGB", (66_000, 8), (10, 200, 30)).save(location)
+    found = owner.get(f"/api/images/{row}/original", params={"tables": tables})
+    assert found.status_code == 200, found.text
+    assert Image.open(BytesIO(found.content)).size == (66_000, 8)
 
 
 def test_original__asked_again__the_browser_has_it(owner, parts, tables):

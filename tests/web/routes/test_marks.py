@@ -67,6 +67,13 @@ def test_add_mark__all_of_a_filter__with_a_tag(owner):
     assert _total(owner, mark="any") == 0
 
 
+def test_add_mark__longest_tag__can_be_asked_for(owner, discs):
+    tables, images = discs
+    tag = "x" * 500
+    assert _mark(owner, tables, images, kind="tag", text=tag).is_success
+    assert _total(owner, mark=f"tag:{tag}") == 3
+
+
 def test_add_mark__somebody_was_faster__409_with_what_they_did(owner, discs):
     tables, images = discs
     assert _mark(owner, tables, images[:1], seen=0, kind="label", labels=["square"]).is_success
@@ -229,6 +236,22 @@ def test_upload_marks__own_table__comes_back_as_it_left(owner, discs):
     nonsense = owner.post("/api/uploads/marks", files={"file": ("marks.csv", b"\xff\xfe")})
     assert nonsense.status_code == 422
     assert owner.post("/api/uploads/marks", files={"file": ("m.csv", b"a\n1\n")}).status_code == 422
+
+
+def test_upload_marks__words_on_several_lines_or_too_many__one_line_and_no_accident(owner, discs):
+    _, images = discs
+    identity = images[0]["sample_id"]
+    lines = [("note", "two\nlines\x00 of it"), ("tag", "'so called'"), ("tag", "'=sum")]
+    stream = io.StringIO()
+    csv.writer(stream).writerows(
+        [("sample_id", "mark", "text"), *((identity, *one) for one in lines)]
+    )
+    read = owner.post("/api/uploads/marks", files={"file": ("m.csv", stream.getvalue().encode())})
+    assert read.json()["n_marked"] == 3, read.text
+    said = owner.get(f"/api/sample-ids/{identity}/marks").json()["marks"]
+    assert sorted(one["text"] for one in said) == ["'so called'", "=sum", "two lines of it"]
+    large = f"sample_id,mark,text\n{identity},note,{'x' * 200_000}\n".encode()
+    assert owner.post("/api/uploads/marks", files={"file": ("m.csv", large)}).status_code == 422
 
 
 def test_pick_out__rows__are_an_address_that_everybody_sees(owner, discs):

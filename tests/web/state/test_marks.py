@@ -73,6 +73,15 @@ def test_undo_marks__changed_since__refused(state):
     assert _said(state, "b") == ["label is wrong, it is fig"]
 
 
+def test_undo_marks__undone_already__refused(state):
+    mark_samples(state, ["a"], _label("pear"), change=_change(), seen=None)
+    back, _ = take_back(state, ["a"], kind=None, text=None, change=_change())
+    undo_marks(state, back, change=_change("Bob"))
+    with pytest.raises(RefusedError, match="Bob has undone this already"):
+        undo_marks(state, back, change=_change())
+    assert _said(state, "a") == ["label is wrong, it is pear"]
+
+
 def test_take_back__one_tag__others_stay(state):
     for tag in ("dark", "blurred"):
         mark_samples(

@@ -13,7 +13,7 @@ import { AttributeList } from "./AttributeList";
 import { CombinationExplorer } from "./CombinationExplorer";
 import { EditHistory } from "./EditHistory";
 import { Field } from "./EditDialogs";
-import type { Attributes, Chosen } from "./tables";
+import { worstValue, type Attribute, type Attributes, type Chosen } from "./tables";
 import { useAttributes } from "./useAttributes";
 import { ValueSamples } from "./ValueSamples";
 import "./attributes.css";
@@ -46,15 +46,16 @@ export function AttributesPage() {
 function Everything({ view, title }: { view: Attributes; title: string }) {
   const mayChange = useMayChange();
   const [picked, setPicked] = useState("");
-  const [chosen, setChosen] = useState<Chosen[] | null>(null);
+  // Until something is chosen or closed, the value that fails most is shown.
+  const [chosen, setChosen] = useState<Chosen[] | null | undefined>(undefined);
   const [isAdding, setAdding] = useState(false);
   const images = useRef<HTMLDivElement>(null);
   const attribute = view.attributes.find((one) => one.attribute_id === picked) ?? view.attributes[0];
-  const known = chosen?.every((one) => isKnown(view, one));
-  const shown = known ? chosen : null;
+  const wanted = chosen === undefined ? worstOf(attribute) : chosen;
+  const shown = wanted?.every((one) => isKnown(view, one)) ? wanted : null;
   useEffect(() => {
-    if (shown && shown.length > 1) images.current?.scrollIntoView({ block: "start" });
-  }, [shown]);
+    if (chosen) images.current?.scrollIntoView({ block: "nearest" });
+  }, [chosen]);
   const single = shown?.length === 1 && shown[0]?.attribute === attribute?.attribute_id ? (shown[0]?.value ?? null) : null;
   return (
     <div className="stack">
@@ -65,21 +66,21 @@ function Everything({ view, title }: { view: Attributes; title: string }) {
           className="attributes-side"
           aside={mayChange && view.can_tell && <Button aria-label="Add an attribute" onClick={() => setAdding(true)}>Add</Button>}
         >
-          <AttributeList attributes={view.attributes} chosen={attribute?.attribute_id ?? ""} onChoose={(id) => { setPicked(id); setChosen(null); }} />
+          <AttributeList attributes={view.attributes} chosen={attribute?.attribute_id ?? ""} onChoose={(id) => { setPicked(id); setChosen(undefined); }} />
         </Card>
         <div className="stack">
           <p role="status" className="quiet">{title || "All classes"}: {counted(view.failures.count)} of {counted(view.failures.total)} samples fail, {percent(view.failures.value)} ({range(view.failures.interval)}).</p>
-          {attribute ? (
-            <AttributeCard key={attribute.attribute_id} view={view} attribute={attribute} shown={single} onShow={(value) => setChosen(single === value ? null : [{ attribute: attribute.attribute_id, value }])} />
-          ) : (
-            <Card><p>There is no attribute yet.</p></Card>
-          )}
           {shown && (
             <div ref={images}>
               <Card title={wordsOf(view, shown)} aside={<Button kind="quiet" onClick={() => setChosen(null)}>Close</Button>}>
                 <ValueSamples key={`${view.version} ${JSON.stringify(shown)}`} chosen={shown} title={title} tables={view.tables} version={view.version} />
               </Card>
             </div>
+          )}
+          {attribute ? (
+            <AttributeCard key={attribute.attribute_id} view={view} attribute={attribute} shown={single} onShow={(value) => setChosen(single === value ? null : [{ attribute: attribute.attribute_id, value }])} />
+          ) : (
+            <Card><p>There is no attribute yet.</p></Card>
           )}
           {view.attributes.some((one) => one.state === "assigned") && (
             <Card title="Combinations">
@@ -104,6 +105,12 @@ function Everything({ view, title }: { view: Attributes; title: string }) {
 function isKnown(view: Attributes, chosen: Chosen): boolean {
   const attribute = view.attributes.find((one) => one.attribute_id === chosen.attribute);
   return attribute?.state === "assigned" && attribute.values.some((value) => value.value_id === chosen.value);
+}
+
+/** The value of an attribute whose images are shown at first. */
+function worstOf(attribute: Attribute | undefined): Chosen[] | null {
+  const worst = attribute && worstValue(attribute);
+  return worst ? [{ attribute: attribute.attribute_id, value: worst.value_id }] : null;
 }
 
 function wordsOf(view: Attributes, chosen: Chosen[]): string {

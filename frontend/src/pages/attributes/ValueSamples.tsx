@@ -11,12 +11,12 @@ import type { Chosen } from "./tables";
 const PAGE = 100;
 type Props = { chosen: Chosen[]; title: string; tables: string; version: number };
 
-/** The samples that have given values: right ones on the left, wrong ones on the right. */
+/** The samples that have given values: wrong ones on the left, right ones on the right. */
 export function ValueSamples({ chosen, title, tables, version }: Props) {
   return (
     <div className="columns">
-      <Half result="right" chosen={chosen} title={title} tables={tables} version={version} />
       <Half result="wrong" chosen={chosen} title={title} tables={tables} version={version} />
+      <Half result="right" chosen={chosen} title={title} tables={tables} version={version} />
     </div>
   );
 }
@@ -56,7 +56,7 @@ function Half({ result, chosen, title, tables, version }: HalfProps) {
     <div>
       <h3 className={`result-head ${result}`}>{result === "right" ? "Right" : "Wrong"} <span className="quiet figure">{query.data ? counted(total) : "…"}</span></h3>
       {query.isError && <ErrorNote error={query.error} />}
-      <ImageGrid count={Math.min(total, samples.length + PAGE)} sampleAt={(place) => samples[place]} onNeed={onNeed} tables={tables} label={`${result} samples`} height={320} onOpen={onOpen} />
+      <ImageGrid count={Math.min(total, samples.length + PAGE)} sampleAt={(place) => samples[place]} onNeed={onNeed} tables={tables} label={`${result} samples`} height={290} onOpen={onOpen} />
     </div>
   );
 }

@@ -46,6 +46,7 @@ export function ThresholdHistogram({ separation, threshold, parted, onMove }: Pr
           aria-valuemax={STEPS}
           aria-valuenow={Math.min(STEPS, Math.round((STEPS * (shown - lowest)) / span))}
           aria-valuetext={said}
+          data-line={threshold ?? undefined}
           onKeyDown={fromKey}
           style={{ left: `${Math.min(100, (100 * (shown - lowest)) / span)}%` }}
         />

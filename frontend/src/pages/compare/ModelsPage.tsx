@@ -80,7 +80,7 @@ function Parts({ two }: { two: Two }) {
       </p>
       {two.parts.map((part) => {
         const rows = part.images.map((one) => one.row);
-        const samples = part.images.map((one) => ({ ...one, note: one.other_answer ? `other: ${one.other_answer}` : "" }));
+        const samples = part.images.map((one) => ({ ...one, note: one.other_answer ? `${part.which === "own" ? "✓" : "✗"} ${two.other}: ${one.other_answer}` : "" }));
         return (
           <Card key={part.which} title={titles[part.which] ?? part.which} aside={<span className="quiet">{counted(part.n_samples)} samples, {counted(part.n_visible)} of them may be looked at</span>}>
             {rows.length ? (

@@ -44,14 +44,14 @@ export function Filters({ choices, query, onChange }: Props) {
         {pick("label", "Class", classes)}
         {choices.has_results && pick("answer", "Predicted as", classes)}
         {choices.has_results && pick("result", "Result", [{ value: "wrong", title: "wrong" }, { value: "right", title: "right" }])}
-        {choices.parts.length > 1 && pick("part", "Used for", choices.parts.map((part) => ({ value: part, title: part })))}
+        {choices.parts.length > 1 && pick("part", "Split", choices.parts.map((part) => ({ value: part, title: part })))}
         {choices.slices.length > 0 && <Pick title="Slice" value={query.get("slice_id") ?? ""} options={choices.slices} onPick={(value) => set({ slice_id: value, shown: "", run: "" })} />}
         {query.has("slice_id") && <Pick title="Of the slice" any="members" value={query.get("shown") === "members" ? "" : (query.get("shown") ?? "")} options={SHOWN} onPick={(value) => set({ shown: value })} />}
         {pick("mark", "Mark", [...MARKS, ...choices.tags.map((tag) => ({ value: `tag:${tag}`, title: `tag: ${tag}` }))])}
-        {choices.attributes.length > 0 && <Attribute choices={choices} query={query} onChange={onChange} />}
+        {choices.attributes.length > 0 && <Attribute key={query.get("attributes") ?? ""} choices={choices} query={query} onChange={onChange} />}
         {choices.has_probabilities && <Sureness query={query} onSet={set} />}
-        <Typed title="File name contains" value={query.get("name") ?? ""} onTyped={(value) => set({ name: value })} />
-        {choices.has_words && <Typed title="Most like the words" value={query.get("words") ?? ""} onTyped={(value) => set({ words: value, like: "" })} />}
+        <Typed key={`name ${query.get("name") ?? ""}`} title="File name contains" value={query.get("name") ?? ""} onTyped={(value) => set({ name: value })} />
+        {choices.has_words && <Typed key={`words ${query.get("words") ?? ""}`} title="Most like the words" value={query.get("words") ?? ""} onTyped={(value) => set({ words: value, like: "" })} />}
         {choices.has_probabilities && <Pick title="Order" any={query.has("words") || query.has("like") ? "Most similar first" : "As in the data"} value={query.get("order") ?? ""} options={ORDERS} onPick={(value) => set({ order: value })} />}
       </div>
       {query.has("selection") && <p className="images-like">Of images that were picked out. <Button kind="quiet" onClick={() => set({ selection: "" })}>Of all images</Button></p>}
@@ -117,8 +117,8 @@ function Sureness({ query, onSet }: { query: URLSearchParams; onSet: (changes: R
   const read = (text: string) => (text === "" || !Number.isFinite(Number(text)) ? "" : String(Math.min(100, Math.max(0, Number(text))) / 100));
   return (
     <>
-      <Typed title="Sure from, %" value={shown("sure_from")} onTyped={(text) => onSet({ sure_from: read(text) })} />
-      <Typed title="Sure to, %" value={shown("sure_to")} onTyped={(text) => onSet({ sure_to: read(text) })} />
+      <Typed key={`from ${shown("sure_from")}`} title="Confidence from, %" value={shown("sure_from")} onTyped={(text) => onSet({ sure_from: read(text) })} />
+      <Typed key={`to ${shown("sure_to")}`} title="Confidence to, %" value={shown("sure_to")} onTyped={(text) => onSet({ sure_to: read(text) })} />
     </>
   );
 }

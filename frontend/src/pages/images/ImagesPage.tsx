@@ -55,7 +55,7 @@ export function ImagesPage() {
         Every image that people may look at: the discovery half, training and pool. Press one to see it in full; with Ctrl, or Shift for a row of them, to pick it.
       </PageHead>
       <div className="stack">
-        <Loaded query={choices} what="what there is to choose">{(data) => <Filters key={query.toString()} choices={data} query={query} onChange={change} />}</Loaded>
+        <Loaded query={choices} what="what there is to choose">{(data) => <Filters choices={data} query={query} onChange={change} />}</Loaded>
         <Chosen key={query.toString()} query={query} size={size} onSize={resize} onClear={() => change(new URLSearchParams())} />
       </div>
     </>

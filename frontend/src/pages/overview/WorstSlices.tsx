@@ -38,8 +38,8 @@ function WorstSlice({ slice: { title, evidence, words }, images }: { slice: Sche
     <li>
       <h3><Link href={`/slices/${evidence.slice_id}`}>{title}</Link> <span className="worst-fails">{percent(inside.value)} wrong</span> <span className="quiet">{percent(outside.value)} in the rest of the class</span></h3>
       <div className="worst-strips">
-        <ImageStrip title="Fails" samples={strips?.fails ?? []} tables={tables} onOpen={(row) => open(row, "members")} />
-        <ImageStrip title="Rest of the class" samples={strips?.rest ?? []} tables={tables} onOpen={(row) => open(row, "outside")} />
+        <ImageStrip title="Fails" samples={strips?.fails ?? []} tables={tables} side={104} isWrapped onOpen={(row) => open(row, "members")} />
+        <ImageStrip title="Rest of the class" samples={strips?.rest ?? []} tables={tables} side={104} isWrapped onOpen={(row) => open(row, "outside")} />
       </div>
       <p className="quiet">{words.cause[0]}</p>
       {words.explained && <p className="note warn">{words.explained}</p>}

@@ -61,10 +61,10 @@ function Parts({ pair }: { pair: Pair }) {
       <div className="slice-pair">
         <SliceHead line={pair.first} rule={pair.first_rule} />
         <SliceHead line={pair.second} rule={pair.second_rule} />
-        {first && <PartImages title="In the first alone" part={first} pair={pair} />}
-        {second && <PartImages title="In the second alone" part={second} pair={pair} />}
+        {first && <Card title="In the first alone"><PartImages part={first} pair={pair} /></Card>}
+        {second && <Card title="In the second alone"><PartImages part={second} pair={pair} /></Card>}
       </div>
-      {both && <Card title="In both"><PartImages title="" part={both} pair={pair} side={112} /></Card>}
+      {both && <Card title="In both"><PartImages part={both} pair={pair} /></Card>}
       {pair.values.length > 0 && <Values pair={pair} />}
       <details className="card">
         <summary>How sure?</summary>
@@ -75,7 +75,10 @@ function Parts({ pair }: { pair: Pair }) {
             {[pair.first, pair.second].map((line) => (
               <tr key={line.slice_id}>
                 <td>{line.title}</td><td>{line.verdict_words}</td>
-                <td className="number">{line.inside ? `${percent(line.inside.value)} (${range(line.inside.interval)}) of ${counted(line.inside.total)}` : "–"}</td>
+                <td className="number">
+                  {line.inside ? `${percent(line.inside.value)} (${range(line.inside.interval)}) of ${counted(line.inside.total)}` : "–"}
+                  {line.inside && line.inside.total > 0 && <IntervalBar rate={line.inside.value} interval={line.inside.interval} label={`Failures in ${line.title}`} {...(line.outside?.total ? { other: line.outside.value } : {})} />}
+                </td>
                 <td className="number">{points(line.gap)}</td><td className="number">{chance(line.p_value)}</td><td className="number">{chance(line.q_value)}</td>
               </tr>
             ))}
@@ -93,26 +96,22 @@ function SliceHead({ line, rule }: { line: Line; rule: string }) {
       <h2><Link href={`/slices/${line.slice_id}`}>{line.title}</Link></h2>
       <p><VerdictBadge line={line} /> <span className="quiet">{rule}</span></p>
       {line.inside && line.inside.total > 0 && (
-        <>
-          <p>{percent(line.inside.value)} fail ({range(line.inside.interval)}), {percent(line.outside?.value)} of the rest of the class.</p>
-          <IntervalBar rate={line.inside.value} interval={line.inside.interval} label="Fails" {...(line.outside?.total ? { other: line.outside.value } : {})} />
-        </>
+        <p>{percent(line.inside.value)} fail, {percent(line.outside?.value)} of the rest of the class.</p>
       )}
     </section>
   );
 }
 
-function PartImages({ title, part, pair, side = 96 }: { title: string; part: Schemas["SharedPart"]; pair: Pair; side?: number }) {
+function PartImages({ part, pair }: { part: Schemas["SharedPart"]; pair: Pair }) {
   const rows = part.images.map((one) => one.row);
   const { failed } = part;
   return (
-    <section>
-      {title && <h3>{title}</h3>}
+    <>
       <p className="quiet">{failed.total ? <>{counted(failed.total)} {failed.total === 1 ? "image" : "images"}, {percent(failed.value)} fail ({range(failed.interval)})</> : "None."}</p>
       <div className="slice-pair-images">
-        <ImageStrip title="" samples={part.images} tables={pair.tables} side={side} isWrapped onOpen={(row, place) => openSample(row, pair.tables, {}, { count: rows.length, rowAt: (at) => rows[at], place })} />
+        <ImageStrip title="" samples={part.images} tables={pair.tables} side={112} isWrapped onOpen={(row, place) => openSample(row, pair.tables, {}, { count: rows.length, rowAt: (at) => rows[at], place })} />
       </div>
-    </section>
+    </>
   );
 }
 

@@ -88,11 +88,17 @@ def activity(
     older = changes[-1].change_id if len(changes) == limit else None
     done = [_of_change(one) for one in changes]
     others = [*_edits(parts), *map(_of_job, parts.jobs.newest())]
-    newest = done[0].time if done and before is not None else "9"
-    oldest = done[-1].time if done and older is not None else ""
-    done += [one for one in others if oldest <= one.time <= newest and (done or before is None)]
+    oldest = done[-1].time if older is not None else ""
+    told = _time_of(parts, before)
+    done += [one for one in others if oldest <= one.time and (not told or one.time < told)]
     done.sort(key=lambda one: one.time, reverse=True)
     return Activity(version=version_of(parts.state), done=done, older=older)
+
+
+def _time_of(parts: ServerParts, number: int | None) -> str:
+    """Return when a change was made, down to which the page before told everything; empty if there is none."""
+    found = [] if number is None else changes_of(parts.state, before=number + 1, limit=1)
+    return found[0].time if found and found[0].change_id == number else ""
 
 
 def _of_change(change: ChangeView) -> Done:

@@ -83,7 +83,7 @@ def image(
 ) -> Response:
     """Return a small image of a sample."""
     _refuse_other_tables(parts, tables)
-    _refuse_strangers(parts, person, row)
+    _refuse_unseen(parts, person, row)
     found = thumbnail(parts.workspace, row, side=side)
     if found is None:
         raise RefusedError(404, "The sample has no image that can be read.")
@@ -186,7 +186,7 @@ def repairs(row: Row, tables: Tables, person: ProjectReader, parts: Parts) -> Re
 def sample(row: Row, tables: Tables, person: Anyone, parts: Parts) -> SampleFacts:
     """Return what is known of a sample."""
     _refuse_other_tables(parts, tables)
-    _refuse_strangers(parts, person, row)
+    _refuse_unseen(parts, person, row)
     return _facts(parts, person, row)
 
 
@@ -217,10 +217,20 @@ def _refuse_other_tables(parts: ServerParts, tables: str) -> None:
         )
 
 
+def _refuse_unseen(parts: ServerParts, person: Person, row: int) -> None:
+    """Nobody looks at the confirmation half or the test split, and annotators only at samples of their study."""
+    if person.role is Role.ANNOTATOR:
+        _refuse_strangers(parts, person, row)
+    elif not is_visible(parts.workspace, row):
+        raise RefusedError(
+            404,
+            NO_SAMPLE,
+            fix="Images of the confirmation half and of the test split are shown to nobody.",
+        )
+
+
 def _refuse_strangers(parts: ServerParts, person: Person, row: int) -> None:
-    """Annotators see samples of their study's classes, on the half that people may look at; others see all."""
-    if person.role is not Role.ANNOTATOR:
-        return
+    """Annotators see samples of their study's classes, on the half that people may look at."""
     for title in titles_of_row(parts.workspace, row):
         try:
             require_class(parts.state, person, person.study_id, title)
@@ -228,17 +238,6 @@ def _refuse_strangers(parts: ServerParts, person: Person, row: int) -> None:
             continue
         return
     raise RefusedError(404, NO_SAMPLE)
-
-
-def _refuse_unseen(parts: ServerParts, person: Person, row: int) -> None:
-    """Nobody looks closely at the confirmation half or the test split, and annotators only at samples of their study."""
-    _refuse_strangers(parts, person, row)
-    if not is_visible(parts.workspace, row):
-        raise RefusedError(
-            404,
-            NO_SAMPLE,
-            fix="Images of the confirmation half and of the test split are shown to nobody.",
-        )
 
 
 PATIENCE_SECONDS = 20.0

@@ -103,16 +103,26 @@ def change_of(state: StateStore, change_id: int) -> tuple[ChangeView, Mapping[st
         row = rows.get(ChangeRow, change_id)
         if row is None:
             raise RefusedError(404, "There is no such change.")
-        if row.undone_by is not None:
-            by = rows.get(ChangeRow, row.undone_by)
-            raise RefusedError(409, f"{by.by if by else 'Somebody'} has undone this already.")
+        _refuse_undone(rows, row)
         return view_of(row), dict(row.data)
 
 
 def mark_undone(rows: Session, change_id: int, undone_by: int) -> None:
+    """Write down by which change another was undone.
+
+    Raises:
+        RefusedError: 409 if it was undone before.
+    """
     row = rows.get(ChangeRow, change_id)
     if row is not None:
+        _refuse_undone(rows, row)
         row.undone_by = undone_by
+
+
+def _refuse_undone(rows: Session, row: ChangeRow) -> None:
+    if row.undone_by is not None:
+        by = rows.get(ChangeRow, row.undone_by)
+        raise RefusedError(409, f"{by.by if by else 'Somebody'} has undone this already.")
 
 
 def refuse_stale(state: StateStore, subject: str, seen: int | None) -> None:

@@ -30,6 +30,8 @@ from weakspot.web.services.workspace import Workspace
 
 MOST_VALUES = 5
 LONGEST_TEXT = 200
+LONGEST_MARK = 510
+"""As long as a tag can be, and what stands before it."""
 MOST_KEPT = 16
 CHUNK_ROWS = 16_384
 MANY = 20_000
@@ -85,7 +87,7 @@ class ImageQuery(BaseModel):
         Annotated[
             str,
             StringConstraints(
-                pattern=r"^(any|none|label|unusable|note|tag(:.+)?)$", max_length=LONGEST_TEXT
+                pattern=r"^(any|none|label|unusable|note|tag(:.+)?)$", max_length=LONGEST_MARK
             ),
         ]
         | None

@@ -48,6 +48,15 @@ def _lines(workspace: Workspace, rows: IntArray, *, with_paths: bool) -> Iterato
         )
 
 
+def bare_cell(cell: str) -> str:
+    """Return a cell without the apostrophe that keeps a spreadsheet from taking it for a formula; its own ones stay.
+
+    >>> bare_cell("'=sum"), bare_cell("'so called'")
+    ('=sum', "'so called'")
+    """
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(FORMULA_STARTS) else cell
+
+
 def table_text(lines: Iterable[list[str]]) -> str:
     """Return lines of a table; what a spreadsheet would take for a formula begins with an apostrophe."""
     stream = io.StringIO()

@@ -20,8 +20,9 @@ from weakspot.integrations.cleanlab_files import write_marked_issues
 from weakspot.integrations.exchange import exchange_bundle, import_from, write_bundle
 from weakspot.media.locations import shown_location
 from weakspot.project.project import Project
-from weakspot.web.services.images.list_file import table_text
+from weakspot.web.services.images.list_file import bare_cell, table_text
 from weakspot.web.services.mark_book import ALONE, Mark, MarkBook, MarkKind
+from weakspot.web.services.marks.requests import clean_text
 from weakspot.web.services.samples.facts import names_of
 
 MarkTool = Literal["csv", "label-studio", "cvat", "cleanlab"]
@@ -155,9 +156,10 @@ def read_marks(dataset: Dataset, tool: MarkTool, source: Path) -> ReadMarks:
             table = import_from(tool, source, Path(name) / "labels.csv").files[0]
         try:
             text = table.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+            lines = list(csv.DictReader(io.StringIO(text, newline="")))
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
             raise DataError("This is no CSV in UTF-8.", where=source.name) from error
-    return _read_lines(dataset, list(csv.DictReader(io.StringIO(text, newline=""))), source)
+    return _read_lines(dataset, lines, source)
 
 
 def _read_lines(dataset: Dataset, lines: list[dict[str, str]], source: Path) -> ReadMarks:
@@ -187,8 +189,8 @@ def _mark_of(line: dict[str, str], row: int) -> ReadMark | None:
     """Return what a line says; of a table without a column for marks, the label is meant as the right one."""
     given = (line.get("mark") or "").strip().lower()
     right = line.get("right_label") if "right_label" in line else line.get("label")
-    labels = tuple(one for one in (right or "").removeprefix("'").split(BETWEEN) if one)
-    text = (line.get("text") or "").strip().removeprefix("'")
+    labels = tuple(one for one in bare_cell(right or "").split(BETWEEN) if one)
+    text = clean_text(bare_cell(line.get("text") or ""))
     if given in ("", MarkKind.LABEL.value):
         return ReadMark(row=row, kind=MarkKind.LABEL, labels=labels) if labels or given else None
     if given not in [kind.value for kind in MarkKind]:
@@ -196,4 +198,4 @@ def _mark_of(line: dict[str, str], row: int) -> ReadMark | None:
     kind = MarkKind(given)
     if kind in ALONE:
         return ReadMark(row=row, kind=kind)
-    return ReadMark(row=row, kind=kind, text=text[:500]) if text else None
+    return ReadMark(row=row, kind=kind, text=text) if text else None

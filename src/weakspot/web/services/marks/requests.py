@@ -119,6 +119,16 @@ def check_mark(workspace: Workspace, asked: MarkRequest) -> MarkRequest:
     return asked.model_copy(update={"labels": labels, "text": asked.text if has_text else ""})
 
 
+def clean_text(text: str) -> str:
+    r"""Return words of a file as people could have typed them: in one line, and not too long.
+
+    >>> clean_text(" two\nlines\x00 ")
+    'two lines'
+    """
+    seen = "".join(one if one.isprintable() else " " for one in text)
+    return " ".join(seen.split())[:LONGEST_NOTE]
+
+
 def spoken(workspace: Workspace, rows: IntArray) -> str:
     """Return how samples are called in a sentence."""
     if len(rows) == 1:

@@ -13,6 +13,7 @@ from weakspot.media.locations import read_location
 from weakspot.web.services.workspace import Workspace
 
 FEW_PIXELS = 512 * 512
+LONGEST_JPEG = 65_500
 QUALITY = 92
 _DECODING = threading.BoundedSemaphore(2)
 
@@ -48,19 +49,20 @@ def original(workspace: Workspace, row: int, *, side: int | None = None) -> Orig
         return None
     try:
         with _DECODING, workspace.project.reading():
-            image = decode_image(read_location(location)).image
+            # Asked for a side, a JPEG is decoded no larger than that needs.
+            image = decode_image(read_location(location), image_side=side).image
             if side is not None:
                 image.thumbnail((side, side))
     except WeakspotError:
         return None
-    is_small = image.width * image.height <= FEW_PIXELS
+    is_exact = image.width * image.height <= FEW_PIXELS or max(image.size) > LONGEST_JPEG
     stream = io.BytesIO()
-    if is_small:
+    if is_exact:
         image.save(stream, format="PNG", compress_level=1)
     else:
         image.save(stream, format="JPEG", quality=QUALITY, subsampling=0)
     return Original(
         data=stream.getvalue(),
-        media_type="image/png" if is_small else "image/jpeg",
+        media_type="image/png" if is_exact else "image/jpeg",
         tag=hashlib.sha256(f"{content} {side or 'whole'}".encode()).hexdigest()[:32],
     )
