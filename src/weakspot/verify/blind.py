@@ -13,7 +13,7 @@ from weakspot.core.family_tests import family_test
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import overlap
-from weakspot.verify.training_odds import training_odds
+from weakspot.verify.training_weights import weighed_by_training
 
 BEST_OF_CLASS = 3
 LATER_WEIGHT = 0.1
@@ -51,7 +51,7 @@ def judge_blind(
 
     Of each class at most three rules with different members count as tests, the best one far more than the others. A class weighs by
     the square of its number of failures and by its failure rate, which dealing them out anew within the class leaves as they are.
-    Failures of other samples, those of training, may weigh rules and classes, too.
+    Failures of other samples, those of training, may weigh the rules of their class.
 
     Args:
         classes: samples with failures, and rules that were made without them.
@@ -113,9 +113,10 @@ def _best(
     weights = _weights(chosen)
     if training is not None:
         rules = [one.found.rule for one in chosen]
-        weights = weights * training_odds(rules, training, samples, float(problem.failed.mean()))
+        weights = weighed_by_training(
+            weights, rules, training, samples, failure_rate=float(problem.failed.mean())
+        )
     result = family_test(problem.failed[known], groups, members, weights)
-    weight = _class_weight(problem) * float(weights.sum())
     kept: list[int] = []
     for place in np.lexsort((result.own, result.among_all)):
         if all(overlap(members[place], members[other]) < DISTINCT_AT for other in kept):
@@ -127,7 +128,7 @@ def _best(
             found=chosen[place].found,
             own_p=float(result.own[place]),
             p_value=float(result.among_all[place]),
-            weight=weight * (LATER_WEIGHT if rank else 1.0),
+            weight=_class_weight(problem) * (LATER_WEIGHT if rank else 1.0),
         )
         for rank, place in enumerate(kept)
     ]

@@ -15,34 +15,39 @@ from weakspot.core.rules import Rule
 from weakspot.core.samples import SampleSet
 
 UNMOVED = 0.5
-"""Part of every weight that training does not move: where its failures mislead, a rule has at least half of its weight."""
+"""Part of all weight that training does not move: where its failures mislead, every rule keeps half of what it had."""
 LARGEST_ODDS = 20.0
 MOST_SAMPLES = 5_000
 
 
-def training_odds(
-    rules: Sequence[Rule], training: ClassProblem, samples: SampleSet, failure_rate: float
+def weighed_by_training(
+    weights: DoubleArray,
+    rules: Sequence[Rule],
+    training: ClassProblem,
+    samples: SampleSet,
+    *,
+    failure_rate: float,
 ) -> DoubleArray:
-    """Return for every rule how much more it is worth trying, as its training members fail more often than others.
+    """Return weights [m], together 1, of which half go to rules whose training members fail more often than others.
 
-    A classifier that fails less often in training than elsewhere has learnt these samples by heart, and which of them it still fails
-    on says little: the odds are taken to the power of the quotient of both rates.
+    A classifier that fails less in training than elsewhere has learnt these samples by heart, and which of them it still fails on
+    says little: odds are taken to the power of the quotient of both rates.
 
     Args:
+        weights: of the rules without training, together 1 [m].
         rules: made without predictions.
         training: samples of their class that share no group with those that will be tested.
         samples: all samples.
         failure_rate: of the class among those that will be tested.
     """
-    places = even_part(np.arange(len(training.rows)), MOST_SAMPLES)
-    training = training.only(places)
-    if not training.n_failed or not training.n_right:
-        return np.ones(len(rules))
-    trust = min(1.0, float(training.failed.mean()) / failure_rate) * training.worth
-    members = [rule.members(samples, training.rows) for rule in rules]
-    logs = _log_odds(members, training.failed)
-    odds = np.exp(np.minimum(trust * logs, np.log(LARGEST_ODDS)))
-    return np.asarray(UNMOVED + (1.0 - UNMOVED) * odds)
+    some = training.only(even_part(np.arange(len(training.rows)), MOST_SAMPLES))
+    if not some.n_failed or not some.n_right:
+        return weights
+    trust = min(1.0, float(some.failed.mean()) / failure_rate) * some.worth
+    members = [rule.members(samples, some.rows) for rule in rules]
+    odds = np.exp(np.minimum(trust * _log_odds(members, some.failed), np.log(LARGEST_ODDS)))
+    moved = weights * odds
+    return np.asarray(UNMOVED * weights + (1.0 - UNMOVED) * moved / moved.sum())
 
 
 def _log_odds(members: Sequence[BoolArray], failed: BoolArray) -> DoubleArray:
