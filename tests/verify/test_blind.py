@@ -76,33 +76,25 @@ def test_judge_blind__a_class_without_failures_or_a_value_that_few_have__no_test
     assert judge_blind(_classes(samples, ("early",))[:1], samples, largest_p=0.0, most=10) == ()
 
 
-def test_judge_blind__failures_of_other_samples_weigh_rules_and_classes():
+def test_judge_blind__failures_of_training_samples_weigh_the_rules_of_their_class():
     samples = _samples(n_failed=(12, 12))
-    tested, others = (
-        [
-            (replace(problem, **_taken(problem, places)), candidates)
-            for problem, candidates in _classes(samples)
-        ]
-        for places in (slice(0, 100, 2), slice(1, 100, 2))
+    is_tested = np.arange(100) // 2 % 2 == 0
+    tested = [(problem.only(np.flatnonzero(is_tested)), one) for problem, one in _classes(samples)]
+    training = [
+        problem.only(np.flatnonzero(~is_tested))
+        for problem in class_problems(samples.dataset, samples.rows, CRITERION)
+        if problem.class_name == "apple"
+    ]
+    odd = replace(training[0], failed=training[0].rows % 2 == 1)
+    plain, agrees, differs = (
+        {
+            (one.found.class_name, one.found.rule.column): one
+            for one in judge_blind(tested, samples, largest_p=1.0, most=10, training=given)
+        }
+        for given in ((), training, [odd])
     )
-    plain = judge_blind(tested, samples, largest_p=1.0, most=10)
-    apples = [problem for problem, _ in others if problem.class_name == "apple"]
-    weighed = judge_blind(tested, samples, largest_p=1.0, most=10, training=apples)
-    best, better = ({one.found.slice_id: one for one in tests} for tests in (plain, weighed))
-    early = {one.found.class_name: one.found.slice_id for one in plain if _is_early(one)}
-    assert better[early["apple"]].p_value < best[early["apple"]].p_value
-    assert better[early["apple"]].own_p == best[early["apple"]].own_p
-    assert better[early["apple"]].weight > 1.5 * best[early["apple"]].weight
-    assert better[early["pear"]] == best[early["pear"]]
-
-
-def _is_early(test):
-    return test.found.rule.column == "early"
-
-
-def _taken(problem, places):
-    return {
-        "rows": problem.rows[places],
-        "failed": problem.failed[places],
-        "confidence": problem.confidence[places],
-    }
+    odd_ones = [one["apple", "odd"].p_value for one in (differs, plain, agrees)]
+    assert odd_ones[0] < odd_ones[1] <= odd_ones[2]
+    for changed in (agrees, differs):
+        assert changed["pear", "early"] == plain["pear", "early"]
+        assert changed["apple", "early"].weight == plain["apple", "early"].weight

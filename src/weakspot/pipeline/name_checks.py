@@ -235,7 +235,11 @@ class Members:
         sides = 2 * samples.dataset.groups[rows] + inside
         order = np.argsort(sides, kind="stable")
         starts = np.flatnonzero(np.diff(sides[order], prepend=-1))
-        sums = np.add.reduceat(embeddings[order], starts, dtype=np.float64) if len(starts) else embeddings
+        sums = (
+            np.add.reduceat(embeddings[order], starts, dtype=np.float64)
+            if len(starts)
+            else embeddings
+        )
         means = sums / np.diff(starts, append=len(order))[:, None]
         first = order[starts]
         return cls(rows=rows[first], embeddings=means.astype(np.float32), inside=inside[first])

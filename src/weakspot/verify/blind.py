@@ -13,7 +13,7 @@ from weakspot.core.family_tests import family_test
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import overlap
-from weakspot.verify.training_weights import weighed_by_training
+from weakspot.core.training_weights import weighed_by_training
 
 BEST_OF_CLASS = 3
 LATER_WEIGHT = 0.1
@@ -63,9 +63,7 @@ def judge_blind(
     tests: list[BlindTest] = []
     others = {(problem.class_name, problem.side): problem for problem in training}
     for problem, candidates in classes:
-        tests += _best(
-            problem, candidates, samples, others.get((problem.class_name, problem.side))
-        )
+        tests += _best(problem, candidates, samples, others.get((problem.class_name, problem.side)))
     told = sorted(
         (test for test in tests if test.own_p <= largest_p),
         key=lambda test: (test.p_value / test.weight, test.found.slice_id),
