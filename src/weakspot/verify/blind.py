@@ -10,10 +10,10 @@ from weakspot.core.arrays import BoolArray, DoubleArray
 from weakspot.core.blind import BlindCandidate
 from weakspot.core.failures import ClassProblem
 from weakspot.core.family_tests import family_test
+from weakspot.core.rule_weights import weighed_by_training
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import overlap
-from weakspot.core.training_weights import weighed_by_training
 
 BEST_OF_CLASS = 3
 LATER_WEIGHT = 0.1

@@ -3,9 +3,9 @@ import pytest
 
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import FailureCriterion, class_problems
+from weakspot.core.rule_weights import LARGEST_ODDS, UNMOVED, weighed_by_training
 from weakspot.core.rules import ColumnRule
 from weakspot.core.samples import SampleSet
-from weakspot.core.training_weights import LARGEST_ODDS, UNMOVED, weighed_by_training
 
 N = 100
 RULES = [ColumnRule(column=name, values=("yes",)) for name in ("early", "odd")]
