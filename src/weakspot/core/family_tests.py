@@ -19,8 +19,8 @@ from weakspot.core.seeding import generator
 MOST_DRAWS = 9_999
 FEWEST_DRAWS = 999
 MOST_STEPS = 300_000_000
-HOPELESS = 0.2
-"""Beyond this chance, after the fewest draws, no more are made: nobody acts on whether it is 0.3 or 0.31."""
+HOPELESS = 0.1
+"""Beyond this chance, after the fewest draws, no more are made: nobody acts on whether it is 0.2 or 0.21."""
 ROUNDING = 1e-9
 MOST_KNOWN = 64
 _KNOWN: dict[bytes, "FamilyTest"] = {}
