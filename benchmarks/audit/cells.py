@@ -93,6 +93,9 @@ CELLS: dict[str, Cell] = {
         for (size, gap), goal in GOALS.items()
         for column in (False, True)
     },
+    "a kind: 50 of 300, gap 20, right on all of training": Cell(
+        plan=WorldPlan(slice_size=50, gap=0.2, is_learnt=True)
+    ),
     **{
         f"halves, {'a column' if column else 'a kind'}: {size} of 300, gap {round(100 * gap)}": Cell(
             plan=_planted(size, gap, column=column), ask=partial(find, verify={"scheme": "halves"})

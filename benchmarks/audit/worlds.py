@@ -34,6 +34,7 @@ class WorldPlan:
         is_near_identical: whether the samples of an object have nearly the same embedding.
         is_imbalanced: whether later classes have far fewer samples.
         is_tiny: whether columns have many rare values.
+        is_learnt: whether the classifier is right on every training sample.
     """
 
     n_classes: int = 3
@@ -51,6 +52,7 @@ class WorldPlan:
     is_near_identical: bool = False
     is_imbalanced: bool = False
     is_tiny: bool = False
+    is_learnt: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,6 +122,7 @@ def make_world(plan: WorldPlan, seed: int, *, dimension: int = 24) -> World:
     columns = _columns(plan, random, labels, objects, planted, own_kind)
     chance = np.where(planted, plan.rest_rate + plan.gap, plan.rest_rate)
     failed = random.random(n_objects)[objects] < chance
+    failed &= ~(is_training & plan.is_learnt)
     wrong = (labels + 1 + random.integers(0, max(plan.n_classes - 1, 1), n_objects)[objects]) % (
         plan.n_classes
     )

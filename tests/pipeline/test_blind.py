@@ -1,7 +1,10 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from weakspot.core.assistants import Assistants
+from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError
 from weakspot.core.failures import FailureCriterion
 from weakspot.core.slices import DataUse
@@ -121,3 +124,20 @@ def test_blind_search__asked_again_for_the_same_samples__listed_once(samples, mo
     )
     assert len(blind.BlindSearch(everything, stricter, CRITERION).run()) <= 1
     assert len(listed) == 2 * n_listed
+
+
+def test_blind_search__training_samples_weigh_rules__those_of_tested_groups_do_not(samples):
+    settings = _settings("clusters")
+    everything = _everything(samples, settings)
+    dataset = everything.dataset
+    training = dataset.rows_of(Split.TRAIN)
+    groups = [None] * len(dataset)
+    groups[training[0]] = groups[everything.rows[0]] = "the same object"
+    joined = replace(everything, dataset=dataset.with_groups(groups))
+
+    def weighed(given):
+        found = blind.BlindSearch(given, settings, CRITERION)._training()
+        return sorted(np.concatenate([problem.rows for problem in found]).tolist())
+
+    assert weighed(everything) == training.tolist()
+    assert weighed(joined) == training[1:].tolist()

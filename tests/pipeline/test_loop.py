@@ -8,7 +8,7 @@ from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split
 from weakspot.core.errors import ConfigError, DataError
 from weakspot.core.failures import FailureCriterion
-from weakspot.pipeline import loop
+from weakspot.pipeline import halves, loop
 from weakspot.pipeline.halves import split_in_halves
 from weakspot.pipeline.settings import DataSettings, DiscoverSettings, Settings, VerifySettings
 from weakspot.pipeline.stage_clock import new_record
@@ -153,6 +153,22 @@ def test_verify_slices__cross_fitting_uses_all_data_at_half_the_error_rate(sampl
     )
     both = {entry.slice_id: entry.q_value for entry in verified.evidence}
     assert [both[one.slice_id] for one in alone] == [min(1.0, 2 * one.q_value) for one in alone]
+
+
+def test_discover_slices__cross_fitting_large_classes__failures_are_fitted_on_the_first_half_only(
+    samples, monkeypatch
+):
+    monkeypatch.setattr(halves, "LARGE_CLASS", 20)
+    settings = _settings("clusters", "spotlight", scheme="cross-fit")
+    record = loop.discover_slices(_record(settings), samples, settings, CRITERION, ASKING)
+    assert [one.method for one in record.methods] == ["clusters", "spotlight"]
+    found_on = {found.found_on.digest for found in record.slices if found.method == "spotlight"}
+    assert found_on == {split_in_halves(samples, settings, CRITERION)[0][0].digest()}
+    verified = loop.verify_slices(record, samples, settings, CRITERION)
+    assert len(verified.evidence) == len(record.slices)
+    alone = _settings("spotlight", scheme="cross-fit")
+    both = loop.discover_slices(_record(alone), samples, alone, CRITERION, ASKING)
+    assert [one.method for one in both.methods] == ["spotlight", "spotlight"]
 
 
 def test_verify_slices__cross_fitting__a_rule_found_in_both_halves_is_published_once(samples):

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,27 @@ def test_judge_blind__a_class_without_failures_or_a_value_that_few_have__no_test
     told = judge_blind(_classes(samples), samples, largest_p=1.0, most=10)
     assert {test.found.class_name for test in told} == {"apple"}
     assert judge_blind(_classes(samples, ("early",))[:1], samples, largest_p=0.0, most=10) == ()
+
+
+def test_judge_blind__failures_of_training_samples_weigh_the_rules_of_their_class():
+    samples = _samples(n_failed=(12, 12))
+    is_tested = np.arange(100) // 2 % 2 == 0
+    tested = [(problem.only(np.flatnonzero(is_tested)), one) for problem, one in _classes(samples)]
+    training = [
+        problem.only(np.flatnonzero(~is_tested))
+        for problem in class_problems(samples.dataset, samples.rows, CRITERION)
+        if problem.class_name == "apple"
+    ]
+    odd = replace(training[0], failed=training[0].rows % 2 == 1)
+    plain, agrees, differs = (
+        {
+            (one.found.class_name, one.found.rule.column): one
+            for one in judge_blind(tested, samples, largest_p=1.0, most=10, training=given)
+        }
+        for given in ((), training, [odd])
+    )
+    odd_ones = [one["apple", "odd"].p_value for one in (differs, plain, agrees)]
+    assert odd_ones[0] < odd_ones[1] <= odd_ones[2]
+    for changed in (agrees, differs):
+        assert changed["pear", "early"] == plain["pear", "early"]
+        assert changed["apple", "early"].weight == plain["apple", "early"].weight

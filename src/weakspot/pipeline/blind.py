@@ -7,7 +7,10 @@ from dataclasses import replace
 from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
+import numpy as np
+
 from weakspot.core.blind import BlindCandidate, BlindDiscoverer
+from weakspot.core.dataset import Split
 from weakspot.core.errors import DataError, ModelError, NotEnoughDataError
 from weakspot.core.evidence import Evidence, Verdict
 from weakspot.core.failures import ClassProblem, FailureCriterion, class_problems, unjudged_classes
@@ -16,6 +19,7 @@ from weakspot.core.run import MethodRecord
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import adjusted_p_values
+from weakspot.pipeline.classifier_facts import with_predictions
 from weakspot.pipeline.settings import Settings
 from weakspot.pipeline.wiring import build_discoverers
 from weakspot.verify.blind import BlindTest, judge_blind
@@ -93,7 +97,15 @@ class BlindSearch:
             self._samples,
             largest_p=self._settings.discover.screen_p,
             most=min(MOST_TOLD, self._settings.discover.max_tested),
+            training=self._training(),
         )
+
+    def _training(self) -> tuple[ClassProblem, ...]:
+        """Return the classes among training samples that share no group, and so no image, with any sample that is tested."""
+        dataset = self._samples.dataset
+        rows = with_predictions(dataset, dataset.rows_of(Split.TRAIN))
+        rows = rows[~np.isin(dataset.groups[rows], dataset.groups[self._samples.rows])]
+        return class_problems(dataset, rows, self._criterion) if len(rows) else ()
 
     def recorded(self, told: Sequence[FailureSlice]) -> list[MethodRecord]:
         """Return what the run remembers of the methods that only work so."""

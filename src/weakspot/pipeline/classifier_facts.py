@@ -56,7 +56,7 @@ def _confusions(
 
 
 def _count_training(dataset: Dataset, criterion: FailureCriterion) -> tuple[int, int] | None:
-    rows = _with_predictions(dataset, dataset.rows_of(Split.TRAIN))
+    rows = with_predictions(dataset, dataset.rows_of(Split.TRAIN))
     n_samples = n_failed = 0
     for start in range(0, len(rows), ROWS_AT_ONCE):
         for problem in class_problems(dataset, rows[start : start + ROWS_AT_ONCE], criterion):
@@ -65,7 +65,7 @@ def _count_training(dataset: Dataset, criterion: FailureCriterion) -> tuple[int,
     return (n_samples, n_failed) if n_samples else None
 
 
-def _with_predictions(dataset: Dataset, rows: IntArray) -> IntArray:
+def with_predictions(dataset: Dataset, rows: IntArray) -> IntArray:
     """Return the rows that the classifier said something of; a table may hold predictions for some samples only."""
     if dataset.predictions is not None or dataset.probabilities is None:
         return rows

@@ -7,7 +7,7 @@ import numpy as np
 
 from weakspot.core.dataset import Dataset, Split
 from weakspot.core.errors import NotEnoughDataError
-from weakspot.core.failures import FailureCriterion
+from weakspot.core.failures import FailureCriterion, class_problems
 from weakspot.core.given_labels import as_given
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import DataUse, FailureSlice
@@ -17,6 +17,8 @@ from weakspot.verify.halves import split_halves
 
 DISCOVERY, CONFIRMATION = "discovery half", "confirmation half"
 Halves: TypeAlias = tuple[tuple[SampleSet, SampleSet], ...]
+LARGE_CLASS = 2_000
+"""Where every class has so many samples in a half, its failures are fitted there only. Measured in docs/decisions/031."""
 
 
 def evaluated_splits(settings: Settings, dataset: Dataset) -> tuple[Split, ...]:
@@ -51,6 +53,19 @@ def split_in_halves(
         return today
     earlier = _split(samples, settings, criterion, seed=settings.seed)
     return earlier if are_found_on(slices, earlier) else today
+
+
+def fitted_halves(halves: Halves, criterion: FailureCriterion) -> tuple[SampleSet, ...]:
+    """Return the discovery halves that methods fit failures on, beside rules that are made without predictions.
+
+    Both of cross-fitting, or only the first one where every class is so large that the other would hardly add anything.
+    """
+    found_on = tuple(discovery for discovery, _ in halves if len(discovery))
+    if len(found_on) == 1:
+        return found_on
+    problems = class_problems(found_on[0].dataset, found_on[0].rows, criterion)
+    is_large = min((len(one.rows) * one.worth for one in problems), default=0) >= LARGE_CLASS
+    return found_on[:1] if is_large else found_on
 
 
 def are_found_on(slices: Sequence[FailureSlice], halves: Halves) -> bool:

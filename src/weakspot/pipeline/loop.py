@@ -24,7 +24,13 @@ from weakspot.pipeline.blind import (
     parts_of_error_rate,
 )
 from weakspot.pipeline.classifier_facts import classifier_facts
-from weakspot.pipeline.halves import Halves, evaluated_splits, split_in_halves, used_rows
+from weakspot.pipeline.halves import (
+    Halves,
+    evaluated_splits,
+    fitted_halves,
+    split_in_halves,
+    used_rows,
+)
 from weakspot.pipeline.ingestion import IngestResult, ingest
 from weakspot.pipeline.method_choice import fitting_settings
 from weakspot.pipeline.method_runs import MethodRun, run_method, word_methods
@@ -149,9 +155,9 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
         halves or split_in_halves(samples, settings, criterion), settings.repair.groups
     )
     settings = fitting_settings(settings, samples)
-    folds = [discovery for discovery, _ in pairs if len(discovery)]
     every = build_discoverers(settings)
     blind = blind_discoverers(settings)
+    folds = [one for one, _ in pairs if len(one)] if not blind else fitted_halves(pairs, criterion)
     discoverers = {
         name: part
         for name, part in every.items()
@@ -190,7 +196,7 @@ def discover_slices(  # noqa: PLR0913 - what a method needs
     progress(n_runs, n_runs)
     search = BlindSearch(pairs[-1][1], settings, criterion)
     told = [test.found for test in search.run()] if blind else []
-    slices += _told_apart(told, slices, len(folds))
+    slices += _told_apart(told, slices, len(pairs) - 1)
     methods = [*search.recorded(told), *methods]
     rows = used_rows(samples, settings)
     facts = classifier_facts(samples.dataset, rows, criterion)

@@ -75,13 +75,16 @@ class NameChecker:
             slices: with names.
             halves: for each slice, the samples that its words were chosen on and those that only judge them.
         """
-        asked = [
-            self._ask(place, name, found, pair, is_easy=is_easy)
-            for place, (found, pair) in enumerate(zip(slices, halves, strict=True))
-            for is_easy, names in ((False, found.names), (True, found.easy_names))
-            for name in names
-            if self._is_to_judge(found, name, pair[0])
-        ]
+        asked: list[_Asked] = []
+        for place, (found, pair) in enumerate(zip(slices, halves, strict=True)):
+            for is_easy, names in ((False, found.names), (True, found.easy_names)):
+                judged_names = [name for name in names if self._is_to_judge(found, name, pair[0])]
+                if judged_names:
+                    sides = [Members.of(found, one, self.space, is_easy=is_easy) for one in pair]
+                    asked += [
+                        self._ask(place, name, found, sides, is_easy=is_easy)
+                        for name in judged_names
+                    ]
         told = [one.held for one in asked]
         corrected = iter(q_values([one.p_value for one in told if one is not None]))
         entered = [
@@ -112,12 +115,12 @@ class NameChecker:
         place: int,
         name: SliceName,
         found: FailureSlice,
-        pair: tuple[SampleSet, SampleSet],
+        sides: Sequence["Members"],
         *,
         is_easy: bool,
     ) -> _Asked:
         parts = name.contrast.split(TOGETHER)
-        first, second = (Members.of(found, one, self.space, is_easy=is_easy) for one in pair)
+        first, second = sides
         measured = self._directions(name, found, parts, first.centre)
         fits = [RankSum.of(first.embeddings @ one, first.inside).auc for one in measured]
         asked = [held for one in measured if (held := self._held(one, first, second)) is not None]
@@ -230,10 +233,15 @@ class Members:
         rows, embeddings = rows[known], unit_rows(embeddings[known])
         inside = found.rule.members(samples, rows) != is_easy
         sides = 2 * samples.dataset.groups[rows] + inside
-        _, first, codes = np.unique(sides, return_index=True, return_inverse=True)
-        sums = np.zeros((len(first), embeddings.shape[1]))
-        np.add.at(sums, codes, embeddings)
-        means = sums / np.bincount(codes, minlength=len(first))[:, None]
+        order = np.argsort(sides, kind="stable")
+        starts = np.flatnonzero(np.diff(sides[order], prepend=-1))
+        sums = (
+            np.add.reduceat(embeddings[order], starts, dtype=np.float64)
+            if len(starts)
+            else embeddings
+        )
+        means = sums / np.diff(starts, append=len(order))[:, None]
+        first = order[starts]
         return cls(rows=rows[first], embeddings=means.astype(np.float32), inside=inside[first])
 
     @property

@@ -10,6 +10,7 @@ from weakspot.core.arrays import BoolArray, DoubleArray
 from weakspot.core.blind import BlindCandidate
 from weakspot.core.failures import ClassProblem
 from weakspot.core.family_tests import family_test
+from weakspot.core.rule_weights import weighed_by_training
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import overlap
@@ -44,21 +45,25 @@ def judge_blind(
     *,
     largest_p: float,
     most: int,
+    training: Iterable[ClassProblem] = (),
 ) -> tuple[BlindTest, ...]:
     """Return the rules of all classes that are worth telling, with p-values that allow for all that were tried.
 
     Of each class at most three rules with different members count as tests, the best one far more than the others. A class weighs by
     the square of its number of failures and by its failure rate, which dealing them out anew within the class leaves as they are.
+    Failures of other samples, those of training, may weigh the rules of their class.
 
     Args:
         classes: samples with failures, and rules that were made without them.
         samples: whose members are asked for.
         largest_p: rules with a larger p-value of their own are not told.
         most: at most so many are told.
+        training: classes among samples that share no group with any that is tested.
     """
     tests: list[BlindTest] = []
+    others = {(problem.class_name, problem.side): problem for problem in training}
     for problem, candidates in classes:
-        tests += _best(problem, candidates, samples)
+        tests += _best(problem, candidates, samples, others.get((problem.class_name, problem.side)))
     told = sorted(
         (test for test in tests if test.own_p <= largest_p),
         key=lambda test: (test.p_value / test.weight, test.found.slice_id),
@@ -81,7 +86,10 @@ def _weight(tests: Sequence[BlindTest]) -> float:
 
 
 def _best(
-    problem: ClassProblem, candidates: Sequence[BlindCandidate], samples: SampleSet
+    problem: ClassProblem,
+    candidates: Sequence[BlindCandidate],
+    samples: SampleSet,
+    training: ClassProblem | None,
 ) -> list[BlindTest]:
     if min(problem.n_failed, problem.n_right) < LEAST_FAILURES or not candidates:
         return []
@@ -100,7 +108,13 @@ def _best(
     chosen = [candidates[place] for place in usable]
     members = [insides[place] for place in usable]
     groups = None if problem.groups is None else problem.groups[known]
-    result = family_test(problem.failed[known], groups, members, _weights(chosen))
+    weights = _weights(chosen)
+    if training is not None:
+        rules = [one.found.rule for one in chosen]
+        weights = weighed_by_training(
+            weights, rules, training, samples, failure_rate=float(problem.failed.mean())
+        )
+    result = family_test(problem.failed[known], groups, members, weights)
     kept: list[int] = []
     for place in np.lexsort((result.own, result.among_all)):
         if all(overlap(members[place], members[other]) < DISTINCT_AT for other in kept):
@@ -123,8 +137,9 @@ def _class_weight(problem: ClassProblem) -> float:
 
 
 def _weights(candidates: Sequence[BlindCandidate]) -> DoubleArray:
-    """Return weights by which every method has the same part, however many rules it lists."""
+    """Return weights, together 1, by which every method has the same part, however many rules it lists."""
     totals: dict[str, float] = defaultdict(float)
     for one in candidates:
         totals[one.found.method] += one.weight
-    return np.array([one.weight / totals[one.found.method] for one in candidates])
+    shares = [one.weight / totals[one.found.method] for one in candidates]
+    return np.array(shares) / len(totals)
