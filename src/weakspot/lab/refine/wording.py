@@ -53,14 +53,26 @@ def headline(refinement: Refinement) -> str:
         if first.p_against_random is not None:
             doubt = "" if first.p_against_random <= CERTAIN else ", may be chance"
             said += f", {p_words(first.p_against_random)}{doubt}"
-    return f"{said}. {percent(first.clean.value)} of the test samples that were right before are still right."
+    said = f"{said}. {percent(first.clean.value)} of the test samples that were right before are still right."
+    return f"{no_help} {said}" if (no_help := _no_help(first)) else said
+
+
+def _no_help(arm: RefinedArm) -> str:
+    """Return that a refinement does not help, which is said before anything else; nothing if it does."""
+    n_lost = arm.clean.total - arm.clean.count
+    if arm.share == 0.0:
+        return "No help here: the first step towards these images loses right samples, so the layer stays as it is."
+    if n_lost and n_lost >= arm.failure.count:
+        return f"No help here: of the test samples it loses {n_lost} right ones and resolves {count(arm.failure.count, 'failure')}."
+    return ""
 
 
 def set_sentence(refinement: Refinement) -> str:
     first = refinement.arms[0]
+    way = "" if first.share is None else f"; the layer goes {percent(first.share)} of the way"
     return (
         f"{count(first.n_images, 'image')} from {count(len(first.prompts), 'prompt')}; together they count "
-        f"{first.debug_weight:g} times as much as all training samples (lambda)."
+        f"{first.debug_weight:g} times as much as all training samples (lambda){way}."
     )
 
 
