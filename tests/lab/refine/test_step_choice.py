@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from weakspot.lab.refine.request import Prompt, RefineRequest, Wanted
-from weakspot.lab.refine.step_choice import CAREFUL, N_STEPS, chosen_head
+from weakspot.lab.refine.step_choice import CAREFUL, N_STEPS, chosen_head, step_note
 from weakspot.lab.refine.training import Step, added_images, old_head, refined_head, rights
 
 
@@ -60,9 +60,7 @@ def test_chosen_head__the_discovery_half_counts_beside_training_samples(subject,
     whole = refined_head(subject, added, Step(debug_weight=0.5, share=1.0))
     seed = subject.seed
     alone = next(
-        one
-        for row in seed.rows
-        if _is_lost(subject, one := seed.only(np.array([row])), whole)
+        one for row in seed.rows if _is_lost(subject, one := seed.only(np.array([row])), whole)
     )
     found = chosen_head(replace(subject, seed=alone), added, RefineRequest(most_lost=0.5))
     assert found.step.share < CAREFUL
@@ -85,3 +83,16 @@ def test_chosen_head__nowhere_if_the_first_step_loses_too_much(subject, images):
 def test_chosen_head__a_given_weight_is_trained_from_nothing(subject, added):
     found = chosen_head(subject, added, RefineRequest(debug_weight=0.3))
     assert found.step == Step(debug_weight=0.3, share=None)
+
+
+def test_step_note__beside_the_way_of_the_paper(subject, added):
+    chosen = chosen_head(subject, added, RefineRequest())
+    whole = refined_head(subject, added, Step(debug_weight=0.5))
+    before, after = rights(subject, subject.seed, whole)
+    note = step_note(subject, added, chosen)
+    assert note.endswith(
+        f"(--weight 0.5) it would resolve {(~before & after).sum()} and lose {(before & ~after).sum()}."
+    )
+    _, chosen_after = rights(subject, subject.seed, chosen)
+    assert f"this resolves {(~before & chosen_after).sum()} of {(~before).sum()} failures" in note
+    assert step_note(subject, added, whole) == ""

@@ -29,7 +29,7 @@ from weakspot.lab.refine.request import (
     RefineRequest,
     Wanted,
 )
-from weakspot.lab.refine.step_choice import chosen_head
+from weakspot.lab.refine.step_choice import chosen_head, step_note
 from weakspot.lab.refine.subjects import Subject
 from weakspot.lab.refine.training import (
     Added,
@@ -193,6 +193,7 @@ def _arm(
     if first is None:
         added = added_images(subject, wanted, images)
         head = chosen_head(subject, added, request)
+        plan.notes += filter(None, [step_note(subject, added, head)])
     else:
         wanted, added = _as_many(subject, wanted, images, first.kept)
         head = refined_head(subject, added, first.head.step)

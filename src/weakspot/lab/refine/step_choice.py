@@ -15,6 +15,7 @@ from weakspot.lab.refine.training import (
     rights,
 )
 from weakspot.repair.measure.predictions import is_measurable
+from weakspot.report.wording import count
 
 DEBUG_WEIGHT = 0.5
 """What generated images count where no weight is given: the paper's lambda."""
@@ -45,6 +46,22 @@ def chosen_head(subject: Subject, added: Added, request: RefineRequest) -> Refin
     if share == 0.0:
         return refined_head(subject, added, Step(debug_weight=DEBUG_WEIGHT, share=0.0))
     return part_of(subject, old, whole, share)
+
+
+def step_note(subject: Subject, added: Added, chosen: RefinedHead) -> str:
+    """Return what a part of the way costs and saves beside the paper's way, on the discovery half; nothing if that was gone."""
+    if chosen.step.share is None:
+        return ""
+    figures = []
+    for head in (chosen, refined_head(subject, added, Step(debug_weight=DEBUG_WEIGHT))):
+        before, after = rights(subject, subject.seed, head)
+        figures.append((int((~before & after).sum()), int((before & ~after).sum())))
+    (resolved, lost), (all_resolved, all_lost) = figures
+    n_failures, n_right = int((~before).sum()), int(before.sum())
+    return (
+        f"On the discovery half this resolves {resolved} of {count(n_failures, 'failure')} and loses {lost} of {n_right:,} right; "
+        f"trained from nothing (--weight {DEBUG_WEIGHT}) it would resolve {all_resolved} and lose {all_lost}."
+    )
 
 
 def _training(subject: Subject) -> SampleSet:
