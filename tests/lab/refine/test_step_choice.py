@@ -78,6 +78,7 @@ def test_chosen_head__nowhere_if_the_first_step_loses_too_much(subject, images):
     found = chosen_head(subject, wrong, RefineRequest(most_lost=0.0))
     assert found.step.share == 0.0
     assert found.head is old_head(subject)
+    assert refined_head(subject, None, found.step).step == Step(debug_weight=0.0, share=0.0)
 
 
 def test_chosen_head__a_given_weight_is_trained_from_nothing(subject, added):

@@ -191,13 +191,16 @@ def refined_head(subject: Subject, added: Added | None, step: Step) -> RefinedHe
     With a share it is trained with a pull to the old layer, and only that share of the way to it is gone. The penalty is the one
     that fits the classifier's own layer on the training samples; validation samples have no say in it.
     """
+    used = step if added is not None else replace(step, debug_weight=0.0)
     if step.share == 0.0:
-        return RefinedHead(head=old_head(subject), step=step)
+        return RefinedHead(head=old_head(subject), step=used)
     trainer = subject.bench.trainer
-    if step.share is None:
-        return _refined(subject, _trained(subject, added, step, trainer), added, step)
-    trained = _trained(subject, added, step, replace(trainer, towards="start"))
-    return _refined(subject, old_head(subject).moved(trained, step.share), added, step)
+    if step.share is not None:
+        trained = _trained(subject, added, used, replace(trainer, towards="start"))
+        head = old_head(subject).moved(trained, step.share)
+    else:
+        head = _trained(subject, added, used, trainer)
+    return RefinedHead(head=head, step=used, thresholds=_thresholds(subject, head))
 
 
 def old_head(subject: Subject) -> Head:
@@ -230,11 +233,6 @@ def _trained(subject: Subject, added: Added | None, step: Step, trainer: HeadTra
         start=bench.start if trainer.towards == "zero" else old_head(subject),
         n_classes=subject.dataset.n_classes,
     ).head
-
-
-def _refined(subject: Subject, head: Head, added: Added | None, step: Step) -> RefinedHead:
-    used = step if added is not None else replace(step, debug_weight=0.0)
-    return RefinedHead(head=head, step=used, thresholds=_thresholds(subject, head))
 
 
 def rights(

@@ -77,7 +77,7 @@ def _no_help(arm: RefinedArm) -> str:
     """Return that a refinement does not help, which is said before anything else; nothing if it does."""
     n_lost = arm.clean.total - arm.clean.count
     if arm.share == 0.0:
-        return "No help here: the first step towards these images loses right samples, so the layer stays as it is."
+        return "No help here: even a small step towards these images loses right samples, so the layer stays as it is."
     if n_lost and n_lost >= arm.failure.count:
         return f"No help here: of the test samples it loses {n_lost} right ones and resolves {count(arm.failure.count, 'failure')}."
     return ""
