@@ -33,6 +33,7 @@ from weakspot.generation.search_run import SearchRequest
 from weakspot.lab.refine.page import write_refinement
 from weakspot.lab.refine.projects import refine_project
 from weakspot.lab.refine.request import PLAIN, RANDOM, RefineRequest
+from weakspot.lab.refine.wording import headline
 from weakspot.media.image_grid import labelled_grid
 from weakspot.pipeline.settings import DataSettings, PartSettings, Settings
 from weakspot.pipeline.wiring import build_classifier
@@ -229,11 +230,13 @@ def asked_refine(project: Project, chosen: PhotographSet, to: Path) -> dict[str,
     refined = refine_project(project, RefineRequest(arms=(RANDOM, PLAIN)))
     write_refinement(refined, to / "refine")
     return {
+        "headline": headline(refined.refinement),
         "notes": refined.refinement.notes,
         "arms": {
             arm.arm: {
                 "images": arm.n_images,
                 "weight": arm.debug_weight,
+                "share": arm.share,
                 "prompts": [(one.prompt, one.n_kept, one.n_asked) for one in arm.prompts],
                 **{
                     field: [getattr(arm, field).count, getattr(arm, field).total]

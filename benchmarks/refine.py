@@ -106,11 +106,11 @@ def individual_lines(title, refinements):
         yield f"  {name:<11}" + "".join(cell.rjust(15) for cell in cells)
     low, high = ratio_interval(refinements)
     lost, half = interval([1 - one.arm(REFINE).clean.value for one in refinements])
-    weights = [one.arm(REFINE).debug_weight for one in refinements]
+    shares = [one.arm(REFINE).share for one in refinements]
     many = f"{ratio(refinements):.1f}x (95 % interval {low:.1f} to {high:.1f})"
     yield f"  refine / random, held-out: {many}; wanted {WANTED_RATIO:g}x"
     points = f"{100 * lost:.2f} ±{100 * half:.2f} points; wanted at most {100 * MOST_LOST:g}"
-    yield f"  clean lost: {points}; lambda {min(weights)} to {max(weights)}"
+    yield f"  clean lost: {points}; {min(shares):.0%} to {max(shares):.0%} of the way"
 
 
 def collective(kind, factor, n_worlds, n_models, seed):

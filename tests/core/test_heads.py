@@ -76,3 +76,11 @@ def test_reordered__cases():
     assert (turned.weights.tolist(), turned.bias.tolist()) == ([[2.0], [1.0]], [-0.5, 0.5])
     with pytest.raises(ModelError, match="same classes"):
         head.reordered(names, ["apple", "plum"])
+
+
+def test_moved__a_share_of_the_way():
+    old = Head(weights=np.zeros((2, 2), np.float32), bias=np.array([1, 0], np.float32))
+    new = Head(weights=np.full((2, 2), 4, np.float32), bias=np.array([0, 1], np.float32))
+    part = old.moved(new, 0.25)
+    np.testing.assert_array_equal(part.weights, np.ones((2, 2)))
+    np.testing.assert_array_equal(part.bias, [0.75, 0.25])

@@ -57,6 +57,14 @@ class Head:
         order = np.array([place[name] for name in wanted])
         return replace(self, weights=self.weights[order], bias=self.bias[order])
 
+    def moved(self, towards: "Head", share: float) -> "Head":
+        """Return the layer a share of the way, from 0 to 1, to another one."""
+        return replace(
+            self,
+            weights=np.float32(1.0 - share) * self.weights + np.float32(share) * towards.weights,
+            bias=np.float32(1.0 - share) * self.bias + np.float32(share) * towards.bias,
+        )
+
     def cooled(self, temperature: float) -> "Head":
         """Return the layer whose logits are divided by a temperature; what it predicts stays the same."""
         if not temperature > 0:

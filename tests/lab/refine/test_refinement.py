@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -7,7 +5,7 @@ from weakspot.core.errors import NotEnoughDataError
 from weakspot.lab.refine.refinement import refine_model
 from weakspot.lab.refine.request import BESIDE, Prompt, RefineRequest, Wanted
 from weakspot.lab.refine.subjects import Subject
-from weakspot.lab.refine.training import Rights, added_images, chosen_head, refined_head
+from weakspot.lab.refine.training import Step, added_images, refined_head
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +46,7 @@ def test_refine_model__arms_beside_it_have_as_many_images_and_the_same_weight(re
         arms["refine"].n_images
     }
     assert {arm.debug_weight for name, arm in arms.items() if name != "plain"} == {0.2}
+    assert {arm.share for arm in arms.values()} == {None}
     assert sum(one.n_kept for one in arms["refine"].prompts) == arms["refine"].n_images
     assert sum(one.weight for one in arms["refine"].prompts) == pytest.approx(1.0)
 
@@ -100,9 +99,19 @@ def test_refine_model__held_out_and_test_labels_change_nothing_but_the_figures(
     again = refine_model(few, images, request)
     assert again.refinement.names == whole.refinement.names
     assert again.refinement.arms[0].prompts == whole.refinement.arms[0].prompts
-    assert again.refinement.arms[0].debug_weight == whole.refinement.arms[0].debug_weight
+    assert again.refinement.arms[0].share == whole.refinement.arms[0].share > 0.0
     assert np.array_equal(again.head.weights, whole.head.weights)
     assert again.refinement.arms[0].held_out.total < whole.refinement.arms[0].held_out.total
+
+
+def test_refine_model__without_a_weight_all_arms_go_as_far(subject, images):
+    request = RefineRequest(kinds=("colour",), arms=("random", "cutmix", "plain"))
+    arms = refine_model(subject, images, request).refinement.arms
+    assert {arm.share for arm in arms} == {arms[0].share}
+    assert [arm.debug_weight for arm in arms] == [0.5, 0.5, 0.5, 0.0]
+    assert 0.0 < arms[0].share < 1.0
+    assert arms[0].held_out.count >= 2 * max(arms[1].held_out.count, 1)
+    assert arms[0].clean.value >= 0.98
 
 
 def test_refine_model__an_arm_that_cannot_be_drawn_becomes_a_note(subject, images):
@@ -131,41 +140,15 @@ def test_refine_model__an_arm_that_cannot_be_drawn_becomes_a_note(subject, image
     assert any(note.startswith("random: ") for note in found.notes)
 
 
-def test_chosen_head__the_largest_weight_that_loses_little(subject, images, colour_world):
-    problem = colour_world.problem
-    prompt = Prompt(problem.class_name, f"A photo of a {problem.value} {problem.class_name}")
-    added = added_images(subject, [Wanted(prompt=prompt, n_images=20, weight=1.0)], images)
-
-    def lost(head):
-        before, after = Rights.of(subject, head).seed
-        return 1.0 - after[before].mean()
-
-    strict = chosen_head(subject, added, RefineRequest(most_lost=0.01))
-    loose = chosen_head(subject, added, RefineRequest(most_lost=0.5))
-    assert lost(strict) <= 0.01 < lost(refined_head(subject, added, 1.0))
-    assert strict.debug_weight < loose.debug_weight == 1.0
-    assert chosen_head(subject, added, RefineRequest(debug_weight=0.3)).debug_weight == 0.3
-
-
-def test_chosen_head__a_loss_that_may_be_chance_does_not_force_the_smallest_weight(subject, images):
-    prompt = Prompt("disc", "A photo of a red disc")
-    added = added_images(subject, [Wanted(prompt=prompt, n_images=5, weight=1.0)], images)
-    small = replace(subject, seed=subject.seed.only(subject.seed.rows[:30]))
-    found = chosen_head(small, added, RefineRequest())
-    before, after = Rights.of(small, found).seed
-    _, alone = Rights.of(small, refined_head(small, None, 0.0)).seed
-    assert found.debug_weight > 0.02
-    assert (before & alone & ~after).sum() - (before & after & ~alone).sum() <= 2
-
-
 def test_refined_head__a_weight_of_nearly_nothing_is_retraining_alone(subject, images):
     added = added_images(
         subject,
         [Wanted(prompt=Prompt("disc", "A photo of a red disc"), n_images=5, weight=1.0)],
         images,
     )
-    nearly, alone = refined_head(subject, added, 1e-9), refined_head(subject, None, 0.5)
-    assert alone.debug_weight == 0.0
+    nearly = refined_head(subject, added, Step(debug_weight=1e-9))
+    alone = refined_head(subject, None, Step(debug_weight=0.5))
+    assert alone.step.debug_weight == 0.0
     assert nearly.head.weights == pytest.approx(alone.head.weights, abs=0.02)
 
 

@@ -17,12 +17,12 @@ from weakspot.lab.refine.records import GeneratedPrompt, NamedFailures, RefineIn
 from weakspot.lab.refine.refinement import generated_prompts, most_wanted
 from weakspot.lab.refine.request import Images, RefineRequest, Wanted
 from weakspot.lab.refine.shared_failures import SharedFailures, shared_failures
+from weakspot.lab.refine.step_choice import chosen_head
 from weakspot.lab.refine.subjects import Subject, subjects_of
 from weakspot.lab.refine.training import (
     RefinedHead,
     Rights,
     added_images,
-    chosen_head,
     refined_head,
 )
 from weakspot.repair.collective import (
@@ -47,6 +47,9 @@ class RefinedMember(Record):
         n_collective: images of the collective set that it was trained on.
         own_weight: how much its own images counted.
         collective_weight: how much the collective ones counted.
+        own_share: how far its own images moved the layer from the old one to the retrained one; None: all the way, to one trained
+            from nothing.
+        collective_share: how far the collective ones did.
         figures: on test samples, the discovery half (seed) and the confirmation half (held-out); `random` is the collective set
             generated from the mere names of the classes.
         notes: what to know.
@@ -58,6 +61,8 @@ class RefinedMember(Record):
     own_weight: float
     collective_weight: float
     figures: tuple[FamilyFigures, ...]
+    own_share: float | None = None
+    collective_share: float | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -212,13 +217,13 @@ def _refine(
 ) -> tuple[RefinedMember, Head, tuple[GeneratedPrompt, ...]]:
     together = added_images(subject, sets.collective, images)
     collective = chosen_head(subject, together, request)
-    random = refined_head(
-        subject, added_images(subject, sets.random, images), collective.debug_weight
-    )
+    random = refined_head(subject, added_images(subject, sets.random, images), collective.step)
     wanted = sets.own[subject.name]
     own = added_images(subject, wanted, images) if wanted else None
     individual = (
-        chosen_head(subject, own, request) if own is not None else refined_head(subject, None, 0.0)
+        chosen_head(subject, own, request)
+        if own is not None
+        else refined_head(subject, None, collective.step)
     )
     notes = (
         []
@@ -236,8 +241,10 @@ def _refine(
         name=subject.name,
         n_own=sum(own.n_kept) if own is not None else 0,
         n_collective=sum(together.n_kept),
-        own_weight=individual.debug_weight,
-        collective_weight=collective.debug_weight,
+        own_weight=individual.step.debug_weight,
+        collective_weight=collective.step.debug_weight,
+        own_share=individual.step.share,
+        collective_share=collective.step.share,
         figures=_figures(subject, individual, collective, random),
         notes=tuple(notes),
     )

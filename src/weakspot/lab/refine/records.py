@@ -69,6 +69,7 @@ class RefinedArm(Record):
         prompts: what was generated for it.
         n_images: generated images (or mixed samples) trained on.
         debug_weight: how much they counted together beside all training samples together; 0 where nothing was added.
+        share: how far the layer went from the old one to the retrained one; None: all the way, to one trained from nothing.
         clean: of the test samples that were right before, those still right.
         failure: of the test samples that were wrong before, those right now.
         seed: of the failures that names came from, those right now.
@@ -85,6 +86,7 @@ class RefinedArm(Record):
     prompts: tuple[GeneratedPrompt, ...] = ()
     n_images: int = 0
     debug_weight: float = 0.0
+    share: float | None = None
     clean: Share
     failure: Share
     seed: Share

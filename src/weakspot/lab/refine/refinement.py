@@ -29,15 +29,16 @@ from weakspot.lab.refine.request import (
     RefineRequest,
     Wanted,
 )
+from weakspot.lab.refine.step_choice import chosen_head, step_note
 from weakspot.lab.refine.subjects import Subject
 from weakspot.lab.refine.training import (
     Added,
     RefinedHead,
     Rights,
+    Step,
     added_images,
     added_mixed_images,
     added_mixtures,
-    chosen_head,
     kept_of_classes,
     more_images,
     refined_head,
@@ -180,21 +181,22 @@ def _arm(
     request: RefineRequest,
     first: _Arm | None,
 ) -> _Arm:
-    """Train one arm; the first one chooses the weight of added samples, which all others share."""
-    if name == PLAIN:
-        return _Arm(head=refined_head(subject, None, 0.0))
+    """Train one arm; the first one chooses weight and share of the way, which all others take over."""
+    if name == PLAIN and first is not None:
+        return _Arm(head=refined_head(subject, None, first.head.step))
     if name == CUTMIX and first is not None:
-        return _of(subject, added_mixtures(subject, first.n_images), first.head.debug_weight)
+        return _of(subject, added_mixtures(subject, first.n_images), first.head.step)
     if name == CUTMIX_PIXELS and first is not None:
         mixed = added_mixed_images(subject, first.n_images, images)
-        return _of(subject, mixed, first.head.debug_weight)
+        return _of(subject, mixed, first.head.step)
     wanted = plan.wanted[name]
     if first is None:
         added = added_images(subject, wanted, images)
         head = chosen_head(subject, added, request)
+        plan.notes += filter(None, [step_note(subject, added, head)])
     else:
         wanted, added = _as_many(subject, wanted, images, first.kept)
-        head = refined_head(subject, added, first.head.debug_weight)
+        head = refined_head(subject, added, first.head.step)
         short = sum(first.kept.values()) - sum(added.n_kept)
         n_generated = sum(one.n_images for one in wanted)
         if short > 0:
@@ -228,8 +230,8 @@ def _as_many(
     return asked, added
 
 
-def _of(subject: Subject, added: Added, debug_weight: float) -> _Arm:
-    return _Arm(head=refined_head(subject, added, debug_weight), n_images=sum(added.n_kept))
+def _of(subject: Subject, added: Added, step: Step) -> _Arm:
+    return _Arm(head=refined_head(subject, added, step), n_images=sum(added.n_kept))
 
 
 def generated_prompts(wanted: Sequence[Wanted], added: Added) -> tuple[GeneratedPrompt, ...]:
@@ -253,7 +255,8 @@ def _record(name: str, arm: _Arm, measured: dict[str, Rights]) -> RefinedArm:
         note=NOTES[name],
         prompts=arm.prompts,
         n_images=arm.n_images,
-        debug_weight=arm.head.debug_weight,
+        debug_weight=arm.head.step.debug_weight,
+        share=arm.head.step.share,
         p_against_random=None if random is None else measured[name].p_against(random),
         **measured[name].shares(),
     )

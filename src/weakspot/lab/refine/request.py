@@ -38,9 +38,9 @@ class RefineRequest:
         n_each: images for every seed failure that shows a value.
         least_each: at least so many images of one prompt, if `most_each` allows: few images move the layer anywhere.
         most_each: at most so many images of one prompt; a value counts by its failures, however many images there are of it.
-        debug_weight: how much all generated images together count beside all training samples together; None: the largest of
-            some weights with which the discovery half loses no more than may be chance, see `chosen_head`.
-        most_lost: share of formerly right samples that a chosen weight may cost in any case.
+        debug_weight: how much all generated images together count beside all training samples together, in a layer that is trained
+            from nothing; None: 0.5, and the layer goes only so far from the old one as clean samples allow, see `chosen_head`.
+        most_lost: share of formerly right samples that marks how far it may go at most.
         n_values: how many values a language model is asked for, per class and kind.
         arms: what stands beside the refinement.
         predefined: values by kind for the arm of that name; the built-in ones by default.
@@ -52,7 +52,7 @@ class RefineRequest:
     least_each: Count = 60
     most_each: Count = 100
     debug_weight: Positive | None = None
-    most_lost: Annotated[float, Bounds(ge=0, lt=1)] = 0.01
+    most_lost: Annotated[float, Bounds(ge=0, lt=1)] = 0.02
     n_values: Count = 10
     arms: tuple[str, ...] = BESIDE
     predefined: tuple[tuple[str, tuple[str, ...]], ...] = ()

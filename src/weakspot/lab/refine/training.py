@@ -15,12 +15,13 @@ from weakspot.core.group_tests import paired_group_p
 from weakspot.core.heads import Head
 from weakspot.core.samples import SampleSet
 from weakspot.core.seeding import generator
-from weakspot.lab.refine.request import Images, RefineRequest, SeesImages, Wanted
+from weakspot.lab.refine.request import Images, SeesImages, Wanted
 from weakspot.lab.refine.subjects import Subject
 from weakspot.media.images import decode_image
 from weakspot.media.locations import read_location
 from weakspot.pipeline.preparation import FEATURES
 from weakspot.repair.feature_mixing import mixed_features
+from weakspot.repair.head_training import HeadTrainer
 from weakspot.repair.measure.predictions import Comparison, compare
 from weakspot.repair.pixel_mixing import mixed_image
 
@@ -29,8 +30,18 @@ def share(right: BoolArray) -> Share:
     return Share.of(int(np.sum(right)), len(right))
 
 
-WEIGHTS = (1.0, 0.5, 0.3, 0.2, 0.14, 0.1, 0.07, 0.05, 0.03, 0.02)
-"""Weights that are tried where none is given, largest first."""
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """How generated images change a layer.
+
+    Args:
+        debug_weight: how much they count together beside all training samples together.
+        share: how far the layer goes from the old one to one that is retrained with a pull to the old one; None: all the way to one
+            that is trained from nothing, as in the paper.
+    """
+
+    debug_weight: float
+    share: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -57,12 +68,12 @@ class RefinedHead:
     Args:
         head: the layer.
         thresholds: multi-label decision thresholds chosen on the discovery half, None for single-label tasks.
-        debug_weight: how much added samples counted together, 0 without any.
+        step: how it came about; the weight is 0 without added samples.
     """
 
     head: Head
+    step: Step
     thresholds: FloatArray | None = None
-    debug_weight: float = 0.0
 
 
 def kept_of_classes(wanted: Sequence[Wanted], added: Added) -> dict[str, int]:
@@ -174,66 +185,61 @@ def _image(dataset: Dataset, row: int) -> Image.Image:
     return decode_image(read_location(str(location))).image
 
 
-def refined_head(subject: Subject, added: Added | None, debug_weight: float) -> RefinedHead:
+def refined_head(subject: Subject, added: Added | None, step: Step) -> RefinedHead:
     """Return the last layer that minimises `L(training) + debug_weight * L(added)`, both means over their samples.
 
-    Its penalty is the one that fits the classifier's own layer on the training samples; validation samples have no say in it.
+    With a share it is trained with a pull to the old layer, and only that share of the way to it is gone. The penalty is the one
+    that fits the classifier's own layer on the training samples; validation samples have no say in it.
     """
+    used = step if added is not None else replace(step, debug_weight=0.0)
+    if step.share == 0.0:
+        return RefinedHead(head=old_head(subject), step=used)
+    trainer = subject.bench.trainer
+    if step.share is not None:
+        trained = _trained(subject, added, used, replace(trainer, towards="start"))
+        head = old_head(subject).moved(trained, step.share)
+    else:
+        head = _trained(subject, added, used, trainer)
+    return RefinedHead(head=head, step=used, thresholds=_thresholds(subject, head))
+
+
+def old_head(subject: Subject) -> Head:
+    """Return the classifier's own last layer; where only its features are known, the one that is trained on the training samples."""
+    if subject.bench.start is not None:
+        return subject.bench.start
+    return _trained(subject, None, Step(debug_weight=0.0), subject.bench.trainer)
+
+
+def part_of(subject: Subject, old: Head, whole: RefinedHead, share: float) -> RefinedHead:
+    """Return the layer that goes a share of the way from the old one to a retrained one."""
+    head = old.moved(whole.head, share)
+    step = replace(whole.step, share=share)
+    return RefinedHead(head=head, step=step, thresholds=_thresholds(subject, head))
+
+
+def _trained(subject: Subject, added: Added | None, step: Step, trainer: HeadTrainer) -> Head:
     bench, rows = subject.bench, subject.bench.material.labelled
     features, targets = bench.samples.embeddings(FEATURES, rows), bench.targets(rows)
     weights = np.full(len(rows), 1.0 / max(len(rows), 1))
     if added is not None:
         features = np.concatenate([features, added.features])
         targets = np.concatenate([targets, added.targets])
-        weights = np.concatenate([weights, debug_weight * added.weights])
-    task, n_classes = subject.dataset.task, subject.dataset.n_classes
-    trained = bench.trainer.train(
-        features, targets, weights, task=task, start=bench.start, n_classes=n_classes
-    )
-    used = 0.0 if added is None else debug_weight
-    return RefinedHead(
-        head=trained.head, thresholds=_thresholds(subject, trained.head), debug_weight=used
-    )
-
-
-SURE_LOSS = 0.2
-"""A loss on the discovery half counts against a weight from this p-value on: with few samples a false alarm is cheaper than a loss."""
-
-
-def chosen_head(subject: Subject, added: Added, request: RefineRequest) -> RefinedHead:
-    """Return the last layer with the weight that is asked for, or with the largest whose clean loss on the discovery half is no loss.
-
-    It is none if it is at most `most_lost` of what was right, or if retraining alone loses so many of the same samples that the
-    difference may be chance (one-sided exact test of pairs). Where all weights lose too much, it is the smallest.
-    """
-    if request.debug_weight is not None:
-        return refined_head(subject, added, request.debug_weight)
-    alone = _compare(subject, subject.seed, refined_head(subject, None, 0.0))
-    _, kept = _right_before_and_after(alone)
-    for weight in WEIGHTS:
-        found = refined_head(subject, added, weight)
-        before, after = rights(subject, subject.seed, found)
-        n_lost = int((before & ~after).sum())
-        chance = paired_group_p(
-            before & after & ~kept,
-            before & ~after & kept,
-            alone.decision_groups,
-            alternative="lost",
-        )
-        if n_lost <= request.most_lost * before.sum() or chance > SURE_LOSS:
-            break
-    return found
+        weights = np.concatenate([weights, step.debug_weight * added.weights])
+    return trainer.train(
+        features,
+        targets,
+        weights,
+        task=subject.dataset.task,
+        start=bench.start if trainer.towards == "zero" else old_head(subject),
+        n_classes=subject.dataset.n_classes,
+    ).head
 
 
 def rights(
     subject: Subject, samples: SampleSet, refined: RefinedHead
 ) -> tuple[BoolArray, BoolArray]:
     """Return which decisions on samples were right before [n] and are right now [n], class by class."""
-    return _right_before_and_after(_compare(subject, samples, refined))
-
-
-def _right_before_and_after(compared: Comparison) -> tuple[BoolArray, BoolArray]:
-    found = compared.predictions
+    found = _compare(subject, samples, refined).predictions
     if not found:
         return np.zeros(0, dtype=np.bool_), np.zeros(0, dtype=np.bool_)
     return np.concatenate([one.right_before for one in found]), np.concatenate(

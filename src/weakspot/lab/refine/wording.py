@@ -12,7 +12,7 @@ from weakspot.lab.refine.family_refinement import (
 )
 from weakspot.lab.refine.names import by_class_and_kind
 from weakspot.lab.refine.records import RefinedArm, Refinement
-from weakspot.lab.refine.request import RANDOM
+from weakspot.lab.refine.request import PLAIN, RANDOM
 from weakspot.report.repair_wording import p_words
 from weakspot.report.wording import CERTAIN, count, interval, percent
 
@@ -48,19 +48,47 @@ def headline(refinement: Refinement) -> str:
             else f"{random.n_images} instead of {first.n_images}"
         )
         said += f"; {many} images of the mere classes resolve {random.held_out.count} ({percent(random.held_out.value)})"
-        if held.count <= random.held_out.count:
-            said = f"Not better than images of the mere classes. {said}"
         if first.p_against_random is not None:
-            doubt = "" if first.p_against_random <= CERTAIN else ", may be chance"
-            said += f", {p_words(first.p_against_random)}{doubt}"
-    return f"{said}. {percent(first.clean.value)} of the test samples that were right before are still right."
+            said += f", {p_words(first.p_against_random)}"
+    kept = (
+        f"{percent(first.clean.value)} of the test samples that were right before are still right."
+    )
+    return " ".join(filter(None, (_no_help(first), _not_better(refinement), f"{said}.", kept)))
+
+
+def _not_better(refinement: Refinement) -> str:
+    """Return what the refinement is not better than, or not beyond chance; nothing if it is better than all that is beside it."""
+    first, random, plain = (
+        refinement.arms[0],
+        refinement.arm(RANDOM),
+        refinement.arm(PLAIN),
+    )
+    resolved = first.held_out.count
+    if random is not None and resolved <= random.held_out.count:
+        return "Not better than images of the mere classes."
+    if plain is not None and resolved <= plain.held_out.count:
+        return "Not better than retraining without images."
+    if first.p_against_random is not None and first.p_against_random > CERTAIN:
+        return "Better than images of the mere classes, but that may be chance."
+    return ""
+
+
+def _no_help(arm: RefinedArm) -> str:
+    """Return that a refinement does not help, which is said before anything else; nothing if it does."""
+    n_lost = arm.clean.total - arm.clean.count
+    if arm.share == 0.0:
+        return "No help here: even a small step towards these images loses right samples, so the layer stays as it is."
+    if n_lost and n_lost >= arm.failure.count:
+        return f"No help here: of the test samples it loses {n_lost} right ones and resolves {count(arm.failure.count, 'failure')}."
+    return ""
 
 
 def set_sentence(refinement: Refinement) -> str:
     first = refinement.arms[0]
+    way = "" if first.share is None else f"; the layer goes {percent(first.share)} of the way"
     return (
         f"{count(first.n_images, 'image')} from {count(len(first.prompts), 'prompt')}; together they count "
-        f"{first.debug_weight:g} times as much as all training samples (lambda)."
+        f"{first.debug_weight:g} times as much as all training samples (lambda){way}."
     )
 
 
