@@ -53,3 +53,28 @@ def test_ask_module__loader__is_taken_as_it_is():
 def test_ask_module__no_pairs__says_so():
     with pytest.raises(DataError, match="no pairs"):
         ask_module(Noisy(2), [torch.rand(3, 2, 2) for _ in range(4)])
+
+
+def test_ask_module__images_that_it_cannot_take__says_so():
+    with pytest.raises(ModelError, match=r"cannot take a batch.*\(32, 3, 2, 2\)"):
+        ask_module(torch.nn.Linear(7, 2), data_set())
+
+
+@pytest.mark.parametrize("how", ["subset", "weights", "batches"])
+def test_ask_module__loader_in_another_order__refused(how):
+    data = data_set(6)
+    draw = torch.utils.data
+    loader = {
+        "subset": draw.DataLoader(data, sampler=draw.SubsetRandomSampler(range(6))),
+        "weights": draw.DataLoader(data, sampler=draw.WeightedRandomSampler([1.0] * 6, 6)),
+        "batches": draw.DataLoader(data, batch_sampler=[[3, 1], [0]]),
+    }[how]
+    with pytest.raises(DataError, match="shuffles"):
+        ask_module(Noisy(2), loader)
+
+
+def test_ask_module__a_subset__does_not_take_the_files_of_the_whole():
+    data = data_set(4)
+    data.samples = [(f"{place}.png", 0) for place in range(4)]
+    subset = torch.utils.data.Subset(data, [3, 2, 1, 0])
+    assert np.allclose(ask_module(Noisy(2), subset)["images"][0], data.tensors[0][3].numpy())

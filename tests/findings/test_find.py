@@ -1,5 +1,6 @@
 """Three lines from what is in memory to findings: arrays, tables, images, data sets and models."""
 
+import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -191,6 +192,31 @@ def test_find__without_a_folder__leaves_nothing_behind(fruit):
         ({"labels": ["a", "c"], "probabilities": [[0.1, 0.2, 0.7]] * 2}, "not clear which classes"),
         ({"labels": [0], "predictions": [0], "embeddings": [[1.0]], "train": {}}, "no labels"),
         ({"data": 3}, "neither a table nor a data set"),
+        ({"data": "photos/"}, "neither a table nor a data set"),
+        ({"data": [1, 2], "labels": [0, 1]}, "no pairs of image and label"),
+        (
+            {"labels": [0, 1], "predictions": [0, 1], "embeddings": [[1e300], [1e300]]},
+            "finite in 32",
+        ),
+        ({"labels": [0, 1], "predictions": [0, 1], "embeddings": [[], []]}, "no columns"),
+        (
+            {"labels": [0, 1], "predictions": ["a", "b"], "metadata": {"a": [1, 2]}},
+            "Labels are codes",
+        ),
+        ({"labels": [0, 1], "predictions": [0, 1], "images": [object(), None]}, "Where: image 0"),
+        (
+            {"labels": [0, 1], "predictions": [0, 1], "class_names": {1: "a", 2: "b"}},
+            "every code from 0",
+        ),
+        (
+            {
+                "labels": ["a", "b"],
+                "predictions": ["a", "b"],
+                "metadata": {"a": [1, 2]},
+                "train": {"labels": ["a"], "metadata": {"a": ["x"]}},
+            },
+            "another kind",
+        ),
         ({"data": {"colour": ["red"]}}, "no column of labels"),
         ({"data": {"label": ["a"], "prediction": ["a"]}, "labels": ["a"]}, "given twice"),
     ],
@@ -198,6 +224,36 @@ def test_find__without_a_folder__leaves_nothing_behind(fruit):
 def test_find__bad_input__says_what_to_do(given, said):
     with pytest.raises(DataError, match=said):
         weakspot.find(**given)
+
+
+def test_find__bad_input_found_late__leaves_no_folder_and_names_none(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(DataError, match=r"Where: what was given to weakspot\.find") as caught:
+        weakspot.find(
+            labels=["a", "b"],
+            predictions=["a", "b"],
+            splits=["valid", "nowhere"],
+            metadata={"colour": ["red", "green"]},
+        )
+    assert str(tmp_path) not in str(caught.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_find__settings_that_are_none__says_so():
+    with pytest.raises(ConfigError, match="weakspot.Settings"):
+        weakspot.find(labels=["a"], predictions=["a"], metadata={"a": [1]}, settings={"seed": 3})
+
+
+def test_find__id2label__names_the_codes(fruit):
+    findings = weakspot.find(
+        labels=fruit.labels,
+        predictions=fruit.predictions,
+        class_names={1: "pear", 0: "apple"},
+        metadata=fruit.columns,
+        train=pa.table({"label": fruit.labels, "colour": fruit.columns["colour"]}),
+    )
+    assert findings[0].title == "apple: green"
+    assert findings.project.samples().dataset.labels.size == 2 * len(fruit.labels)
 
 
 def test_find__folder_with_a_project__is_not_overwritten(fruit, tmp_path):

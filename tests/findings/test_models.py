@@ -156,3 +156,26 @@ def test_answers_of__estimator_without_features__says_so():
 
     with pytest.raises(DataError, match="Give embeddings"):
         answers_of(LogisticRegression(), {"labels": [0]})
+
+
+@pytest.mark.parametrize("told", [None, 3, [0]])
+def test_answers_of__a_function_that_does_not_answer_each_image__says_so(told):
+    with pytest.raises(ModelError, match="answers for 2 images"):
+        answers_of(lambda images: told, {"images": [1, 2]})
+
+
+def test_answers_of__images_that_are_drawn_once__are_kept():
+    drawn = (place for place in (4, 5))
+    found = answers_of(lambda images: images, {"images": drawn})
+    assert found["predictions"] == [4, 5]
+    assert list(found["images"]) == [4, 5]
+
+
+def test_find__streamed_or_several_data_sets_of_hugging_face__says_so():
+    import datasets
+
+    one = datasets.Dataset.from_dict({"label": ["a", "b"]})
+    with pytest.raises(DataError, match="streamed"):
+        weakspot.find(one.to_iterable_dataset(), predictions=["a", "b"])
+    with pytest.raises(DataError, match=r"several data sets.*'validation'"):
+        weakspot.find(datasets.DatasetDict({"validation": one}), predictions=["a", "b"])

@@ -21,7 +21,10 @@ TOP_1 = FailureCriterion()
 def _world(*, green_apples_training, green_pears_training, n_training=20, wrong=1):
     """Twenty apples and twenty pears in training, forty apples in evaluation of which twenty are green and fail."""
     greens = (
-        [place < green_apples_training for place in range(n_training)]
+        [
+            None if green_apples_training is None else place < green_apples_training
+            for place in range(n_training)
+        ]
         + [place < green_pears_training for place in range(n_training)]
         + [True] * 20
         + [False] * 20
@@ -111,6 +114,17 @@ def test_cause__rare_everywhere_counts_as_rare():
     assert (
         CauseFinder(shift_ratio=0.0).cause(found, training, evaluation, TOP_1).cause is Cause.RARE
     )
+
+
+def test_cause__a_column_that_training_lacks_says_nothing_of_training():
+    found, training, evaluation = _world(
+        green_apples_training=None, green_pears_training=0, n_training=20
+    )
+
+    finding = CauseFinder().cause(found, training, evaluation, TOP_1)
+
+    assert finding.cause is Cause.UNKNOWN
+    assert finding.in_training is None
 
 
 def test_cause__a_listing_says_nothing_of_training():

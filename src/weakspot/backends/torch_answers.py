@@ -32,7 +32,7 @@ def ask_module(module: Any, data: Any) -> dict[str, object]:
     try:
         with torch.inference_mode():
             for tensors, answers in _batches(torch, data):
-                told = module(tensors.to(device))
+                told = _asked(module, tensors, device)
                 told = getattr(told, "logits", told)
                 if getattr(told, "ndim", 0) != 2 or len(told) != len(tensors):  # noqa: PLR2004
                     raise ModelError(
@@ -45,12 +45,23 @@ def ask_module(module: Any, data: Any) -> dict[str, object]:
                 labels += answers.tolist()
     finally:
         module.train(was_training)
-    files = _files(getattr(data, "dataset", data), len(labels))
+    files = _files(data, len(labels))
     return {
         "images": images if files is None else files,
         "labels": labels,
         "probabilities": np.concatenate(scores),
     }
+
+
+def _asked(module: Any, tensors: Any, device: Any) -> Any:
+    try:
+        return module(tensors.to(device))
+    except (RuntimeError, TypeError, AttributeError) as error:
+        raise ModelError(
+            f"The module cannot take a batch of the data set: {str(error).splitlines()[0]}",
+            given=tuple(getattr(tensors, "shape", ())) or type(tensors).__name__,
+            fix="Give the data set with the transforms that the module was trained with.",
+        ) from error
 
 
 def _batches(torch: Any, data: Any) -> Iterator[tuple[Any, Any]]:
@@ -59,7 +70,7 @@ def _batches(torch: Any, data: Any) -> Iterator[tuple[Any, Any]]:
         if hasattr(data, "batch_size") and hasattr(data, "dataset")
         else torch.utils.data.DataLoader(data, batch_size=BATCH, shuffle=False)
     )
-    if type(getattr(loader, "sampler", None)).__name__ == "RandomSampler":
+    if not _is_in_order(loader):
         raise DataError(
             "The loader shuffles, so that members could not be told by their place.",
             fix="Give the data set itself, or a loader with shuffle=False.",
@@ -74,7 +85,16 @@ def _batches(torch: Any, data: Any) -> Iterator[tuple[Any, Any]]:
         yield batch[0], batch[1]
 
 
+def _is_in_order(loader: Any) -> bool:
+    """Return whether a loader draws every sample once, first to last; one that draws from a stream has no order to keep."""
+    known = ("SequentialSampler", "BatchSampler", "_InfiniteConstantSampler", "NoneType")
+    samplers = (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None))
+    return all(type(sampler).__name__ in known for sampler in samplers)
+
+
 def _files(data: Any, n_samples: int) -> list[str] | None:
+    if hasattr(data, "batch_size") and hasattr(data, "dataset"):
+        data = data.dataset
     known = getattr(data, "samples", None)
     if not isinstance(known, list) or len(known) != n_samples:
         return None

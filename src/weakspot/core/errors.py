@@ -42,6 +42,11 @@ class WeakspotError(Exception):
         """Return how the error is made again in another process, whatever its class is built from."""
         return _made_again, (type(self), self.args, vars(self))
 
+    def locate(self, where: str) -> None:
+        """Say where it is in words of the caller, who knows better."""
+        self.where = where
+        self.args = (self._sentence(),)
+
     def _sentence(self) -> str:
         parts = [self.what]
         if self.where is not None:

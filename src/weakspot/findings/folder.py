@@ -53,10 +53,20 @@ def make_project(
     parts = [_table(samples, folder, first=0, split=Split.VALIDATION)]
     if train is not None:
         parts.append(_table(train, folder, first=len(samples), split=Split.TRAIN))
-    pq.write_table(pa.concat_tables(parts, promote_options="permissive"), folder / TABLE)
+    pq.write_table(_joined(parts), folder / TABLE)
     if samples.embeddings is not None:
         _write_embeddings(folder / EMBEDDINGS, samples, train)
     return Project.open(folder, progress=progress)
+
+
+def _joined(parts: Sequence[pa.Table]) -> pa.Table:
+    try:
+        return pa.concat_tables(parts, promote_options="permissive")
+    except pa.ArrowException as error:
+        raise DataError(
+            f"A column of 'train' is of another kind than that of the samples: {str(error).splitlines()[0]}",
+            fix="Give columns of one kind in both.",
+        ) from error
 
 
 def key_of(place: int) -> str:
@@ -99,7 +109,7 @@ def _table(samples: GivenSamples, folder: Path, *, first: int, split: Split) -> 
     }
     if samples.images is not None:
         columns["path"] = [
-            _location(image, folder / IMAGES / f"{first + place:07d}.png")
+            _written(image, folder / IMAGES / f"{first + place:07d}.png", place)
             for place, image in enumerate(samples.images)
         ]
     if samples.predictions is not None:
@@ -129,13 +139,23 @@ def _write_embeddings(path: Path, samples: GivenSamples, train: GivenSamples | N
     widths = {part.shape[1] for part in parts if part is not None}
     if len(widths) > 1:
         raise DataError(
-            "Embeddings of samples and of 'train' differ in length.", given=sorted(widths)
+            "Embeddings of samples and of 'train' differ in length.",
+            given=sorted(widths),
+            fix="Give embeddings of one encoder.",
         )
     np.savez(
         path,
         embeddings=np.concatenate([part for part in parts if part is not None]),
         ids=np.array([key_of(place) for place in range(n_rows)]),
     )
+
+
+def _written(image: Any, target: Path, place: int) -> str | None:
+    try:
+        return _location(image, target)
+    except DataError as error:
+        error.locate(f"image {place}")
+        raise
 
 
 def _location(image: Any, target: Path) -> str | None:
@@ -204,22 +224,3 @@ def _unit(numbers: AnyArray) -> AnyArray:
             return clipped
     stretched: AnyArray = (numbers - low) / max(high - low, 1e-9)
     return stretched
-
-
-def check_enough(samples: GivenSamples) -> None:
-    """Refuse what says nothing of samples but labels and predictions.
-
-    Raises:
-        DataError: saying what is missing.
-    """
-    if samples.predictions is None:
-        raise DataError(
-            "Nothing is known of what the classifier says.",
-            fix="Give predictions, or probabilities, or a model.",
-        )
-    columns: Sequence[object] = () if samples.metadata is None else samples.metadata.column_names
-    if samples.images is None and samples.embeddings is None and not columns:
-        raise DataError(
-            "Labels and predictions alone do not say what the failures have in common.",
-            fix="Give images, embeddings or metadata of the samples, too.",
-        )

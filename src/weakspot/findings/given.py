@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from weakspot.core.arrays import FloatArray
 from weakspot.core.errors import DataError, raise_all
-from weakspot.findings.columns import arrow_table, is_missing, plain_values
+from weakspot.findings.columns import arrow_table, check_order, plain_values
+from weakspot.findings.labels import is_many, label_values, named, one_form
 
 OWN = ("key", "path", "label", "labels", "prediction", "predictions", "probabilities", "split")
 """Columns that are written from arguments; a table of metadata may not have them."""
@@ -47,7 +48,7 @@ class GivenSamples:
 
     @property
     def is_multi_label(self) -> bool:
-        return any(isinstance(value, (list, tuple, set, frozenset)) for value in self.labels)
+        return is_many(self.labels)
 
 
 def gather(  # noqa: PLR0913 - one argument for everything that may be there
@@ -67,14 +68,17 @@ def gather(  # noqa: PLR0913 - one argument for everything that may be there
     Raises:
         DataError: naming everything that does not fit together.
     """
-    true = plain_values(labels, "labels")
+    check_order({"labels": labels, "predictions": predictions, "metadata": metadata})
+    true = label_values(labels, "labels")
     shares = None if probabilities is None else _matrix(probabilities, "probabilities")
     given = {
-        "predictions": None if predictions is None else plain_values(predictions, "predictions"),
+        "predictions": None if predictions is None else label_values(predictions, "predictions"),
         "splits": None if splits is None else plain_values(splits, "splits"),
         "groups": None if groups is None else plain_values(groups, "groups"),
     }
     table = None if metadata is None else arrow_table(metadata)
+    if table is not None and not table.num_columns:
+        table = None
     numbers = None if embeddings is None else _matrix(embeddings, "embeddings")
     shown = None if images is None else _images(images)
     lengths = {
@@ -103,9 +107,11 @@ def gather(  # noqa: PLR0913 - one argument for everything that may be there
     answers = given["predictions"]
     if answers is None and shares is not None:
         answers = [names[place] for place in shares.argmax(axis=1)]
+    told = [named(value, names) for value in true]
+    said = None if answers is None else [named(value, names) for value in answers]
     return GivenSamples(
-        labels=[_named(value, names) for value in true],
-        predictions=None if answers is None else [_named(value, names) for value in answers],
+        labels=one_form(told),
+        predictions=None if said is None else one_form(said, of_many=is_many(told)),
         probabilities=shares,
         class_names=names,
         images=shown,
@@ -119,14 +125,26 @@ def gather(  # noqa: PLR0913 - one argument for everything that may be there
 def _matrix(values: Any, name: str) -> FloatArray:
     raw = values.detach().cpu().numpy() if hasattr(values, "detach") else values
     try:
-        matrix = np.asarray(raw, dtype=np.float32)
+        with np.errstate(over="ignore"):
+            matrix = np.asarray(raw, dtype=np.float32)
     except (TypeError, ValueError) as error:
-        raise DataError(f"'{name}' is no table of numbers.", given=type(values).__name__) from error
+        raise DataError(
+            f"'{name}' is no table of numbers.",
+            given=type(values).__name__,
+            fix="Give one row of numbers, of one length, for every sample.",
+        ) from error
     if matrix.ndim != 2:  # noqa: PLR2004 - rows and columns
         raise DataError(
             f"'{name}' has {matrix.ndim} dimensions instead of 2.",
             given=matrix.shape,
             fix="Give one row for every sample.",
+        )
+    if len(matrix) and not matrix.shape[1]:
+        raise DataError(f"'{name}' has no columns.", given=matrix.shape, fix="Leave it out.")
+    if len(matrix) and not np.isfinite(matrix).all(axis=1).any():
+        raise DataError(
+            f"Not one row of '{name}' consists of numbers that are finite in 32 bits.",
+            fix="Give finite numbers; rows of NaN are taken as unknown.",
         )
     return matrix
 
@@ -150,10 +168,11 @@ def _class_names(
     probabilities: FloatArray | None,
 ) -> tuple[str, ...]:
     if given is not None:
-        names = tuple(str(name) for name in plain_values(given, "class_names"))
+        names = tuple(str(name) for name in plain_values(_in_order(given), "class_names"))
         if probabilities is not None and probabilities.shape[1] != len(names):
             raise DataError(
-                f"There are {probabilities.shape[1]} columns of probabilities but {len(names)} class names."
+                f"There are {probabilities.shape[1]} columns of probabilities but {len(names)} class names.",
+                fix="Give one name for every column, in the order of the columns.",
             )
         return names
     if probabilities is None:
@@ -175,37 +194,15 @@ def _class_names(
     )
 
 
-def _named(value: Any, names: Sequence[str]) -> Any:
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_named(one, names) for one in value]
-    if is_missing(value):
-        return None
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and names:
-        if str(value) in names:
-            return str(value)
-        if 0 <= value < len(names):
-            return names[value]
+def _in_order(names: object) -> object:
+    """Return names by code, such as the `id2label` of transformers, in the order of the codes."""
+    if not isinstance(names, Mapping):
+        return names
+    by_code = {str(code): name for code, name in names.items()}
+    if set(by_code) != {str(code) for code in range(len(by_code))}:
         raise DataError(
-            f"The label {value} is none of the {len(names)} classes.",
-            fix="Correct it, or give all class names.",
+            "'class_names' does not give a name to every code from 0.",
+            given=list(names),
+            fix="Give a list of names in the order of their codes.",
         )
-    return str(value)
-
-
-def as_columns(train: Mapping[str, object]) -> dict[str, object]:
-    """Return the arguments of training samples; what they cannot have is named.
-
-    Raises:
-        DataError: if one is not known, or labels are missing.
-    """
-    known = ("labels", "predictions", "probabilities", "images", "embeddings", "metadata", "groups")
-    unknown = [name for name in train if name not in known]
-    if unknown or "labels" not in train:
-        raise DataError(
-            "'train' has no labels." if not unknown else f"'train' has no part {unknown[0]!r}.",
-            given=list(train),
-            fix=f"Give a dict with labels and some of: {', '.join(known[1:])}.",
-        )
-    return dict(train)
+    return [by_code[str(code)] for code in range(len(by_code))]

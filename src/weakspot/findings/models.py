@@ -19,14 +19,26 @@ def samples_of(data: Any, model: Any, given: dict[str, object]) -> dict[str, obj
         DataError: if it is no data set that is known.
     """
     if hasattr(data, "features") and hasattr(data, "column_names"):
+        if not hasattr(data, "__len__"):
+            raise DataError(
+                "A data set that is streamed has no places to tell members by.",
+                given=type(data).__name__,
+                fix="Load it without streaming, or take a part: Dataset.from_list(list(data.take(5000))).",
+            )
         return {**_hub_samples(data), **given}
     if _is_module(model) and hasattr(data, "__len__"):
         from weakspot.backends.torch_answers import ask_module
 
         asked = ask_module(model, data)
         return {**asked, **_names_of(data), **given}
-    if hasattr(data, "__getitem__") and hasattr(data, "__len__"):
+    if hasattr(data, "__getitem__") and hasattr(data, "__len__") and not isinstance(data, str):
         pairs = [data[place] for place in range(len(data))]
+        if not all(isinstance(pair, (tuple, list)) and len(pair) > 1 for pair in pairs):
+            raise DataError(
+                "The data set gives no pairs of image and label.",
+                given=type(pairs[0]).__name__ if pairs else "no samples",
+                fix="Give images, labels and predictions by name instead.",
+            )
         found = {"images": [pair[0] for pair in pairs], "labels": [pair[1] for pair in pairs]}
         return {**found, **_names_of(data), **given}
     raise DataError(
@@ -59,7 +71,9 @@ def answers_of(model: Any, given: dict[str, object]) -> dict[str, object]:
     images = given.get("images")
     if images is None:
         raise DataError("There are no images to ask the model about.", fix="Give images.")
-    return {**given, **_told(model, images)}
+    if not hasattr(images, "__getitem__"):
+        images = list(images)  # type: ignore[call-overload]
+    return {**given, "images": images, **_told(model, images)}
 
 
 def _is_module(model: object) -> bool:
@@ -124,12 +138,9 @@ def _estimated(model: Any, given: dict[str, object]) -> dict[str, object]:
 
 
 def _told(model: Callable[[list[Any]], Any], images: Any) -> dict[str, object]:
-    answers = [answer for batch in _batches(images) for answer in model(batch)]
-    if len(answers) != len(images):
-        raise ModelError(
-            f"The model gave {len(answers)} answers for {len(images)} images.",
-            fix="It must give one answer for every image of the list that it gets.",
-        )
+    answers = [answer for batch in _batches(images) for answer in _answers(model, batch)]
+    if not answers:
+        raise DataError("There are no images to ask the model about.", fix="Give images.")
     if isinstance(answers[0], (list, tuple)) and answers[0] and isinstance(answers[0][0], dict):
         return {"predictions": [max(answer, key=_score)["label"] for answer in answers]}
     if isinstance(answers[0], dict):
@@ -137,6 +148,17 @@ def _told(model: Callable[[list[Any]], Any], images: Any) -> dict[str, object]:
     if np.ndim(answers[0]) == 1:
         return {"probabilities": _rows(answers)}
     return {"predictions": answers}
+
+
+def _answers(model: Callable[[list[Any]], Any], batch: list[Any]) -> list[Any]:
+    told = model(batch)
+    if not hasattr(told, "__iter__") or len(told) != len(batch):
+        raise ModelError(
+            f"The model gave {len(told) if hasattr(told, '__len__') else 'no'} answers for {len(batch)} images.",
+            given=type(told).__name__,
+            fix="It must give one answer for every image of the list that it gets.",
+        )
+    return [one.detach().cpu().numpy() if hasattr(one, "detach") else one for one in told]
 
 
 def _score(answer: dict[str, Any]) -> float:

@@ -84,6 +84,13 @@ def reads_columns_only(rule: Rule) -> bool:
     return all(single.columns for single in single_rules(rule))
 
 
+def lacks_columns(rule: Rule, samples: SampleSet, rows: IntArray) -> bool:
+    """Return whether a column that membership is read off says nothing of any row: then nobody knows who is a member."""
+    columns = {name for single in single_rules(rule) for name in single.columns}
+    told = (samples.dataset.metadata(name).take(rows) for name in columns)
+    return any(column.null_count == len(rows) for column in told)
+
+
 def has_listed_members(rule: Rule) -> bool:
     """Return whether members are listed: of samples that nobody looked at, such a rule knows nothing."""
     return any(isinstance(single, IdRule) for single in single_rules(rule))

@@ -25,6 +25,7 @@ from weakspot.verify.cause.case import (
     confused_with_of,
     has_listed_members,
     is_larger,
+    lacks_columns,
     reads_columns_only,
     shares_by_class,
     taken_p,
@@ -134,8 +135,10 @@ class CauseFinder:
         problems: Sequence[ClassProblem],
     ) -> CauseFinding:
         sides = sides_of(found, evaluation, problems)
-        own = self._share(found, training, found.class_rows(training))
-        own = None if has_listed_members(found.rule) else own
+        learnt = found.class_rows(training)
+        own = self._share(found, training, learnt)
+        if has_listed_members(found.rule) or lacks_columns(found.rule, training, learnt):
+            own = None
         here = self._share(found, evaluation, found.class_rows(evaluation), least=1)
         confused_with = confused_with_of(
             found, evaluation.dataset, sides, largest_p=self.largest_p, level=self.level
