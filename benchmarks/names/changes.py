@@ -101,6 +101,16 @@ def turn_red(image: Image.Image, random: np.random.Generator) -> Image.Image:
     return Image.fromarray(values, "HSV").convert("RGB")
 
 
+def turn_purple(image: Image.Image, random: np.random.Generator) -> Image.Image:
+    """Give what is orange, yellow or green the colour of plums."""
+    values = np.asarray(image.convert("HSV")).copy()
+    hue, saturation = values[..., 0], values[..., 1]
+    is_fruit = (hue >= 6) & (hue <= 85) & (saturation >= 80)
+    values[..., 0] = np.where(is_fruit, int(random.integers(194, 206)), hue)
+    values[..., 2] = np.where(is_fruit, values[..., 2] * 0.8, values[..., 2]).astype(np.uint8)
+    return Image.fromarray(values, "HSV").convert("RGB")
+
+
 def darken(image: Image.Image, random: np.random.Generator) -> Image.Image:
     return ImageEnhance.Brightness(image).enhance(float(random.uniform(0.15, 0.28)))
 

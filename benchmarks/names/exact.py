@@ -1,8 +1,10 @@
 """The same question to the exact embedder of `weakspot.testing`, whose words are what they say: how often is the title right?
 
 python -m names.exact            # from benchmarks/; seeds 500 on took no part in choosing anything
+python -m names.exact --seed 800 # others
 """
 
+import argparse
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -105,8 +107,13 @@ def _without_columns(world: PlantedWorld) -> SampleSet:
 
 
 def main() -> None:
-    """Ask and print."""
-    answers = [answer_of(problem, FIRST_SEED + number) for number, problem in enumerate(problems())]
+    """Read arguments, ask, print."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--seed", type=int, default=FIRST_SEED, help="of the first world")
+    first = parser.parse_args().seed
+    answers = [answer_of(problem, first + number) for number, problem in enumerate(problems())]
     print(table_of(answers) + "\n" + summary_of(answers))
 
 

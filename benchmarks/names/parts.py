@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from names.fourth_slices import FOURTH_REPORTING, SEED
 from names.second_slices import SECOND_REPORTING, SECOND_TUNING
 from names.slices import REPORTING, TUNING, Planted
 from names.third_slices import THIRD_REPORTING
@@ -57,5 +58,12 @@ PARTS = {
         sheet="data_batch_5",
         n_beside=20,
         beside=("truck", "dog"),
+    ),
+    "fourth-reporting": Part(
+        slices=FOURTH_REPORTING,
+        seed=SEED,
+        sheet="data_batch_4",
+        n_beside=20,
+        beside=("ship", "horse"),
     ),
 }

@@ -93,13 +93,20 @@ def _first(record):
 def test_named__what_is_measured_on_both_halves_is_the_title(verified):
     record, samples, halves = verified
     given = _named(record, "silver")
-    found = with_witnessed_names(given, SETTINGS, _witness(given, samples, "dark"), halves)
+    found = with_witnessed_names(given, SETTINGS, _witness(given, samples, "noisy"), halves)
     slice_ = _first(found)
-    assert (slice_.name.contrast, slice_.name.describer) == ("dark", "witnesses")
+    assert (slice_.name.contrast, slice_.name.describer) == ("noisy", "witnesses")
     assert slice_.name.held.q_value < 0.05
     assert slice_.name.held.n_fitting == slice_.name.held.n_members
-    assert [name.contrast for name in slice_.names] == ["dark", "silver"]
+    assert [name.contrast for name in slice_.names] == ["noisy", "silver"]
     assert slice_.names[1].is_unsure
+
+
+def test_named__a_hue_that_the_encoder_is_sure_of_explains_that_members_are_darker(verified):
+    record, samples, halves = verified
+    given = _named(record, "silver")
+    found = with_witnessed_names(given, SETTINGS, _witness(given, samples, "dark"), halves)
+    assert _first(found).name.contrast == "green"
 
 
 def test_named__what_was_given_stays(verified):

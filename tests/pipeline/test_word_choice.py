@@ -174,6 +174,44 @@ def test_title__a_look_of_nearly_all_members_of_both_halves_together_is_defining
     assert choose(word("in the snow", sights=SEEN), other, distances=(9,)) == "in the snow"
 
 
+def test_title__a_hue_that_is_far_ahead_explains_that_members_are_darker():
+    dark, red = word("dark", sights=DEFINING), word("red", slot="adjective")
+    assert choose(red, dark, distances=(7, 2)) == "red"
+    assert choose(red, dark, distances=(7,)) == "red"
+    assert choose(dark, red, distances=(7, 4)) == "dark"
+    assert choose(word("black", slot="adjective"), dark, distances=(7, 2)) == "dark"
+    noisy = word("noisy", sights=DEFINING)
+    assert choose(red, noisy, distances=(7, 2)) == "noisy"
+
+
+def test_title__a_look_that_all_have_and_members_have_more_of_if_the_encoder_says_it_too():
+    more = word("blurry", sights=(sight(0.99, 1.0, 1.0), sight(0.98, 1.0, 1.0)))
+    odd = word("in the rain"), word("in a pile")
+    assert choose(*odd, more, distances=(8, 4, 5)) == "blurry"
+    assert choose(*odd, more, distances=(8, 4, 2)) is None
+    less = replace(more, sights=(sight(0.99, 1.0, 1.0), sight(0.9, 1.0, 1.0)))
+    assert choose(*odd, less, distances=(8, 4, 5)) is None
+    assert choose(word("painting"), more, distances=(8, 5)) == "painting"
+
+
+def test_title__a_witness_that_is_seldom_sure_and_never_elsewhere_backs():
+    cat, mouse = (word(one, slot="noun") for one in ("cat", "mouse"))
+    seldom = (sight(0.78, 0.2, 0.0), sight(0.73, 0.35, 0.0))
+    assert choose(replace(cat, sights=seldom), mouse, distances=(7, 3)) == "cat"
+    elsewhere = tuple(replace(one, n_others_seen=3) for one in seldom)
+    assert choose(replace(cat, sights=elsewhere), mouse, distances=(7, 3)) is None
+    on_one_half = (seldom[1], replace(seldom[0], n_seen=0))
+    assert choose(replace(cat, sights=on_one_half), mouse, distances=(7, 3)) is None
+
+
+def test_title__networks_that_rank_are_judged_on_both_halves_together():
+    ranked = sight(0.78, 0.14, 0.06), sight(0.83, 0.18, 0.05)
+    flower = word("on a flower", slot="place", sights=ranked)
+    assert choose(flower, word("old"), distances=(7, 1)) == "on a flower"
+    less = replace(flower, sights=(sight(0.78, 0.10, 0.06), ranked[1]))
+    assert choose(less, word("old"), distances=(7, 1)) is None
+
+
 def test_title__of_defining_looks_the_one_that_says_most():
     looks = [word(one, sights=DEFINING) for one in ("bright", "black and white", "sketch")]
     assert choose(*looks) == "sketch"

@@ -26,6 +26,12 @@ FAMILIES: tuple[tuple[str, ...], ...] = (
     ("in the water", "at sea", "on a river", "in a pond", "in a harbour", "on the shore", "on a beach"),
     ("on a beach", "on the sand"),
     ("on a street", "on a road", "in traffic"),
+    # WordNet has these under young mammals only.
+    ("cat", "kitten"),
+    ("horse", "foal", "colt"),
+    ("cow", "calf"),
+    ("deer", "fawn"),
+    ("pig", "piglet"),
     ("in a shop", "in a supermarket", "on a shop shelf", "at a market"),
 )  # fmt: skip
 SAYS_MORE: dict[str, tuple[str, ...]] = {

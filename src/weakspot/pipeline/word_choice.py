@@ -18,6 +18,10 @@ DENIED_AUC, DENIED_SEEN = 0.7, 0.25
 OFTEN, NEARLY_AS_FAR = 0.95, 0.75
 LEAST_APART, LEAST_APART_ALONE = 2.5, 3.0
 NEARLY_ALL, HARDLY_ANY = 0.8, 0.1
+SOME, NONE = 0.2, 0.02
+HALF_AS_FAR = 0.5
+LIGHT = ("dark", "bright")
+HUES = ("red", "orange", "yellow", "green", "blue", "purple", "pink", "brown")
 KIND, ADJECTIVE, PLACE = "noun", "adjective", "place"
 
 
@@ -60,17 +64,24 @@ class Candidate:
 
         Pixels are measured on a scale that means something; networks are sure of little in small images, and may still tell.
         """
-        return bool(self.sights) and (_are_seen(self.sights) or self._is_ranked_apart)
+        is_seen = _are_seen(self.sights) if self.sights else False
+        return bool(self.sights) and (is_seen or self._is_ranked_apart or self._is_nowhere_else)
 
     @property
     def _is_ranked_apart(self) -> bool:
         least = BACKED_SEEN if self.contrast in MEASURED else SELDOM_SEEN
-        is_seen = all(one.members >= least for one in self.sights)
-        is_more = self.contrast in MEASURED or all(
-            one.members >= TIMES_AS_MUCH * one.others for one in self.sights
-        )
+        members, others = _mean_sureness(self.sights)
+        is_more = self.contrast in MEASURED or members >= TIMES_AS_MUCH * others
         is_told = self._auc >= BACKED_AUC and all(one.auc >= LEAST_AUC for one in self.sights)
-        return is_seen and is_more and is_told
+        return members >= least and is_more and is_told
+
+    @property
+    def _is_nowhere_else(self) -> bool:
+        """Return whether it is seen in some members of both halves and in no other: a network that says little and is not mistaken."""
+        n_members, n_seen, n_others, n_others_seen = self._counts
+        is_some = n_seen >= SOME * n_members and all(one.n_seen for one in self.sights)
+        is_none = n_others_seen <= NONE * n_others
+        return is_some and is_none and self._auc >= DENIED_AUC
 
     @property
     def is_denied(self) -> bool:
@@ -95,12 +106,27 @@ class Candidate:
 
     @property
     def _is_in_nearly_all(self) -> bool:
+        n_members, n_seen, n_others, n_others_seen = self._counts
+        is_so = n_seen >= NEARLY_ALL * n_members and n_others_seen <= HARDLY_ANY * n_others
+        return is_so and self._auc >= CLEAR_AUC
+
+    @property
+    def is_graded(self) -> bool:
+        """Return whether it is a look that nearly all members have more of than the rest of the class, which may have it too."""
+        is_look = self.contrast in MEASURED and bool(self.sights)
+        return is_look and all(
+            one.auc >= DEFINING_AUC and one.n_seen >= NEARLY_ALL * one.n_members
+            for one in self.sights
+        )
+
+    @property
+    def _counts(self) -> tuple[int, int, int, int]:
+        """Return members, members in which it is seen, others, and others in which it is seen, of both halves together."""
         n_members, n_seen, n_others, n_others_seen = (
             sum(getattr(one, count) for one in self.sights)
             for count in ("n_members", "n_seen", "n_others", "n_others_seen")
         )
-        is_so = n_seen >= NEARLY_ALL * n_members and n_others_seen <= HARDLY_ANY * n_others
-        return is_so and self._auc >= CLEAR_AUC
+        return n_members, n_seen, n_others, n_others_seen
 
     @property
     def _auc(self) -> float:
@@ -149,10 +175,17 @@ def _plainest(ranked: Sequence[Candidate]) -> Candidate | None:
     return next(plainer, first)
 
 
+def _mean_sureness(sights: Sequence[Sight]) -> tuple[float, float]:
+    """Return how surely it is seen in members and in others, of both halves together."""
+    members, others = (
+        sum(getattr(one, side) for one in sights) / len(sights) for side in ("members", "others")
+    )
+    return members, others
+
+
 def _are_seen(sights: Sequence[Sight]) -> bool:
     """Return whether both halves together see it in members and less in others, and neither the other way round."""
-    members = sum(one.members for one in sights) / len(sights)
-    others = sum(one.others for one in sights) / len(sights)
+    members, others = _mean_sureness(sights)
     is_one_way = all(one.members > one.others for one in sights)
     return is_one_way and members >= BACKED_SEEN and members - others >= BACKED_MORE
 
@@ -171,14 +204,40 @@ class Choice:
 
     def title(self) -> Candidate | None:
         """Return the word that the slice may be called by; None if no word is sure."""
-        return self._defining() or self._backed() or self._told_by_the_encoder() or self._measured()
+        told = self._backed() or self._told_by_the_encoder()
+        return self._defining(told) or told or self._graded() or self._measured()
 
-    def _defining(self) -> Candidate | None:
-        found = [one for one in self.candidates if one.is_defining and one.is_held]
+    def _defining(self, told: Candidate | None) -> Candidate | None:
+        """Return the look that nearly all members have; a hue that is told explains that they are darker or brighter."""
+        found = [
+            one
+            for one in self.candidates
+            if one.is_defining and one.is_held and not self._is_explained(one, told)
+        ]
         found = [
             one for one in found if not any(says_more(two.contrast, one.contrast) for two in found)
         ]
         return min(found, key=lambda one: MEASURED.index(one.contrast), default=None)
+
+    def _is_explained(self, one: Candidate, told: Candidate | None) -> bool:
+        """Return whether a word for light only goes with a hue, which the encoder sets further apart."""
+        if told is None or one.contrast not in LIGHT or told.contrast not in HUES:
+            return False
+        is_far = self._distance(told) >= LEAST_APART_ALONE
+        return is_far and (one.place is None or self._outdoes(told, one))
+
+    def _graded(self) -> Candidate | None:
+        """Return a look of which members have more than the others, if the encoder says it too."""
+        ranked = list(self._ranked())
+        furthest = max(map(self._distance, ranked), default=0.0)
+        return next(
+            (
+                one
+                for one in ranked
+                if one.is_graded and one.holds and self._distance(one) >= HALF_AS_FAR * furthest
+            ),
+            None,
+        )
 
     def _backed(self) -> Candidate | None:
         """Return a word that encoder and witnesses agree on, of those that are nearly the encoder's best."""

@@ -17,7 +17,7 @@ def scene():
     [
         changes.write_text, changes.stick_label, changes.darken, changes.overexpose, changes.black_and_white, changes.sketch,
         changes.paint, changes.blur, changes.pixelate, changes.add_noise, changes.zoom_in, changes.move_away,
-        changes.turn_green, changes.turn_red,
+        changes.turn_green, changes.turn_red, changes.turn_purple,
     ],
 )  # fmt: skip
 def test_changes__same_seed_same_image_and_another_than_before(change):
@@ -50,3 +50,12 @@ def test_turn_red__green_fruit_and_nothing_grey():
     fruit = changes.turn_red(Image.new("RGB", (224, 224), (120, 150, 40)), draws)
     assert colour_share(fruit, "red") == 1.0
     assert changes.turn_red(GREY, draws).tobytes() == GREY.tobytes()
+
+
+def test_turn_purple__orange_fruit_and_nothing_grey():
+    draws = np.random.default_rng(0)
+    fruit = changes.turn_purple(Image.new("RGB", (8, 8), (250, 140, 20)), draws)
+    red, green, blue = fruit.getpixel((0, 0))
+    assert blue > green
+    assert red > green
+    assert changes.turn_purple(GREY, draws).tobytes() == GREY.tobytes()
