@@ -57,7 +57,7 @@ def test_headline__a_refinement_that_does_not_help_begins_with_that():
 def test_headline__a_layer_that_stays_as_it_is_is_no_help():
     said = _headline(0, share=0.0, clean=Share.of(10, 10), failure=Share.of(0, 10))
     assert said.startswith(
-        "No help here: even a small step towards these images loses right samples"
+        "No help here: even a small step towards these images loses right samples, so the layer stays as it is. Refinement"
     )
 
 

@@ -53,7 +53,8 @@ def headline(refinement: Refinement) -> str:
     kept = (
         f"{percent(first.clean.value)} of the test samples that were right before are still right."
     )
-    return " ".join(filter(None, (_no_help(first), _not_better(refinement), f"{said}.", kept)))
+    first_words = _no_help(first) or _not_better(refinement)
+    return " ".join(filter(None, (first_words, f"{said}.", kept)))
 
 
 def _not_better(refinement: Refinement) -> str:
