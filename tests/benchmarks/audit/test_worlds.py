@@ -1,4 +1,5 @@
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -53,3 +54,12 @@ def test_write__table_and_embeddings__by_the_same_keys(tmp_path):
         rows = list(csv.DictReader(stream))
     assert [row["key"] for row in rows] == list(np.load(embeddings)["ids"]) == world.keys
     assert rows[3]["group"] == str(world.objects[3])
+
+
+def test_make_world__learnt_by_heart__only_evaluation_fails_as_otherwise():
+    plan = WorldPlan(slice_size=50, gap=0.2)
+    plain, learnt = make_world(plan, 2), make_world(replace(plan, is_learnt=True), 2)
+    assert not (learnt.predictions != learnt.labels)[learnt.is_training].any()
+    assert (plain.predictions != plain.labels)[plain.is_training].any()
+    evaluated = ~plain.is_training
+    assert np.array_equal(plain.predictions[evaluated], learnt.predictions[evaluated])
