@@ -10,7 +10,9 @@ import pytest
 
 from weakspot.core import errors, roles
 from weakspot.core.registry import part_class, registered
+from weakspot.core.rules import ColumnRule
 from weakspot.core.run import RunRecord
+from weakspot.core.slices import DataUse, FailureSlice
 
 ROOT = Path(__file__).parent.parent
 
@@ -121,7 +123,13 @@ def test_schemas__are_current_and_fit_what_is_written():
     spec.loader.exec_module(module)
     kept = {path.name: path.read_text(encoding="utf-8") for path in module.FOLDER.glob("*.json")}
     assert kept == module.schemas(), "run tools/make_reference.py"
-    run = RunRecord(run_id="1", command="run", started="2026-01-01", seed=0)
+    slice_ = FailureSlice(
+        class_name="apple",
+        rule=ColumnRule(column="colour", values=("green",)),  # fields that only its kind has
+        method="hand",
+        found_on=DataUse(name="given", n_samples=0, digest="given"),
+    )
+    run = RunRecord(run_id="1", command="run", started="2026-01-01", seed=0, slices=(slice_,))
     jsonschema.validate(run.model_dump(mode="json"), json.loads(kept["run.json"]))
 
 

@@ -4,6 +4,7 @@ import inspect
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -41,11 +42,21 @@ meaning, or is deprecated as [names in Python](python.md) are.
 """
 
 
+def _with_open_rules(schema: Any) -> Any:
+    """Let a rule have the fields of its kind: kinds are an open list, so the schema knows only that each names itself."""
+    if isinstance(schema, dict):
+        told = {name: _with_open_rules(part) for name, part in schema.items()}
+        return told | {"additionalProperties": True} if told.get("title") == "Rule" else told
+    return [_with_open_rules(part) for part in schema] if isinstance(schema, list) else schema
+
+
 def schemas() -> dict[str, str]:
     """Return the JSON Schema of every answer by file name."""
     return {
         f"{name}.json": json.dumps(
-            TypeAdapter(kind).json_schema(mode="serialization"), indent=1, ensure_ascii=False
+            _with_open_rules(TypeAdapter(kind).json_schema(mode="serialization")),
+            indent=1,
+            ensure_ascii=False,
         )
         + "\n"
         for name, (kind, _) in ANSWERS.items()

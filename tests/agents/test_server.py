@@ -8,10 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 import anyio
 import pytest
 from mcp import Client, StdioServerParameters
+from starlette.responses import PlainTextResponse
 from starlette.testclient import TestClient
 
 from weakspot.agents.server import build_server, with_token
+from weakspot.agents.tools import ProjectTools
 from weakspot.core.errors import ConfigError
+from weakspot.project.project import Project
 
 TOKEN = "a-token-that-is-long-enough"
 
@@ -82,6 +85,9 @@ def test_mcp__a_process__what_is_wrong_then_proven_then_exported(project):
         ("export", {"to": "coco", "out": "../outside"}, "out of the project folder"),
         ("check", {"policy": "/etc/passwd"}, "out of the project folder"),
         ("check", {"policy": "none.toml"}, "policy"),
+        ("export", {"to": "coco", "out": "a\0b"}, "out of the project folder"),
+        ("export", {"to": "coco", "out": ".weakspot/runs"}, "its own files"),
+        ("export", {"to": "coco", "out": "."}, "its own files"),
     ],
 )
 def test_mcp__bad_requests__are_told_and_nothing_breaks(project, tool, arguments, said):
@@ -94,6 +100,23 @@ def test_mcp__bad_requests__are_told_and_nothing_breaks(project, tool, arguments
     assert wrong.is_error
     assert said in wrong.content[0].text
     assert told(right)["slices"]
+
+
+def test_images__of_a_rule_that_was_made_without_predictions__are_shown(project):
+    tools = ProjectTools(project)
+    record = Project.open(project).run_record()
+    (found, *_), *_ = record.published()
+    unread = found.found_on.model_copy(update={"n_samples": 0, "digest": "of no samples"})
+    blind = record.model_copy(
+        update={
+            "slices": tuple(one.model_copy(update={"found_on": unread}) for one in record.slices)
+        }
+    )
+    Project.open(project).store.runs.save(blind)
+
+    shown = tools.images(found.slice_id, -3)
+
+    assert [len(images) for images in shown.values()] == [1, 1]
 
 
 def test_with_token__http__only_those_who_have_it(project):
@@ -127,3 +150,18 @@ def test_with_token__http__only_those_who_have_it(project):
 def test_with_token__no_token__nothing_is_served(token):
     with pytest.raises(ConfigError, match="WEAKSPOT_TOKEN"):
         with_token(None, token)
+
+
+@pytest.mark.parametrize(
+    ("header", "status"),
+    [
+        (f"bearer {TOKEN}", 200),
+        (f"Bearer  {TOKEN}", 200),
+        (f"Basic {TOKEN}", 401),
+        (TOKEN, 401),
+        ("Bearer", 401),
+    ],
+)
+def test_with_token__how_a_token_is_sent(header, status):
+    app = with_token(PlainTextResponse("here"), TOKEN)
+    assert TestClient(app).get("/", headers={"Authorization": header}).status_code == status

@@ -20,7 +20,7 @@ INSTRUCTIONS = (
     "`images` shows what a slice looks like; `ask` tests your own words on held-out samples: every question counts, so ask few. "
     "Only what is confirmed may be said to be true. `run` takes minutes."
 )
-LEAST_TOKEN = 16
+LEAST_TOKEN = 20
 
 
 def build_server(folder: Path) -> Any:
@@ -110,12 +110,13 @@ def with_token(app: Any, token: str) -> Any:
             where="WEAKSPOT_TOKEN",
             fix="Make one: python -c 'import secrets; print(secrets.token_urlsafe())'",
         )
-    expected = f"Bearer {token}".encode()
+    expected = token.encode()
 
     async def guarded(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             given = dict(scope["headers"]).get(b"authorization", b"")
-            if not hmac.compare_digest(given, expected):
+            scheme, _, told = given.partition(b" ")
+            if scheme.lower() != b"bearer" or not hmac.compare_digest(told.strip(), expected):
                 headers = [(b"www-authenticate", b"Bearer"), (b"content-type", b"text/plain")]
                 await send({"type": "http.response.start", "status": 401, "headers": headers})
                 await send({"type": "http.response.body", "body": b"A token is needed."})

@@ -15,7 +15,8 @@ from weakspot.release.checking import CheckRequest, check
 from weakspot.release.policy import load_policy
 from weakspot.report.findings import slice_sentences
 from weakspot.report.first_answer import first_answer
-from weakspot.report.image_budget import SliceImages, choose_images
+from weakspot.report.image_budget import choose_images
+from weakspot.store.project import DATA_FOLDER
 
 MOST_IMAGES = 24
 SIDE = 256
@@ -72,9 +73,9 @@ class ProjectTools:
         return told if measured is None else told | {"evidence": measured.model_dump(mode="json")}
 
     def images(self, slice_id: str, n_images: int) -> dict[str, list[ShownSample]]:
-        """Return images of a slice and of the rest of its class, among samples that it was found on.
+        """Return images of a slice and of the rest of its class, among the samples that questions may be thought up on.
 
-        Samples that slices are confirmed on stay unseen, so that questions asked after looking can still be proven.
+        Samples that a question is judged on stay unseen, so that what is asked after looking can still be proven.
 
         Raises:
             ConfigError: if there is no slice of this id, or nothing to show.
@@ -88,15 +89,12 @@ class ProjectTools:
                 "The samples of this project have no images.", fix="Ask for the evidence instead."
             )
         halves = split_in_halves(samples, project.settings, project.criterion, slices=record.slices)
-        seen = {discovery.digest(): discovery for discovery, _ in halves}
-        shown = SliceImages()
-        if found.found_on.digest in seen:
-            shown = choose_images(
-                found,
-                seen[found.found_on.digest],
-                project.criterion,
-                n_images=min(n_images, MOST_IMAGES),
-            )
+        shown = choose_images(
+            found,
+            halves[0][0],
+            project.criterion,
+            n_images=max(1, min(n_images, MOST_IMAGES)),
+        )
         dataset = samples.dataset
         places = dict(zip(dataset.sample_ids(), dataset.locations(), strict=True))
         strips = {"in the slice": shown.hard, "rest of the class": shown.easy}
@@ -144,7 +142,15 @@ class ProjectTools:
             raise ConfigError(
                 "There is no such tool.", given=to, fix=f"Choose among: {', '.join(EXPORTS)}."
             )
-        written = export_to(self._project(), ExportCall(to=to, folder=self._inside(out)))
+        folder = self._inside(out)
+        own = self.folder.resolve()
+        if folder == own or folder.is_relative_to(own / DATA_FOLDER):
+            raise ConfigError(
+                "This is where the project keeps its own files.",
+                given=out,
+                fix="Name a new folder, such as exports/coco.",
+            )
+        written = export_to(self._project(), ExportCall(to=to, folder=folder))
         return {"files": [str(path) for path in written.files], "sentence": written.sentence}
 
     def _project(self) -> Project:
@@ -153,8 +159,8 @@ class ProjectTools:
     def _inside(self, name: str) -> Path:
         """Return a path in the project folder; an agent reads and writes nowhere else."""
         home = self.folder.resolve()
-        path = (home / name).resolve()
-        if not path.is_relative_to(home):
+        path = home / name if "\0" in name else (home / name).resolve()
+        if "\0" in name or not path.is_relative_to(home):
             raise ConfigError(
                 "This path leads out of the project folder.",
                 given=name,

@@ -42,11 +42,6 @@ class WeakspotError(Exception):
         """Return how the error is made again in another process, whatever its class is built from."""
         return _made_again, (type(self), self.args, vars(self))
 
-    def locate(self, where: str) -> None:
-        """Say where it is in words of the caller, who knows better."""
-        self.where = where
-        self.args = (self._sentence(),)
-
     def _sentence(self) -> str:
         parts = [self.what]
         if self.where is not None:
@@ -56,6 +51,11 @@ class WeakspotError(Exception):
         if self.fix is not None:
             parts.append(f"To do: {self.fix}")
         return " ".join(parts)
+
+
+def tell_where(error: WeakspotError, where: str) -> None:
+    """Let an error say in words of the caller, who knows better, where it is."""
+    WeakspotError.__init__(error, error.what, where=where, given=error.given, fix=error.fix)
 
 
 class InputError(WeakspotError):

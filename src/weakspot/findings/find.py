@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from weakspot.core.errors import ConfigError, DataError, WeakspotError
+from weakspot.core.errors import ConfigError, DataError, WeakspotError, tell_where
 from weakspot.core.run import StageProgress
 from weakspot.findings.columns import arrow_table, is_table
 from weakspot.findings.findings import Findings
@@ -105,7 +105,7 @@ def find(  # noqa: PLR0913 - one argument for everything that may be there
         if folder is None:
             shutil.rmtree(home, ignore_errors=True)
             if isinstance(error, WeakspotError) and str(home) in (error.where or ""):
-                error.locate("what was given to weakspot.find")
+                tell_where(error, "what was given to weakspot.find")
         raise
 
 

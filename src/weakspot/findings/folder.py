@@ -12,7 +12,7 @@ from PIL import Image
 
 from weakspot.core.arrays import AnyArray
 from weakspot.core.dataset import Split
-from weakspot.core.errors import DataError
+from weakspot.core.errors import DataError, tell_where
 from weakspot.core.run import StageProgress, no_stage_progress
 from weakspot.findings.given import GivenSamples
 from weakspot.ingest.arrays import encode_png
@@ -154,7 +154,7 @@ def _written(image: Any, target: Path, place: int) -> str | None:
     try:
         return _location(image, target)
     except DataError as error:
-        error.locate(f"image {place}")
+        tell_where(error, f"image {place}")
         raise
 
 

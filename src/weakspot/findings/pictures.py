@@ -34,7 +34,7 @@ def draw_strips(
         ],
         row_names=[
             f"{name}: {percent(rate)} fail"
-            for name, rate in zip(("the slice", "rest of the class"), rates, strict=True)
+            for name, rate in zip(("the slice", "the rest"), rates, strict=True)
         ][: len(strips)],
         column_names=[""] * n_columns,
         cell_side=side,
@@ -75,7 +75,7 @@ def finding_html(
     lines = [said.sentence, said.effect, said.not_sure, *said.cause]
     strips = [
         f'<div style="margin:4px 0"><small>{escape(name)}</small><br>{_strip(images, thumbnails)}</div>'
-        for name, images in (("these fail", shown.hard), ("rest of the class", shown.easy))
+        for name, images in (("in the slice", shown.hard), ("rest of the class", shown.easy))
         if any(image.sample_id in thumbnails for image in images)
     ]
     body = "".join(f"<p style='margin:2px 0'>{escape(line)}</p>" for line in lines if line)

@@ -72,7 +72,8 @@ class NearestRequest:
         if bool(self.phrase.strip()) == bool(self.like):
             raise ConfigError(
                 "Say either words or, with --like, an image.",
-                given={"phrase": self.phrase, "--like": self.like},
+                given=[self.phrase, self.like] if self.phrase else None,
+                fix='weakspot nearest "green apples", or weakspot nearest --like photo.jpg',
             )
         if self.n_wanted < 1:
             raise ConfigError("The option --top must be at least 1.", given=self.n_wanted)
