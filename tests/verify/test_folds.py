@@ -1,11 +1,15 @@
+from dataclasses import replace
+
 import pytest
 
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Evidence, Interval, Verdict
-from weakspot.core.slices import DataUse
+from weakspot.core.rules import ColumnRule
+from weakspot.core.slices import DataUse, SliceName
 from weakspot.verify.folds import merge_folds
 
 USE = DataUse(name="half", n_samples=20, digest="x")
+WORD = SliceName(phrase="a marked apple", contrast="marked", score=1.0, describer="words")
 
 
 def _entry(found, q_value, verdict=Verdict.CONFIRMED):
@@ -70,6 +74,21 @@ def test_merged_turns__one_of_each_other_turn_is_taken_in(turns, marked):
     merged = merge_folds([first, second, blind], evidence, samples)
     assert [entry.verdict for entry in merged] == [Verdict.SAME, Verdict.SAME, Verdict.CONFIRMED]
     assert {entry.same_as for entry in merged[:2]} == {blind.slice_id}
+
+
+def test_merged_turns__values_of_a_column_stand_for_a_slice_without_words(turns):
+    samples, first, second = turns
+    marks = ["marked"] * 10 + ["plain"] * 10
+    samples = replace(samples, dataset=samples.dataset.with_metadata({"skin": marks}))
+    rule = ColumnRule(column="skin", values=("marked",))
+    told = second.model_copy(update={"rule": rule, "method": "attributes"})
+    evidence = [_entry(first, 0.001), _entry(told, 0.02)]
+    merged = merge_folds([first, told], evidence, samples)
+    assert [entry.verdict for entry in merged] == [Verdict.SAME, Verdict.CONFIRMED]
+    named = first.model_copy(update={"names": (WORD,)})
+    evidence = [_entry(named, 0.001), _entry(told, 0.02)]
+    merged = merge_folds([named, told], evidence, samples)
+    assert [entry.verdict for entry in merged] == [Verdict.CONFIRMED, Verdict.SAME]
 
 
 def test_merged_turns__refuses_a_bad_setting(turns):

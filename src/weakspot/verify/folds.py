@@ -6,6 +6,7 @@ from itertools import combinations
 from weakspot.core.arrays import BoolArray
 from weakspot.core.errors import ConfigError
 from weakspot.core.evidence import Evidence, Verdict
+from weakspot.core.rules import single_rules
 from weakspot.core.samples import SampleSet
 from weakspot.core.slices import FailureSlice
 from weakspot.core.statistics import overlap
@@ -20,7 +21,8 @@ def merge_folds(
 ) -> tuple[Evidence, ...]:
     """Return the same evidence, in the same order, where of two alike slices confirmed in different turns the weaker is `same`.
 
-    Every slice takes in at most one of each other turn, so that what is left is at least as much as any turn confirmed and the
+    One that is told in values of columns, or has words, stands for one that has none, however much surer that is: both are
+    confirmed, and people understand the first. Every slice takes in at most one of each other turn, so that what is left is at least as much as any turn confirmed and the
     bound on the share of false findings still holds.
 
     Args:
@@ -69,9 +71,15 @@ def _pairs(
         (one, inside), (other, others) = members[first], members[second]
         if _can_be_same(one, other) and (alike := overlap(inside, others)) >= same_at:
             better, weaker = sorted(
-                (first, second), key=lambda name: (confirmed[name].q_value, name)
+                (first, second),
+                key=lambda name: (not _is_told(members[name][0]), confirmed[name].q_value, name),
             )
             yield -alike, confirmed[better].q_value, better, weaker
+
+
+def _is_told(found: FailureSlice) -> bool:
+    """Return whether a slice has words, or its rule is values of columns."""
+    return found.name is not None or all(rule.columns for rule in single_rules(found.rule))
 
 
 def _can_be_same(one: FailureSlice, other: FailureSlice) -> bool:
