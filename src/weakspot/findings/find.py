@@ -13,7 +13,7 @@ from weakspot.findings.folder import make_project
 from weakspot.findings.given import GivenSamples, gather
 from weakspot.findings.labels import check_names
 from weakspot.findings.models import answers_of, samples_of
-from weakspot.findings.notebook_progress import usual_progress
+from weakspot.findings.progress import usual_progress
 from weakspot.findings.sufficiency import check_enough
 from weakspot.findings.tables import with_roles
 from weakspot.pipeline.settings import Settings
@@ -60,7 +60,7 @@ def find(  # noqa: PLR0913 - one argument for everything that may be there
             metadata and groups, or a table or data set as `data`.
         folder: where the project is kept; by default it is gone when the findings are.
         settings: of the project; by default those of `weakspot init`.
-        progress: told how far every stage is; by default bars in a notebook, and nothing elsewhere.
+        progress: told how far every stage is; by default bars in a notebook, a line on a terminal, and nothing elsewhere.
 
     Raises:
         DataError: if what was given does not fit together, or is not enough.

@@ -22,8 +22,8 @@ def merge_folds(
     """Return the same evidence, in the same order, where of two alike slices confirmed in different turns the weaker is `same`.
 
     One that is told in values of columns, or has words, stands for one that has none, however much surer that is: both are
-    confirmed, and people understand the first. Every slice takes in at most one of each other turn, so that what is left is at least as much as any turn confirmed and the
-    bound on the share of false findings still holds.
+    confirmed, and people understand the first. Every slice takes in at most one of each other turn, so that what is left is at
+    least as much as any turn confirmed and the bound on the share of false findings still holds.
 
     Args:
         slices: of all turns.

@@ -11,9 +11,9 @@ from pathlib import Path
 from pydantic import JsonValue
 from sqlalchemy import select
 
+from weakspot.core.pace import Pace, next_pace
 from weakspot.store.project import DATA_FOLDER
 from weakspot.web.jobs.job_view import UNDER_WAY, JobState, JobView
-from weakspot.web.jobs.pace import Pace, next_pace
 from weakspot.web.jobs.process import WORKER, Hold, WorkerProcess, is_held
 from weakspot.web.problems import RefusedError
 from weakspot.web.state.store import StateStore, now
@@ -272,14 +272,16 @@ class JobRunner:
             if "stage" not in message:
                 final = message
                 continue
-            is_soon = message["stage"] == last_stage and time.monotonic() - last_time < TELL_SECONDS
-            if is_soon and message["done"] != message["total"]:
+            stage, done, total = message["stage"], message["done"], message["total"]
+            assert isinstance(stage, str)
+            assert isinstance(done, int)
+            assert total is None or isinstance(total, int)
+            is_soon = stage == last_stage and time.monotonic() - last_time < TELL_SECONDS
+            if is_soon and done != total:
                 continue
-            last_stage, last_time = message["stage"], time.monotonic()
-            self._paces[job_id] = next_pace(self._paces.get(job_id), message, last_time)
-            self._write(
-                job_id, stage=message["stage"], done=message["done"], total=message["total"]
-            )
+            last_stage, last_time = stage, time.monotonic()
+            self._paces[job_id] = next_pace(self._paces.get(job_id), stage, done, total, last_time)
+            self._write(job_id, stage=stage, done=done, total=total)
         return final
 
     def _is_unwanted(self, job_id: str) -> bool:

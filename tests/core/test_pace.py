@@ -1,12 +1,12 @@
 """How long a step will still take."""
 
-from weakspot.web.jobs.pace import next_pace
+from weakspot.core.pace import next_pace
 
 
 def _heard(*messages):
     pace = None
     for moment, stage, done, total in messages:
-        pace = next_pace(pace, {"stage": stage, "done": done, "total": total}, moment)
+        pace = next_pace(pace, stage, done, total, moment)
     assert pace is not None
     return pace
 

@@ -1,9 +1,6 @@
-"""How long the step of a work will still take, by how fast it went so far."""
+"""How long a step of some work will still take, by how fast it went so far."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-
-from pydantic import JsonValue
 
 LEAST_SECONDS = 2.0
 """So long a step is watched before anything is foretold."""
@@ -42,23 +39,22 @@ class Pace:
         return max(0, round(left))
 
 
-def next_pace(before: Pace | None, message: Mapping[str, JsonValue], moment: float) -> Pace:
+def next_pace(before: Pace | None, stage: str, done: int, total: int | None, moment: float) -> Pace:
     """Return the pace after another message of the work; a new step begins anew.
 
     Args:
         before: what was known so far.
-        message: `{"stage", "done", "total"}`.
+        stage: the step.
+        done: how many items are done.
+        total: of how many, None if that is not known.
         moment: when it was heard, in seconds.
     """
-    stage, done, total = message["stage"], message["done"], message["total"]
-    assert isinstance(stage, str)
-    assert isinstance(done, int)
     goes_on = before is not None and before.stage == stage and done >= before.done
     return Pace(
         stage=stage,
         started=before.started if before is not None and goes_on else moment,
         done_first=before.done_first if before is not None and goes_on else done,
         done=done,
-        total=total if isinstance(total, int) else None,
+        total=total,
         told=moment,
     )
