@@ -136,7 +136,7 @@ def photograph_worlds(work: Path, *, seed: int) -> list[AdviceWorld]:
 
 
 def _embedded(work: Path, images: list[bytes]) -> FloatArray:
-    from weakspot.backends.embedded_default import EmbeddedDefault
+    from weakspot.backends.embedded.encoder import EmbeddedDefault
     from weakspot.media.images import decode_image
 
     path = work / "groceries.npy"

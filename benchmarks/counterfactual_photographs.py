@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 
-from weakspot.backends.sklearn_classifier import SklearnClassifier
+from weakspot.backends.sklearn.classifier import SklearnClassifier
 from weakspot.core.dataset import Split
 from weakspot.generation.counterfactual_page import sentence, write_counterfactuals
 from weakspot.generation.counterfactuals import CounterfactualRequest

@@ -31,15 +31,15 @@ from embedded_images import (
 )
 from PIL import Image
 
-from weakspot.backends.embedded_default import (
+from weakspot.backends.embedded.encoder import (
     KNOWN_EMBEDDING,
     PROJECTION_PATH,
     EmbeddedDefault,
     cosine_of,
     known_image,
 )
-from weakspot.backends.image_tower import IMAGE_TOWER
-from weakspot.backends.registry_source import fetch
+from weakspot.backends.embedded.image_tower import IMAGE_TOWER
+from weakspot.backends.packages.registry_source import fetch
 from weakspot.core.arrays import unit_rows
 from weakspot.core.projection import TextProjection, read_arrays
 from weakspot.lab.align.attribute_images import (

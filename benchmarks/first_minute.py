@@ -25,7 +25,7 @@ HERE = Path(__file__).parents[1]
 # The demo of this version as it was: no other process compiles, and the tower is the exact one.
 _OLD_WAY = """
 import weakspot.core.compiled as compiled
-import weakspot.backends.image_tower as tower
+import weakspot.backends.embedded.image_tower as tower
 compiled.compile_beside = lambda *_, **__: None
 tower.has_fast_int8 = lambda: False
 import weakspot.project.warm_up as warm_up

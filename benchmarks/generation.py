@@ -18,7 +18,7 @@ import time
 import warnings
 from pathlib import Path
 
-from weakspot.backends.torch_device import declare_torchvision_operators
+from weakspot.backends.torch.device import declare_torchvision_operators
 from weakspot.core.generation_requests import GenerationRequest
 from weakspot.core.registry import part_class
 from weakspot.generation.quality import QualityCheck

@@ -179,7 +179,7 @@ def measured(
 
 def text_side(n_requests: int) -> dict[str, float]:
     """Time the two texts of one phrase through the embedded default."""
-    from weakspot.backends.embedded_default import EmbeddedDefault
+    from weakspot.backends.embedded.encoder import EmbeddedDefault
 
     embedder = EmbeddedDefault(threads=2)
     embedder.embed_texts(["a first text"])

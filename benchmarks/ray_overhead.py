@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.onnx_session import make_session
+from weakspot.backends.onnx.session import make_session
 from weakspot.engine.cluster import RayEngine
 from weakspot.engine.local import LocalEngine
 from weakspot.engine.ray_workers import connect_ray

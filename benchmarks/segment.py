@@ -14,8 +14,8 @@ import numpy as np
 from PIL import Image
 from segment_scenes import TrueScene, material, scenes
 
-from weakspot.backends.embedded_default import EmbeddedDefault
-from weakspot.backends.embedded_segmenter import EmbeddedSegmenter
+from weakspot.backends.embedded.encoder import EmbeddedDefault
+from weakspot.backends.embedded.segmenter import EmbeddedSegmenter
 from weakspot.core.roles import ObjectMask
 
 REPORTED_HALF = 1

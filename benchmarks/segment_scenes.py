@@ -16,7 +16,7 @@ from embedded_images import STAMP_KINDS, run
 from PIL import Image, ImageOps
 from pyarrow import parquet
 
-from weakspot.backends.registry_source import fetch
+from weakspot.backends.packages.registry_source import fetch
 from weakspot.core.arrays import ByteArray, FloatArray
 from weakspot.project.example_data import GROCERIES
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.backends.embedded_default import PROJECTION_PATH, EmbeddedDefault
+from weakspot.backends.embedded.encoder import PROJECTION_PATH, EmbeddedDefault
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.failures import ClassProblem

@@ -21,7 +21,7 @@ import onnxruntime
 from PIL import Image
 
 from weakspot.backends.loaded_once import LoadedOnce
-from weakspot.backends.onnx_session import make_session
+from weakspot.backends.onnx.session import make_session
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.core.registry import part_class
 from weakspot.core.sending import Sendable

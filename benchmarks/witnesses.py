@@ -21,7 +21,7 @@ from PIL import Image, ImageOps
 sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
 from teaching_writing import LEARN, MEASURE, WORDS
 
-from weakspot.backends.embedded_default import EmbeddedDefault
+from weakspot.backends.embedded.encoder import EmbeddedDefault
 from weakspot.core.roles import ObjectMask
 from weakspot.lab.align.attribute_images import COLOURS, FILTERS, plain_background, recolour
 from weakspot.lab.align.evaluation import area_under_curve

@@ -13,7 +13,7 @@ import skops.io
 from sklearn.linear_model import LogisticRegression
 
 from weakspot import FailureSlice, RepairPlan, Split
-from weakspot.backends.sklearn_classifier import SklearnClassifier
+from weakspot.backends.sklearn.classifier import SklearnClassifier
 from weakspot.backends.training_weights import read_training_weights
 from weakspot.core.rules import ColumnRule
 from weakspot.core.slices import DataUse

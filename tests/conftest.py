@@ -250,7 +250,7 @@ def family(tmp_path_factory):
 
 
 def _project(folder, entries, embeddings, model):
-    from weakspot.backends.sklearn_classifier import SklearnClassifier
+    from weakspot.backends.sklearn.classifier import SklearnClassifier
     from weakspot.project.project import Project
 
     folder.mkdir()

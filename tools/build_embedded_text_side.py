@@ -1,4 +1,4 @@
-r"""Make the text side of the embedded default again: `src/weakspot/backends/weights/clip_minilm_text.npz`.
+r"""Make the text side of the embedded default again: `src/weakspot/backends/embedded/weights/clip_minilm_text.npz`.
 
 Needs a folder of pairs (`embeddings.npy` and `texts.jsonl` with captions or labels), the float32 image tower, the sentence
 encoder, a folder of cut-outs, one or more folders of photographs and WordNet's `data.noun`. The teaching images are drawn
@@ -30,8 +30,8 @@ from teaching_images import (
     with_article,
 )
 
-from weakspot.backends.embedded_default import KNOWN_EMBEDDING, known_image
-from weakspot.backends.sentence_encoder import SentenceEncoder
+from weakspot.backends.embedded.encoder import KNOWN_EMBEDDING, known_image
+from weakspot.backends.embedded.sentence_encoder import SentenceEncoder
 from weakspot.core.arrays import unit_rows
 from weakspot.lab.align.attribute_images import COLOURS
 from weakspot.lab.align.card import settings_of

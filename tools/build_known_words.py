@@ -1,4 +1,4 @@
-r"""Make the known words of the embedded default again: `src/weakspot/backends/weights/known_words.npz`.
+r"""Make the known words of the embedded default again: `src/weakspot/backends/embedded/weights/known_words.npz`.
 
 Words with their true text embeddings come from a file (`--word-embeddings`) or from a CLIP ViT-B/16 text tower
 (`--text-tower`: name on the hub, folder of a transformers model or of ONNX towers). Less certain ones (`--lent`) only lend to their
@@ -34,7 +34,7 @@ from known_word_truths import OF_SCENES, PLAIN
 from teaching_images import NUMBERS, STYLE_TEXTS
 from teaching_writing import LEARN, read_or_embed
 
-from weakspot.backends.embedded_default import PROJECTION_PATH
+from weakspot.backends.embedded.encoder import PROJECTION_PATH
 from weakspot.core.arrays import unit_rows
 from weakspot.core.projection import TextProjection
 from weakspot.core.text_memory import TextMemory, bare_phrase

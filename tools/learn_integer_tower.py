@@ -1,4 +1,4 @@
-"""Learns the shifts and factors of the 8-bit image tower, and writes src/weakspot/backends/weights/integer_tower.npz.
+"""Learns the shifts and factors of the 8-bit image tower, and writes src/weakspot/backends/embedded/weights/integer_tower.npz.
 
 Images: sixteen training photographs of the groceries and eight views of the known image. None of them is used to judge
 (benchmarks/integer_tower.py). Weights come from the registry file, activations from its float32 form.
@@ -14,12 +14,12 @@ import onnx
 import onnxruntime
 from PIL import Image
 
-from weakspot.backends.dequantise import dequantise
-from weakspot.backends.embedded_default import EmbeddedDefault, known_image
-from weakspot.backends.image_tower import IMAGE_TOWER
-from weakspot.backends.integer_products import Product
-from weakspot.backends.integer_tower import RANGES_PATH, read_tower
-from weakspot.backends.registry_source import fetch
+from weakspot.backends.embedded.dequantise import dequantise
+from weakspot.backends.embedded.encoder import EmbeddedDefault, known_image
+from weakspot.backends.embedded.image_tower import IMAGE_TOWER
+from weakspot.backends.embedded.integer_products import Product
+from weakspot.backends.embedded.integer_tower import RANGES_PATH, read_tower
+from weakspot.backends.packages.registry_source import fetch
 from weakspot.project.example_data import groceries
 
 N_PHOTOGRAPHS = 16

@@ -16,10 +16,9 @@ from PIL import Image
 from segment_scenes import TrueScene, material, scenes
 from sklearn.neural_network import MLPRegressor
 
-from weakspot.backends.mask_gate import GATE_PATH, Estimator, MaskGate
-from weakspot.backends.object_finding import found_object, seen, window_around
-from weakspot.backends.onnx_session import make_session
-from weakspot.backends.patch_tokens import (
+from weakspot.backends.embedded.mask_gate import GATE_PATH, Estimator, MaskGate
+from weakspot.backends.embedded.object_finding import found_object, seen, window_around
+from weakspot.backends.embedded.patch_tokens import (
     GRID,
     PATCH_MODEL,
     WIDTH,
@@ -28,7 +27,8 @@ from weakspot.backends.patch_tokens import (
     token_graph_path,
     write_token_graph,
 )
-from weakspot.backends.registry_source import fetch
+from weakspot.backends.onnx.session import make_session
+from weakspot.backends.packages.registry_source import fetch
 from weakspot.core.arrays import BoolArray, FloatArray
 
 LEARNING_HALF = 0

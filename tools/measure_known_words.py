@@ -1,4 +1,4 @@
-r"""Make the card of the words that the describer may say: `src/weakspot/backends/weights/word_card.json` and its page.
+r"""Make the card of the words that the describer may say: `src/weakspot/backends/embedded/weights/word_card.json` and its page.
 
 A word is measured where its truth is known on images that took no part in teaching: Flickr8k test photographs whose captions say it (at
 least ten), photographs of ImageNet classes it is nearly always true of, recoloured and filtered photographs
@@ -28,8 +28,8 @@ from known_word_phrases import SIZED, WRITTEN, scene_phrases
 from known_word_truths import OF_CLASSES, OF_SCENES, SAID
 from teaching_writing import MEASURE
 
-from weakspot.backends.embedded_default import MEMORY_PATH, PROJECTION_PATH
-from weakspot.backends.word_card import CARD_PATH
+from weakspot.backends.embedded.encoder import MEMORY_PATH, PROJECTION_PATH
+from weakspot.backends.embedded.word_card import CARD_PATH
 from weakspot.core.projection import TextProjection
 from weakspot.core.registry import part_class
 from weakspot.core.text_memory import TextMemory, bare_phrase

@@ -16,7 +16,7 @@ from preflight.worlds import (
     healthy_answers,
     write_images,
 )
-from weakspot.backends.onnx_classifier import OnnxClassifier
+from weakspot.backends.onnx.classifier import OnnxClassifier
 from weakspot.core.preflight import CheckState
 from weakspot.core.statistics import exact_interval
 from weakspot.ingest.open_source import open_source

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.backends import tiny_vision_language
 
-from weakspot.backends.torch_device import declare_torchvision_operators
+from weakspot.backends.torch.device import declare_torchvision_operators
 
 declare_torchvision_operators()
 

@@ -5,7 +5,7 @@ from typing import Any
 import onnxruntime
 import pytest
 
-from weakspot.backends import providers
+from weakspot.backends.onnx import providers
 
 CUDA, DML = "CUDAExecutionProvider", "DmlExecutionProvider"
 CPU = "CPUExecutionProvider"

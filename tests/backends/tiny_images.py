@@ -17,8 +17,8 @@ import numpy as np
 from PIL import Image
 from tests.backends import tiny_pipelines
 
-from weakspot.backends.endpoint_edits import EndpointImageEditor
-from weakspot.backends.endpoint_images import EndpointImageGenerator
+from weakspot.backends.endpoint.edits import EndpointImageEditor
+from weakspot.backends.endpoint.images import EndpointImageGenerator
 from weakspot.core.own_images import OwnImages
 from weakspot.core.registry import part_class
 from weakspot.testing.renderer import PAINT, render

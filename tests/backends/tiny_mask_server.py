@@ -10,7 +10,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from PIL import Image
 
-from weakspot.backends.endpoint_segmenter import EndpointSegmenter
+from weakspot.backends.endpoint.segmenter import EndpointSegmenter
 
 
 class MaskServer:

@@ -20,7 +20,7 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
-from weakspot.backends.sentence_encoder import SentenceEncoder
+from weakspot.backends.embedded.sentence_encoder import SentenceEncoder
 from weakspot.core.projection import TextProjection
 from weakspot.core.registry import part_class
 from weakspot.testing.checks import material
@@ -235,7 +235,7 @@ def _timm(folder: Path, _stack: ExitStack) -> Factory:
     import torch
     from safetensors.torch import save_file
 
-    from weakspot.backends.torch_device import declare_torchvision_operators
+    from weakspot.backends.torch.device import declare_torchvision_operators
 
     declare_torchvision_operators()
     import timm
@@ -316,7 +316,7 @@ def _transformers_embedder(folder: Path, _stack: ExitStack) -> Factory:
 def _open_clip(folder: Path, _stack: ExitStack) -> Factory:
     import torch
 
-    from weakspot.backends.torch_device import declare_torchvision_operators
+    from weakspot.backends.torch.device import declare_torchvision_operators
 
     declare_torchvision_operators()
     import open_clip

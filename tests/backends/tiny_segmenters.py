@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.backends.tiny_speakers import _word_tokenizer
 
-from weakspot.backends.transformers_segmenter import TransformersSegmenter
+from weakspot.backends.transformers.segmenter import TransformersSegmenter
 
 SIDE = 64
 

@@ -16,15 +16,15 @@ from tokenizers import Tokenizer, decoders, pre_tokenizers
 from tokenizers.models import BPE, WordLevel
 from tokenizers.processors import TemplateProcessing
 
-from weakspot.backends.endpoint_text_models import (
+from weakspot.backends.endpoint.text_models import (
     EndpointAnswerer,
     EndpointCaptioner,
     EndpointTextGenerator,
 )
-from weakspot.backends.torch_device import declare_torchvision_operators
-from weakspot.backends.transformers_answerer import TransformersAnswerer
-from weakspot.backends.transformers_captioner import TransformersCaptioner
-from weakspot.backends.transformers_text import TransformersTextGenerator
+from weakspot.backends.torch.device import declare_torchvision_operators
+from weakspot.backends.transformers.answerer import TransformersAnswerer
+from weakspot.backends.transformers.captioner import TransformersCaptioner
+from weakspot.backends.transformers.text import TransformersTextGenerator
 
 declare_torchvision_operators()
 

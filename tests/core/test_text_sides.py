@@ -1,4 +1,4 @@
-from weakspot.backends.embedded_default import EmbeddedDefault
+from weakspot.backends.embedded.encoder import EmbeddedDefault
 from weakspot.core.text_sides import KnowsPhrases, text_id_of
 from weakspot.testing.fakes import PlantedEmbedder
 

@@ -133,7 +133,7 @@ def test_stranger__scikit_learn_estimator(drawn):
 def test_stranger__timm_model(drawn):
     import torch
 
-    from weakspot.backends.torch_device import declare_torchvision_operators
+    from weakspot.backends.torch.device import declare_torchvision_operators
 
     declare_torchvision_operators()  # of a torchvision that was built for another torch
     import timm

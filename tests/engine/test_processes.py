@@ -11,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from weakspot.backends.onnx_session import make_session
+from weakspot.backends.onnx.session import make_session
 from weakspot.core.errors import ConfigError, MissingExtraError, WeakspotError
 from weakspot.engine.local import LocalEngine
 from weakspot.engine.processes import ProcessEngine

@@ -4,7 +4,7 @@ import pytest
 from tests.faults.moody_server import MOODS, MoodyServer
 from tests.planted_project import planted_project
 
-from weakspot.backends.endpoint_classifier import EndpointClassifier
+from weakspot.backends.endpoint.classifier import EndpointClassifier
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.project.project import Project
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from weakspot.backends import processor
-from weakspot.backends.embedded_default import FILES
-from weakspot.backends.image_tower import float_tower_path
-from weakspot.backends.registry_source import cached_path
+from weakspot.backends.embedded import processor
+from weakspot.backends.embedded.encoder import FILES
+from weakspot.backends.embedded.image_tower import float_tower_path
+from weakspot.backends.packages.registry_source import cached_path
 from weakspot.project import doctor, machine
 from weakspot.project.doctor import examine_machine
 from weakspot.project.example_data import GROCERIES

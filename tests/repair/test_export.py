@@ -9,7 +9,7 @@ from onnx import helper, numpy_helper
 
 from weakspot.backends.callable_classifier import CallableClassifier
 from weakspot.backends.head_files import read_head
-from weakspot.backends.onnx_classifier import OnnxClassifier
+from weakspot.backends.onnx.classifier import OnnxClassifier
 from weakspot.backends.torch_sampler import WeightedSamples
 from weakspot.backends.training_weights import read_training_weights
 from weakspot.core.dataset import dataset_from_columns

@@ -10,8 +10,8 @@ import torch
 from onnx import helper, numpy_helper
 from PIL import Image
 
-from weakspot.backends.onnx_classifier import OnnxClassifier
-from weakspot.backends.torch_classifier import TorchClassifier
+from weakspot.backends.onnx.classifier import OnnxClassifier
+from weakspot.backends.torch.classifier import TorchClassifier
 from weakspot.core.dataset import dataset_from_columns
 from weakspot.core.evidence import Interval
 from weakspot.core.failures import FailureCriterion

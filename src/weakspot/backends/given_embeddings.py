@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from PIL import Image
 
 from weakspot.backends.embedding_files import EmbeddingFile, read_embedding_file
-from weakspot.backends.registry_source import file_sha256
+from weakspot.backends.packages.registry_source import file_sha256
 from weakspot.core.arrays import BLOCK_ROWS, AnyArray, FloatArray, IntArray, unit_rows
 from weakspot.core.dataset import Dataset
 from weakspot.core.errors import DataError, ModelError

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from weakspot.backends.torch_device import require_torch
+from weakspot.backends.torch.device import require_torch
 from weakspot.backends.training_weights import checked_weights, read_training_weights
 from weakspot.core.arrays import AnyArray, IntArray
 from weakspot.core.errors import ConfigError, raise_all

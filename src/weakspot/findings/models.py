@@ -27,7 +27,7 @@ def samples_of(data: Any, model: Any, given: dict[str, object]) -> dict[str, obj
             )
         return {**_hub_samples(data), **given}
     if _is_module(model) and hasattr(data, "__len__"):
-        from weakspot.backends.torch_answers import ask_module
+        from weakspot.backends.torch.answers import ask_module
 
         asked = ask_module(model, data)
         return {**asked, **_names_of(data), **given}

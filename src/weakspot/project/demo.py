@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from weakspot.backends.embedded_default import FILES
+from weakspot.backends.embedded.encoder import FILES
 from weakspot.backends.hub import can_load_hub_models
-from weakspot.backends.registry_source import fetch_soon
+from weakspot.backends.packages.registry_source import fetch_soon
 from weakspot.core.dataset import Split, Task
 from weakspot.core.errors import ConfigError, WeakspotError
 from weakspot.core.heads import Head

@@ -11,13 +11,14 @@ from importlib.metadata import requires
 from pathlib import Path
 from typing import Literal
 
-from weakspot.backends import hub, processor
-from weakspot.backends.embedded_default import FILES, SENTENCE_MODEL
-from weakspot.backends.image_tower import float_tower_path, integer_tower_path
-from weakspot.backends.patch_tokens import PATCH_MODEL, token_graph_path
-from weakspot.backends.pip_download import index_answers, pip_command
-from weakspot.backends.providers import available_providers, choose_provider, fallback_notes
-from weakspot.backends.registry_source import (
+from weakspot.backends import hub
+from weakspot.backends.embedded import processor
+from weakspot.backends.embedded.encoder import FILES, SENTENCE_MODEL
+from weakspot.backends.embedded.image_tower import float_tower_path, integer_tower_path
+from weakspot.backends.embedded.patch_tokens import PATCH_MODEL, token_graph_path
+from weakspot.backends.onnx.providers import available_providers, choose_provider, fallback_notes
+from weakspot.backends.packages.pip_download import index_answers, pip_command
+from weakspot.backends.packages.registry_source import (
     CACHE_VARIABLE,
     WHEELS_VARIABLE,
     cache_folder,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from weakspot.backends.registry_source import RegistryFile, fetch
+from weakspot.backends.packages.registry_source import RegistryFile, fetch
 from weakspot.core.errors import DataError
 from weakspot.core.run import Progress
 

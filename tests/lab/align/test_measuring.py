@@ -3,7 +3,7 @@ import pytest
 from PIL import Image
 from tests.backends import tiny_pipelines as tiny
 
-from weakspot.backends.transformers_embedder import TransformersEmbedder
+from weakspot.backends.transformers.embedder import TransformersEmbedder
 from weakspot.lab.align.measuring import (
     ToldImages,
     card_page,

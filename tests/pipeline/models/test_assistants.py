@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import weakspot
-from weakspot.backends.embedded_default import EmbeddedDefault
-from weakspot.backends.endpoint_text_models import (
+from weakspot.backends.embedded.encoder import EmbeddedDefault
+from weakspot.backends.endpoint.text_models import (
     EndpointAnswerer,
     EndpointCaptioner,
     EndpointTextGenerator,

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from weakspot.backends import hub
-from weakspot.backends.embedded_default import EmbeddedDefault
+from weakspot.backends.embedded.encoder import EmbeddedDefault
 from weakspot.backends.given_embeddings import GivenEmbeddings
-from weakspot.backends.onnx_pair import OnnxPairEmbedder
-from weakspot.backends.transformers_embedder import TransformersEmbedder
+from weakspot.backends.onnx.pair import OnnxPairEmbedder
+from weakspot.backends.transformers.embedder import TransformersEmbedder
 from weakspot.core.errors import ConfigError
 from weakspot.pipeline.models.embedder_choice import HUB_MODELS, build_embedder, choose_embedder
 from weakspot.pipeline.settings import EmbedderSettings

@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 from tests.backends.fake_providers import CUDA, FakeProviders
 
-from weakspot.backends import providers
-from weakspot.backends.embedded_default import EmbeddedDefault
+from weakspot.backends.embedded.encoder import EmbeddedDefault
+from weakspot.backends.onnx import providers
 from weakspot.core.run import no_progress
 from weakspot.core.user_cache import user_cache_folder
 from weakspot.pipeline.models.run_models import RunModels
@@ -56,13 +56,13 @@ def test_embed_settings__own_encoders_are_shared_unless_switched_off(tmp_path, m
 
 def test_computed_by__the_projects_provider_and_batches_by_its_memory(tmp_path, monkeypatch):
     FakeProviders(CUDA).install(monkeypatch)
-    monkeypatch.setattr("weakspot.backends.fitting_batch.memory_of", lambda _: 24 << 30)
+    monkeypatch.setattr("weakspot.backends.onnx.fitting_batch.memory_of", lambda _: 24 << 30)
     models = _models(tmp_path, name="embedded")
     assert models.computed_by() == {"embedder computed by": "cuda, float16"}
     assert models.embed_settings.batch_size == 64
     assert models.embedder_sentence.endswith("as configured. Computed by cuda, float16.")
     assert _models(tmp_path, name="embedded", batch_size=3).embed_settings.batch_size == 3
-    monkeypatch.setattr("weakspot.backends.image_tower.has_fast_int8", lambda: True)
+    monkeypatch.setattr("weakspot.backends.embedded.image_tower.has_fast_int8", lambda: True)
     forced = _models(tmp_path, name="embedded", provider="cpu")
     assert forced.computed_by() == {"embedder computed by": "cpu, int8"}
     assert forced.embed_settings.batch_size == 8
@@ -83,7 +83,7 @@ def test_embedder_sentence__says_which_provider_did_not_start(tmp_path, monkeypa
 
 
 def test_embedder__a_project_that_was_embedded_in_float32_stays_with_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("weakspot.backends.image_tower.has_fast_int8", lambda: True)
+    monkeypatch.setattr("weakspot.backends.embedded.image_tower.has_fast_int8", lambda: True)
     integer, exact = (EmbeddedDefault(precision=one) for one in ("int8", "float32"))
     store = ProjectStore.create(tmp_path)
 

@@ -1,6 +1,6 @@
 from preflight.worlds import NAMES, PLAIN, WAYS, write_images
 
-from weakspot.backends.onnx_classifier import OnnxClassifier
+from weakspot.backends.onnx.classifier import OnnxClassifier
 from weakspot.core.preflight import CheckState
 from weakspot.ingest.open_source import open_source
 from weakspot.pipeline.preflight.classifier_checks import check_classifier, options_line

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 from preflight.worlds import NAMES, PLAIN, WAYS, write_images
 
-from weakspot.backends.onnx_classifier import OnnxClassifier
+from weakspot.backends.onnx.classifier import OnnxClassifier
 from weakspot.backends.preprocessing import Preprocessing
 from weakspot.core.errors import ModelError
 from weakspot.core.preflight import CheckState

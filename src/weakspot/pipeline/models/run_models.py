@@ -6,8 +6,8 @@ from functools import cached_property
 from itertools import islice
 from pathlib import Path
 
-from weakspot.backends.embedded_default import EmbeddedDefault
-from weakspot.backends.providers import fallback_notes
+from weakspot.backends.embedded.encoder import EmbeddedDefault
+from weakspot.backends.onnx.providers import fallback_notes
 from weakspot.core.dataset import Task
 from weakspot.core.errors import ModelError
 from weakspot.core.roles import Classifier, Embedder

@@ -1,7 +1,7 @@
 import pytest
 from tests.pipeline.models.witnesses.tiny_segmenter import CornerSegmenter
 
-from weakspot.backends.embedded_default import EmbeddedDefault
+from weakspot.backends.embedded.encoder import EmbeddedDefault
 from weakspot.core.run import no_progress
 from weakspot.pipeline.models.witnesses.building import build_witnesses
 from weakspot.pipeline.witness_settings import WitnessSettings

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from weakspot.backends.objects_network import ObjectsNetwork, object_words
+from weakspot.backends.embedded.objects_network import ObjectsNetwork, object_words
 from weakspot.pipeline.models.witnesses.objects import ObjectsWitness, classes_of, object_noun
 
 WITNESS = ObjectsWitness(network=ObjectsNetwork())

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from weakspot.backends.scenes_network import ScenesNetwork, scene_names
+from weakspot.backends.embedded.scenes_network import ScenesNetwork, scene_names
 from weakspot.pipeline.models.witnesses.scenes import ScenesWitness, _listed, meant_by
 
 WITNESS = ScenesWitness(network=ScenesNetwork())

@@ -1,6 +1,6 @@
 import pytest
 
-from weakspot.backends.text_reader import TextLine, TextReader, written_lines
+from weakspot.backends.embedded.text_reader import TextLine, TextReader, written_lines
 from weakspot.pipeline.models.witnesses.text import TextWitness
 
 WITNESS = TextWitness(reader=TextReader())

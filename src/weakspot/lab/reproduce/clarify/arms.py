@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from weakspot.backends.small_networks import NetworkPlan, train_network
+from weakspot.backends.torch.small_networks import NetworkPlan, train_network
 from weakspot.core.arrays import BoolArray, FloatArray, IntArray, unit_rows
 from weakspot.core.dataset import Split, Task
 from weakspot.core.error_score import error_scores

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from weakspot.backends.small_networks import NetworkPlan, SmallNetwork, train_network
+from weakspot.backends.torch.small_networks import NetworkPlan, SmallNetwork, train_network
 from weakspot.core.arrays import AnyArray, BoolArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Split, dataset_from_columns
 from weakspot.core.samples import EmbeddingSpace, SampleSet

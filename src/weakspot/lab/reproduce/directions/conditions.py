@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from weakspot.backends.small_networks import NetworkPlan, train_network
+from weakspot.backends.torch.small_networks import NetworkPlan, train_network
 from weakspot.core.arrays import BoolArray, FloatArray
 from weakspot.core.dataset import Dataset, Split, dataset_from_columns
 from weakspot.core.failures import Side, best_f1_thresholds, class_problems

@@ -5,7 +5,7 @@ from functools import partial
 
 import numpy as np
 
-from weakspot.backends.small_networks import NetworkPlan, SmallNetwork
+from weakspot.backends.torch.small_networks import NetworkPlan, SmallNetwork
 from weakspot.core.arrays import DoubleArray, IntArray
 from weakspot.lab.reproduce.directions.case import POOL, TEST, TRAIN, Case, predicted
 from weakspot.lab.reproduce.directions.hierarchy import (

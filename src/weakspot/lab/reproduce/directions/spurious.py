@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from weakspot.backends.small_networks import NetworkPlan, SmallNetwork, train_network
+from weakspot.backends.torch.small_networks import NetworkPlan, SmallNetwork, train_network
 from weakspot.core.arrays import AnyArray, DoubleArray, FloatArray, IntArray
 from weakspot.core.dataset import Task
 from weakspot.lab.reproduce.directions.case import TEST, TRAIN, Case, predicted

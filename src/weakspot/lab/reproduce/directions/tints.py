@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from weakspot.backends.small_networks import NetworkPlan
+from weakspot.backends.torch.small_networks import NetworkPlan
 from weakspot.lab.reproduce.directions.case import TEST, TRAIN
 from weakspot.lab.reproduce.directions.digits import DigitSizes, digit_case
 from weakspot.lab.reproduce.directions.probing import probe

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 from pydantic import JsonValue
 
-from weakspot.backends.network_shapes import SmallNetwork, train_small_network
+from weakspot.backends.torch.network_shapes import SmallNetwork, train_small_network
 from weakspot.core.arrays import ByteArray, IntArray
 from weakspot.core.dataset import Split
 from weakspot.lab.refine.request import Prompt

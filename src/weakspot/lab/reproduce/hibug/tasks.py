@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from weakspot.assign.columns import AssignedColumn
-from weakspot.backends.network_shapes import NetworkPlan, SmallNetwork
+from weakspot.backends.torch.network_shapes import NetworkPlan, SmallNetwork
 from weakspot.core.arrays import BoolArray, IntArray
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Split

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from weakspot.backends.network_shapes import SHAPES, NetworkPlan, NetworkShape, SmallNetwork
+from weakspot.backends.torch.network_shapes import SHAPES, NetworkPlan, NetworkShape, SmallNetwork
 from weakspot.core.dataset import Split
 from weakspot.lab.collective.family import Family, FamilyMember
 from weakspot.lab.refine.request import RefineRequest

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import JsonValue
 
-from weakspot.backends.network_shapes import NetworkShape
+from weakspot.backends.torch.network_shapes import NetworkShape
 from weakspot.core.dataset import Split
 from weakspot.core.evidence import Share
 from weakspot.lab.collective.family import Family, FamilyMember

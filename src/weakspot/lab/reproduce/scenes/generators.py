@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.network_shapes import SmallNetwork
+from weakspot.backends.torch.network_shapes import SmallNetwork
 from weakspot.core.arrays import ByteArray, FloatArray
 from weakspot.core.dataset import Split
 from weakspot.core.errors import RefusedPromptError

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 from pydantic import JsonValue
 
-from weakspot.backends.network_shapes import NetworkPlan, SmallNetwork, train_small_network
+from weakspot.backends.torch.network_shapes import NetworkPlan, SmallNetwork, train_small_network
 from weakspot.core.arrays import AnyArray, ByteArray, FloatArray, IntArray
 from weakspot.core.assistants import Assistants
 from weakspot.core.dataset import Dataset, Split, Task

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from PIL import Image
 
-from weakspot.backends.network_shapes import NetworkPlan, SmallNetwork
+from weakspot.backends.torch.network_shapes import NetworkPlan, SmallNetwork
 from weakspot.core.arrays import ByteArray, IntArray
 from weakspot.core.dataset import Split, Task
 from weakspot.core.heads import Head

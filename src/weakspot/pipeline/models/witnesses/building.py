@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-from weakspot.backends import text_reader
-from weakspot.backends.objects_network import ObjectsNetwork
-from weakspot.backends.registry_source import RegistryFile
-from weakspot.backends.scenes_network import ScenesNetwork
+from weakspot.backends.embedded import text_reader
+from weakspot.backends.embedded.objects_network import ObjectsNetwork
+from weakspot.backends.embedded.scenes_network import ScenesNetwork
+from weakspot.backends.packages.registry_source import RegistryFile
 from weakspot.core.roles import Embedder, Segmenter
 from weakspot.core.run import Progress
 from weakspot.pipeline.models.embedding import KnowsEmbeddings

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
-from weakspot.backends.objects_network import ObjectsNetwork, object_words
+from weakspot.backends.embedded.objects_network import ObjectsNetwork, object_words
 from weakspot.lexicon.wordnet import is_kind_of, is_known, lemma
 from weakspot.pipeline.models.witnesses.witness import Judge, Looker, surely
 

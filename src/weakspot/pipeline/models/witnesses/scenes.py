@@ -8,7 +8,7 @@ from functools import cache, partial
 from importlib.resources import files
 from tomllib import loads
 
-from weakspot.backends.scenes_network import ScenesNetwork, scene_names
+from weakspot.backends.embedded.scenes_network import ScenesNetwork, scene_names
 from weakspot.lexicon.captions import counted
 from weakspot.lexicon.wordnet import lemma
 from weakspot.pipeline.models.witnesses.witness import SEEN, Judge, Looker, above, surely

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
 
-from weakspot.backends.text_reader import TextLine, TextReader, lines_in
+from weakspot.backends.embedded.text_reader import TextLine, TextReader, lines_in
 from weakspot.pipeline.models.witnesses.witness import SEEN, Judge, Looker, surely
 
 TEXT, NO_TEXT = "with text", "without text"

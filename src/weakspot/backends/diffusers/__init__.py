@@ -1,0 +1,1 @@
+"""Pipelines of diffusers: drawing, editing, and drawing from embeddings."""

@@ -1,0 +1,1 @@
+"""The default that needs no hub: encoder, segmenter and witnesses."""

@@ -1,0 +1,1 @@
+"""Models behind an address: chat, classification, images, edits and masks."""

@@ -1,0 +1,1 @@
+"""ONNX files: sessions and what computes them, classifiers, pairs of encoders, and their last layers."""
