@@ -51,6 +51,12 @@ def _strategies(record: RunRecord) -> list[str]:
     return [one.repairs[0].plan.repairer for one in record.earlier_repairs]
 
 
+def test_repair__two_within_a_second__the_later_is_known_to_be_later(store, record):
+    first = set_repair_aside(store, record)
+    second = set_repair_aside(store, first)
+    assert first.repaired < second.repaired
+
+
 def test_repair__a_second_one__the_first_is_kept_with_its_layer(store, record):
     first = _repair(store, record, "a")
     second = _repair(store, first, "bb")

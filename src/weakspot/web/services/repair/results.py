@@ -328,7 +328,7 @@ def title_of_repair(workspace: Workspace, run_id: str | None, repair_id: str) ->
     record = workspace.record(run_id)
     kept = () if record is None else _kept(record)
     found = next((one for one in kept if one.repair_id == repair_id), None)
-    return repair_id if found is None else f"{found.title} of {found.made[:16].replace('T', ' ')}"
+    return repair_id if found is None else f"{found.title} of {found.made[:19].replace('T', ' ')}"
 
 
 def _repair(result: RepairResult) -> RepairView:
