@@ -74,6 +74,11 @@ def test_render_html__is_one_self_contained_page(page):
     assert "no image" in text
 
 
+def test_render_html__images_of_a_finding_before_its_figures(page):
+    finding = page[0].split('<section class="finding"', 1)[1]
+    assert finding.index("<h2>") < finding.index('class="gallery"') < finding.index('class="rates"')
+
+
 def test_render_html__hostile_names_are_text(page):
     text, parsed = page
     assert "<script>" not in text
