@@ -27,6 +27,8 @@ def test_demo__words_accepted_and_repaired__the_head_is_downloaded(chromium, dem
 
         page.get_by_role("navigation", name="Pages").get_by_role("link", name="Repair").click()
         page.get_by_role("button", name="Repair", exact=True).click()
+        # The demo's own repair is on the page already, and the button waits only once the work is listed.
+        expect(page.get_by_role("group", name="Repairing")).to_be_visible()
         expect(page.get_by_role("button", name="Repair", exact=True)).to_be_enabled(timeout=180_000)
         page.get_by_text("Accuracy on “green apples” rose").first.wait_for()
         # As long as the job is listed as under way, the page is made anew, and a click on a link may meet its forerunner.
