@@ -9,7 +9,8 @@ from weakspot.core.dataset import METADATA_PREFIX, Split
 from weakspot.core.failures import ClassProblem, FailureCriterion, Side, class_problems
 from weakspot.core.samples import SampleSet
 from weakspot.discover.hypothesis import HypothesisDiscoverer
-from weakspot.pipeline.suggestions import SuggestionSource, _held_out_scores, is_witnessed
+from weakspot.pipeline.name_checks import is_witnessed
+from weakspot.pipeline.suggestions import SuggestionSource, _held_out_scores
 from weakspot.testing.fakes import PlantedEmbedder
 from weakspot.testing.planted import plant
 from weakspot.testing.planted_problems import nothing, rare

@@ -17,7 +17,7 @@ from weakspot.core.arrays import (
     even_part,
     unit_rows,
 )
-from weakspot.core.assistants import LEAST_AREA, Assistants
+from weakspot.core.assistants import LEAST_AREA, Assistants, SeenInRows
 from weakspot.core.class_embeddings import separating_cut
 from weakspot.core.errors import ModelError, UnavailableError
 from weakspot.core.failures import Side
@@ -28,7 +28,6 @@ from weakspot.core.statistics import q_values
 from weakspot.core.word_directions import word_directions
 from weakspot.lexicon.captions import noun_of, plain_caption
 from weakspot.lexicon.vocabulary import hard_to_tell
-from weakspot.pipeline.suggestions import is_witnessed
 from weakspot.verify.classes.ranks import RankSum
 
 LARGEST_Q = 0.05
@@ -38,6 +37,7 @@ SURE_AREA = 0.95
 NEARLY_AS_GOOD = 0.75
 MOST_SEEN = 40
 TOGETHER = ", "
+LEAST_SEEN, LEAST_MORE_SEEN = 0.5, 0.2
 GIVEN_WORDS = frozenset({"keywords", "uncommon-attributes"})
 
 
@@ -332,3 +332,22 @@ def numbered(slices: Sequence[FailureSlice]) -> tuple[FailureSlice, ...]:
 
 def _rounded(values: FloatArray) -> DoubleArray:
     return np.asarray(np.round(values.astype(np.float64), 9), dtype=np.float64)
+
+
+def is_witnessed(words: str, rows: IntArray, inside: BoolArray, seen: SeenInRows | None) -> bool:
+    """Return whether independent witnesses see words in samples that are meant, and less in the others.
+
+    Args:
+        words: what is said.
+        rows: samples [n].
+        inside: which of them are meant [n].
+        seen: the witnesses; None where there is none.
+    """
+    sure = None if seen is None else seen(rows, words)
+    if sure is None:
+        return False
+    known = np.isfinite(sure)
+    if not (known & inside).any() or not (known & ~inside).any():
+        return False
+    here, there = float(sure[known & inside].mean()), float(sure[known & ~inside].mean())
+    return here >= LEAST_SEEN and here - there >= LEAST_MORE_SEEN

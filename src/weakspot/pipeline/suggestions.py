@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from weakspot.core.arrays import BoolArray, DoubleArray, FloatArray, IntArray
-from weakspot.core.assistants import LEAST_TRUST, Assistants, SeenInRows, TrustPhrases
+from weakspot.core.assistants import LEAST_TRUST, Assistants, TrustPhrases
 from weakspot.core.attributes import told_by_words
 from weakspot.core.error_score import error_scores
 from weakspot.core.errors import DataError
@@ -28,6 +28,7 @@ from weakspot.lexicon.paraphrases import noun_forms
 from weakspot.lexicon.spoken_rules import spoken_rule
 from weakspot.lexicon.vocabulary import built_in_vocabulary, words_of_ancestors
 from weakspot.lexicon.wordnet import are_synonyms, hyponyms, lemma
+from weakspot.pipeline.name_checks import is_witnessed
 
 TOP = 10
 N_KINDS, N_MEASURED_KINDS = 20, 100
@@ -36,7 +37,6 @@ MOST_COMPARED = 4000
 WORDS_AT_ONCE = 8
 MOST_VALUES, FEWEST_MEANT = 20, 5
 SAME_MEMBERS, SAME_DIRECTION = 0.7, 0.8
-LEAST_SEEN, LEAST_MORE_SEEN = 0.5, 0.2
 BACKGROUND = " background"
 MEANT = 0.5
 
@@ -219,25 +219,6 @@ def sayable_words(words: Sequence[str], judge: TrustPhrases | None) -> list[str]
     if told is None:
         return list(words)
     return [word for word, one in zip(words, told, strict=True) if one >= LEAST_TRUST]
-
-
-def is_witnessed(words: str, rows: IntArray, inside: BoolArray, seen: SeenInRows | None) -> bool:
-    """Return whether independent witnesses see words in samples that are meant, and less in the others.
-
-    Args:
-        words: what is said.
-        rows: samples [n].
-        inside: which of them are meant [n].
-        seen: the witnesses; None where there is none.
-    """
-    sure = None if seen is None else seen(rows, words)
-    if sure is None:
-        return False
-    known = np.isfinite(sure)
-    if not (known & inside).any() or not (known & ~inside).any():
-        return False
-    here, there = float(sure[known & inside].mean()), float(sure[known & ~inside].mean())
-    return here >= LEAST_SEEN and here - there >= LEAST_MORE_SEEN
 
 
 def _values(column: pa.ChunkedArray, rows: IntArray) -> list[str]:

@@ -25,7 +25,7 @@ from weakspot.store.project import DATA_FOLDER, EMBEDDINGS_FOLDER, ProjectStore
 from weakspot.store.shared_embeddings import SharedEmbeddings
 
 FIRST_SAMPLES = 16
-OWN_ENCODERS = "weakspot.backends."
+OWN_ENCODERS = "weakspot.models."
 GIVEN = "Using the embedder that was handed over."
 
 

@@ -18,7 +18,7 @@ from weakspot.pipeline.models.witnesses.text import TextWitness
 from weakspot.pipeline.models.witnesses.witness import Witness
 from weakspot.pipeline.witness_settings import WitnessKind, WitnessSettings
 
-OWN_MODELS = "weakspot.backends."
+OWN_MODELS = "weakspot.models."
 WITNESS_FILES: dict[WitnessKind, tuple[RegistryFile, ...]] = {
     "text": text_reader.FILES,
     "objects": ObjectsNetwork.source.files,
